@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import inspect
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
 from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of, snapshot
+from .optimizers._failures import is_missing
 from .optimizers._names import as_optimizer
 from .optimizers._state import handles
 
@@ -61,7 +63,7 @@ class Call:
     t : float or date
         Time of the query, as the clock told it.
     y : float
-        Value of the function, or NaN if the call failed.
+        Value of the function, or NaN if the call failed, or has measured outcomes alone.
     n_calls : int
         Number of calls told so far, including this one.
     seconds : float
@@ -130,7 +132,8 @@ def optimize(
     ----------
     function : callable, (x, t) -> float
         Function to optimize. x is a dict for named parameters, and t is the time of the clock. With
-        ``outcome_constraints`` it returns (y, outcomes), with a dict of outcomes.
+        ``outcome_constraints`` it returns (y, outcomes), with a dict of outcomes. None is what was
+        not measured: y, which is told as a failure, or an outcome.
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
         Domain of x. None: the optimizer has one, and is continued without being cloned.
     optimizer : str or optimizer, default="W-DBO"
@@ -572,7 +575,7 @@ class _Loop:
                 # After an error, which the model may have raised, use the best observation.
                 if self.stopped != "error":
                     raise
-        found = [(call.y, call.x) for call in self.calls if call.error is None]
+        found = [(call.y, call.x) for call in self.calls if not math.isnan(call.y)]
         sign = 1.0 if getattr(optimizer, "maximize", True) else -1.0
         told_y = getattr(optimizer, "told_y_", ())
         if len(told_y):
@@ -654,26 +657,28 @@ class _Loop:
             _logger.warning("The call at x=%s, t=%s was given up.", x, t)
         else:
             try:
-                y, outcomes = _with_outcomes(future.result())
+                y, found = _with_outcomes(future.result())
                 if self.catch:
-                    named = {
-                        f"outcomes[{name!r}]": value for name, value in (outcomes or {}).items()
-                    }
-                    for name, value in {"y": y, **named}.items():
-                        finite_number(value, name, InvalidObservationError, LARGEST_Y)
+                    for name, value in (found or {}).items():
+                        if not is_missing(value):
+                            name = f"outcomes[{name!r}]"
+                            finite_number(value, name, InvalidObservationError, LARGEST_Y)
+                outcomes = found
+                if self.catch and (y is not None or found is None):
+                    finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             except (*self.catch, *self.died) as exc:
-                y, outcomes, error = np.nan, None, exc
+                y, error = np.nan, exc
             if not isinstance(error, self.died):
                 self._seconds.append(seconds)
-        if error is None:
-            known = {} if outcomes is None else {"outcomes": outcomes}
+        known = {} if outcomes is None else {"outcomes": outcomes}
+        if error is None and (y is not None or outcomes is None):
             self.optimizer.tell(x, y, t, **known)
         else:
-            self.optimizer.tell(x, t=t, failed=True)
+            self.optimizer.tell(x, t=t, failed=True, **known)
         self._release(future)
         self.clock.told()
         seconds = time.monotonic() - self._start
-        y = float(np.reshape(y, ())[()])
+        y = math.nan if y is None else float(np.reshape(y, ())[()])
         call = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error, outcomes)
         self.calls.append(call)
         _logger.debug("%r", call)

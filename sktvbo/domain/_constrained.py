@@ -5,11 +5,15 @@ from __future__ import annotations
 import copyreg
 from typing import TYPE_CHECKING
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from .._validation import invalid
+from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain
 from ._context import WithContext, as_domain
-from ._rules import Rules, as_list
+from ._rules import Rules, as_list, in_context, reads_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Point, Points, RandomState
+    from .._typing import Array, Mask, Point, Points, RandomState
     from ._convert import DomainLike
     from ._rules import Constraint
 
@@ -41,6 +45,10 @@ class Constrained(Domain):
           True. Numbers are better: they show the direction of the boundary. With bools it is found
           by trying, to about a hundredth of the range. The function must be deterministic, and may
           be called some thousand times for a query.
+
+        On a domain with a context an optimizer's ``constraints`` may read it: a function of two
+        required arguments gets x and the context, each as a user gives it. A LinearConstraint then
+        has a column for each number of the context, after those of what is chosen.
     owner : object or str, default=None
         Named in errors instead of this class.
 
@@ -94,6 +102,12 @@ class Constrained(Domain):
             expected = "a domain without constraints and without a context"
             advice = "Give all constraints at once, and constrain only what is chosen."
             raise invalid("domain", expected, domain, owner, advice=advice, error=DomainError)
+        if any(map(reads_context, self.constraints)):
+            expected, got = "functions of x alone, without a context", "one of two arguments"
+            advice = "Give it as constraints=... of an optimizer whose domain has a context."
+            raise invalid(
+                "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
+            )
         name = owner if isinstance(owner, str) else type(owner).__name__
         self._whole = domain.search_space().constrained(Rules(self.constraints, domain, name))
         super().__init__(domain.lower, domain.upper, domain.continuous, self._whole.size)
@@ -192,12 +206,84 @@ class Constrained(Domain):
         return copyreg.__newobj__, (type(self),), vars(self)
 
 
+class ConstrainedInContext(WithContext):
+    """A domain with a context, and constraints that read it.
+
+    Parameters
+    ----------
+    domain, context : domain
+        As of `WithContext`.
+    constraints : list
+        Those that read the context, see `reads_context`.
+    owner : str
+        Named in errors.
+    """
+
+    def __init__(
+        self, domain: Domain, context: Domain, constraints: list[Constraint], owner: str
+    ) -> None:
+        super().__init__(domain, context)
+        self.constraints, self.owner, self.is_constrained = constraints, owner, True
+        self._all, self._others = self.chosen, []
+        if isinstance(domain, Constrained):
+            self._all, self._others = domain.domain, domain.constraints
+
+    def in_context(self, context: Array) -> WithContext:
+        constraints, owner = self._of_chosen(context)
+        chosen = Constrained(self._all, constraints, owner=owner)
+        return replaced(super().in_context(context), chosen=chosen)
+
+    def rules_in(self, context: Array) -> Rules:
+        """Return the constraints in a context (c,), validated, as functions of rows (m, k)."""
+        constraints, owner = self._of_chosen(context)
+        return Rules(constraints, self._all, owner)
+
+    def _of_chosen(self, context):
+        """Return all constraints in a context (c,), of what is chosen; and a name for errors."""
+        given = self.context.decode_measured(context)
+        bound = [in_context(constraint, context, given) for constraint in self.constraints]
+        return [*self._others, *bound], f"{self.owner} in the context {given}"
+
+    def sample(self, n: int, rng: RandomState = None) -> Array:
+        if self.current is not None:
+            return super().sample(n, rng)
+        rng = check_random_state(rng)
+        rows = [self.in_context(c).sample(1, rng) for c in self.context.sample(n, rng)]
+        return np.reshape(rows, (n, self.n_dims))
+
+    def queryable(self, X: ArrayLike) -> Mask:
+        X, k = np.asarray(X), self.n_chosen
+        found = super().queryable(X)
+        if self.current is None:  # each row is in its own context, if that is known
+            for i in np.flatnonzero(found & np.isfinite(X).all(axis=1)):
+                found[i] = self.rules_in(X[i, k:]).obeyed(X[[i], :k])[0]
+        return found
+
+    def _inside(self, X):
+        return super()._inside(X) & self.queryable(X)
+
+    def _arguments(self):
+        return self.chosen, self.context, self.constraints, self.owner
+
+    def _key(self):
+        return self.chosen, self.context, *map(id, self.constraints)
+
+
 def constrained(domain, constraints, owner):
     """Return the domain with an optimizer's constraints on what is chosen."""
-    if not as_list(constraints, owner):
+    constraints = as_list(constraints, owner)
+    if not constraints:
         return domain
     if isinstance(domain, WithContext):
-        return WithContext(constrained(domain.chosen, constraints, owner), domain.context)
+        reads = [reads_context(constraint, domain.n_dims) for constraint in constraints]
+        others = [constraint for constraint, is_read in zip(constraints, reads) if not is_read]
+        chosen = constrained(domain.chosen, others, owner)
+        if not any(reads):
+            return WithContext(chosen, domain.context)
+        readers = [constraint for constraint, is_read in zip(constraints, reads) if is_read]
+        found = ConstrainedInContext(chosen, domain.context, readers, type(owner).__name__)
+        found.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
+        return found
     found = Constrained(domain, constraints, owner=owner)
     found.sample(1, 0)  # raises if no point is feasible
     return found

@@ -205,7 +205,7 @@ class FeasibleSet:
     def _nothing(self, n):
         return invalid(
             "constraints",
-            "satisfied by some point of the domain",
+            f"satisfied by some point of the domain{' within max_step' * self.space.limited}",
             owner=self.rules.owner,
             got=f"none among {n}",
             error=DomainError,

@@ -1,5 +1,6 @@
 """Constraints in the forms that users give: validated once, then evaluated at rows of a domain."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -15,7 +16,8 @@ _EXPECTED = (
     "a LinearConstraint, a NonlinearConstraint or a callable of x, or a list of them, or None"
 )
 
-# A callable of x returns True, or a number that is not negative, where x is feasible.
+# A callable of x, or of x and a context, returns True, or a number that is not negative, where x is
+# feasible.
 Constraint: TypeAlias = LinearConstraint | NonlinearConstraint | Callable[..., object]
 
 
@@ -134,7 +136,7 @@ class _FunctionConstraint:
                 f"functions of what is chosen, {given}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
-                advice="A context is measured, and cannot be constrained.",
+                advice="A function that reads a context has it as second argument.",
                 error=DomainError,
             ) from exc
 
@@ -174,14 +176,13 @@ def _linear(constraint, domain, owner):
             "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
         )
 
-    name = "A of a LinearConstraint"
-    A = constraint.A.toarray() if issparse(constraint.A) else constraint.A
-    A = np.atleast_2d(real_array(A, name, DomainError))
+    A = _coefficients(constraint)
     if A.shape[1] != domain.n_dims:
         raise wrong(
             f"linear in {domain.n_dims} number(s), one per dimension",
             f"a LinearConstraint with A of shape {A.shape}",
         )
+    name = "A bound of a LinearConstraint"
     bounds = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
     low, high = (np.array(np.broadcast_to(b, len(A))) for b in bounds)
     if not np.isfinite(A).all() or not np.all(low <= high):
@@ -195,6 +196,56 @@ def _linear(constraint, domain, owner):
         got = f"one with {domain.names[i]!r}, which is on another scale"
         raise wrong("without equations but between plain reals and integers", got)
     return A, low, high
+
+
+def _coefficients(constraint):
+    """Return the coefficients (k, d) of a LinearConstraint."""
+    A = constraint.A.toarray() if issparse(constraint.A) else constraint.A
+    return np.atleast_2d(real_array(A, "A of a LinearConstraint", DomainError))
+
+
+def reads_context(constraint, n_dims=None):
+    """Return True if a constraint is one of what is chosen and of the context.
+
+    A function then requires two arguments, and a LinearConstraint has ``n_dims`` columns, those of
+    a row with its context.
+    """
+    if isinstance(constraint, LinearConstraint):
+        return _coefficients(constraint).shape[1] == n_dims
+    function = constraint.fun if isinstance(constraint, NonlinearConstraint) else constraint
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some compiled functions have no signature
+        return False
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return sum(p.default is p.empty and p.kind in positional for p in parameters) == 2
+
+
+def in_context(constraint, row, context):
+    """Return a constraint that reads the context as one of what is chosen.
+
+    Parameters
+    ----------
+    constraint : LinearConstraint, NonlinearConstraint or callable
+        See `reads_context`.
+    row : ndarray of shape (c,)
+        The context in numbers.
+    context : ndarray of shape (c,) or dict
+        The context in the form of users.
+    """
+    if isinstance(constraint, LinearConstraint):
+        A = _coefficients(constraint)
+        shift, k = A[:, -len(row) :] @ row, A.shape[1] - len(row)
+        return LinearConstraint(A[:, :k], constraint.lb - shift, constraint.ub - shift)
+    if isinstance(constraint, NonlinearConstraint):
+        fun = in_context(constraint.fun, row, context)
+        return NonlinearConstraint(fun, constraint.lb, constraint.ub)
+
+    def of_chosen(x):
+        return constraint(x, context)
+
+    of_chosen.__name__ = getattr(constraint, "__name__", "a constraint")
+    return of_chosen
 
 
 def _are_equal(low, high):

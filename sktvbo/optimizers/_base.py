@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._durations import check_time_unit
-from .._tables import as_table, is_one, is_table, rows_of
+from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
     check_bool,
@@ -82,6 +82,7 @@ from ._outcomes import (
     OBJECTIVE,
     Feasibility,
     begun_outcomes,
+    check_names,
     limits_of,
     many_outcomes_of,
     measured,
@@ -182,7 +183,7 @@ class BayesianOptimizer(BaseEstimator):
         a pickle or journal and its use, "calendar" goes on.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
-        of x returns True, or a number of at least 0, where x is allowed.
+        of x, or of x and the context, returns True, or a number of at least 0, where x is allowed.
     random_state : int, RandomState, Generator or None, default=None
         A RandomState or Generator is copied when the run begins.
     history : int, default=None
@@ -296,13 +297,15 @@ class BayesianOptimizer(BaseEstimator):
     threads of the process counts. `tell_many` has no limit. Results depend on the speed of the
     machine; a journal holds the hyperparameters, but no unfinished search.
 
-    Each measured outcome has a surrogate like the objective's, on the same rows, also with
-    ``robust``. With ``safety`` the first queries of "auto", 3 (d + 1) of them, are within 0.1 of
-    each range around a start point, or at the next integer or member; categories are free. Later
-    ones are where all limits hold with this probability, after deviations are widened by at least
-    1.1, and more after violations. Every third one is the nearest of these places to the best one
-    where the limits probably hold. Where no place is certified, a start point is asked.
-    Hyperparameters are learnt: violations may be more frequent.
+    Each measured outcome has a surrogate like the objective's, also with ``robust``, on the rows of
+    the data set where it was measured. The latest 150 failures are rows as well, until they are
+    older than a data set from which observations were removed. The limit of an outcome without a
+    row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them,
+    are within 0.1 of each range around a start point, or at the next integer or member; categories
+    are free. Later ones are where all limits hold with this probability, after deviations are
+    widened by at least 1.1, and more after violations. Every third one is the nearest of these
+    places to the best one where the limits probably hold. Where no place is certified, a start
+    point is asked. Hyperparameters are learnt: violations may be more frequent.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
@@ -659,11 +662,14 @@ class BayesianOptimizer(BaseEstimator):
         y_variance : float, default=None
             Known variance of the noise of y, in units of y², on top of the learnt noise: that of
             scores divided by their number, where y is their mean.
-        outcomes : dict of str to float, default=None
-            Values of all ``outcome_constraints`` except "objective"; none of a failure.
+        outcomes : dict of str to float, or a row of a frame, default=None
+            Values of all ``outcome_constraints`` except "objective"; None or NaN where one was not
+            measured. Other columns of a frame are ignored. May be left out of a failure.
         failed : bool, default=False
-            True, without y: nothing could be measured. Later queries avoid places and times where
-            queries are likely to fail; surrogate and policy are unchanged.
+            True, without y: it could not be measured. Later queries avoid places and times where
+            queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
+            from ``outcomes``. A failure with one beyond its limit does not count twice: once this
+            outcome has a model, only that learns from it.
 
         Raises
         ------
@@ -686,25 +692,19 @@ class BayesianOptimizer(BaseEstimator):
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
-            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
-                _warn_ambiguous()
-            if failed is not False and has_failed(y, failed):
-                outcomes_of(run, outcomes, failed=True)
-                row, t, query = addressed(run, x, t)
-                if is_repeated(run, (row, None, t, 0.0, None, query)):
-                    return
-                after = observe_failure(run, row, t, query)
-                row = after.failures.rows[-1].tolist()
-                self._take(before, after, "fail", x=row[:-1], t=row[-1])
-                return
-            y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
+            failed, variance, others = has_failed(y, failed), 0.0, None
+            y = None if failed else finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            others = None
             if run.outcomes is not None or outcomes is not None:
-                others = outcomes_of(run, outcomes)
+                others = outcomes_of(run, outcomes, failed)
+            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
+                _warn_ambiguous()
             row, t, query = addressed(run, x, t)
-            if is_repeated(run, (row, y, t, variance, others, query)):
+            if is_repeated(run, (row, y, t, 0.0 if failed else variance, others, query)):
+                return
+            if failed:
+                self._take(before, observe_failure(run, row, t, query, others), "fail")
                 return
             known = predicted_observation(run, row, t, variance)
             after = observe(run, row, y, t, variance, others, query, predicted=known)
@@ -728,7 +728,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x = with_known_context(run.domain.place(x, context))
+            x = with_known_context(run.domain.place(_without_outcomes(run, x), context))
             t, timed = run.read_time(t)
             self._take(run, announce(timed, x, t), "announce")
 
@@ -791,7 +791,7 @@ class BayesianOptimizer(BaseEstimator):
         y_variance : float or array-like of shape (n,), default=None
             See `tell`.
         outcomes : dict of str to array-like of shape (n,), or data frame, default=None
-            See `tell`; NaN of measurements that failed.
+            See `tell`.
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
 
@@ -900,9 +900,13 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
+            if id is not None:
+                check_int(id, "id", low=0)
             if isinstance(x, Query):
-                x, t, id = x.x, t, x.id
-            row = None if x is None else run.domain.as_row(x)
+                if id not in (None, x.id):
+                    raise invalid("id", f"left out, or {x.id}, with this query", id)
+                x, id = x.x, x.id
+            row = None if x is None else run.domain.as_row(_without_outcomes(run, x))
             time = None if t is None else run.read_time(t)[0]
             position = position_of(run, row, time, id)
             if position is None:
@@ -1110,6 +1114,8 @@ class BayesianOptimizer(BaseEstimator):
         True
         """
         run = self._run_or_new()
+        check_bool(return_std, "return_std")
+        check_bool(include_noise, "include_noise")
         one = is_one(X)
         rows = _rows_in_context(run, X, context, one)
         times = run.read_times(t, len(rows))[0]
@@ -1119,6 +1125,12 @@ class BayesianOptimizer(BaseEstimator):
         run = _with_belief(run, "predict()")
         if outcome not in (None, OBJECTIVE):
             run = view(run, names.index(outcome))
+            if run.surrogate is None:
+                expected, got = (
+                    "one that was measured before predict()",
+                    f"{outcome!r}, which is not",
+                )
+                raise invalid("outcome", expected, got=got, error=AskTellError)
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
@@ -1218,9 +1230,11 @@ class BayesianOptimizer(BaseEstimator):
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
-            - each measured outcome by its name, NaN for failed and pending rows.
+            - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter, or one before it, has its name.
+            A column gets a trailing underscore if a parameter has its name. ``tell_many(frame,
+            frame.y, frame.time, outcomes=frame, failed=frame.failed)`` tells all but pending rows
+            to another optimizer.
 
         Raises
         ------
@@ -1257,11 +1271,11 @@ class BayesianOptimizer(BaseEstimator):
         y, nothing = np.append(present.told_y_, unknown), (np.nan, np.nan)
         predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
         mean, std = np.array(predicted).reshape(-1, 2).T
-        told = [entry.outcomes for entry in shown]
-        outcomes = {
-            name: np.append([values[i] for values in told], unknown)
-            for i, name in enumerate(measured(run))
-        }
+        outcomes = {}
+        for i, name in enumerate(measured(run)):
+            told = np.array([entry.outcomes[i] for entry in shown], dtype=np.float64)
+            of_failed = [] if run.failures is None else run.failures.outcomes[:, i]
+            outcomes[name] = np.concatenate([told, of_failed, np.full(len(pending), np.nan)])
 
         def dated(times):
             if run.time.kind in (None, NUMBERS):
@@ -1281,10 +1295,11 @@ class BayesianOptimizer(BaseEstimator):
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
         }
-        for name, values in (*own.items(), *outcomes.items()):
+        for name, values in own.items():
             while name in columns:
                 name += "_"
             columns[name] = values
+        columns |= outcomes
         # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
         for name, values in columns.items():
             if isinstance(values, list) and len(set(map(type, values))) > 1:
@@ -1659,6 +1674,7 @@ class BayesianOptimizer(BaseEstimator):
         if has_auto_timeout(self):
             timeout, delays = None, ()
         limits = limits_of(self.outcome_constraints, self)
+        check_names(limits, domain, self)
         config = RunConfig(
             algorithm=algorithm,
             domain=domain,
@@ -1778,6 +1794,7 @@ def _place(run, x, context=None, *, answered=False):
             return query
         chosen = query.x[: run.domain.n_chosen]
         return replace(query, x=row_in_context(run.domain, chosen, context))
+    x = _without_outcomes(run, x)
     try:
         return run.domain.place(x, context)
     except DomainError as exc:
@@ -1869,6 +1886,8 @@ def _columns(run, X, y, t, y_variance, context, failed):
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
     X, places = _without_outcomes(run, X), None
     if not handles and np.size(X) == 0:
+        if context is not None:
+            run.domain.contexts(context, 0)
         places = []
     elif not handles:
         with suppress(DomainError):
@@ -1888,11 +1907,17 @@ def _columns(run, X, y, t, y_variance, context, failed):
 
 
 def _without_outcomes(run, X):
-    """Return a table without its columns of outcomes, which `to_frame` adds; others unchanged."""
-    names = set(measured(run)).difference(run.domain.columns)
-    if not (names and is_table(X)):
+    """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
+    names = measured(run)
+    if not names or type(X) is np.ndarray:
         return X
-    return {name: column for name, column in as_table(X).items() if name not in names}
+    if isinstance(X, list):
+        return [_without_outcomes(run, x) for x in X]
+    table = as_table(X) if is_table(X) else as_row(X)
+    if table is None or not any(name in table for name in names):
+        return X
+    kind = Row if isinstance(table, Row) else dict
+    return kind({name: column for name, column in table.items() if name not in names})
 
 
 @algorithm

@@ -14,7 +14,13 @@ from ..exceptions import AskTellError, DomainError
 from ..journal._encoding import NotPlainError, encode, outline
 from ._default_models import MAX_SITES
 from ._observe import conditioned, refit, with_first_models
-from ._outcomes import continued_outcomes, kept_outcomes, views, with_models
+from ._outcomes import (
+    continued_outcomes,
+    kept_outcomes,
+    outcomes_of_failures,
+    views,
+    with_models,
+)
 from ._state import Log, SearchState
 
 # Parameters of a surrogate that depend on the domain.
@@ -96,7 +102,9 @@ def continued(run, new, change, n_started, changes):
     columns, failures, policy = kept_outcomes(run, new), run.failures, run.policy
     if failures is not None:
         learnt = failures.learnt and (failures.learnt[0] * change.typical, *failures.learnt[1:])
-        failures = replace(failures, rows=change.rows(failures.rows), learnt=learnt)
+        outcomes = outcomes_of_failures(run, new)
+        rows = change.rows(failures.rows)
+        failures = replace(failures, rows=rows, learnt=learnt, outcomes=outcomes)
     renewed = _is_given("policy", changes)
     if renewed or _differ(*(each.algorithm._make_policy() for each in (run, new))):
         policy, renewed = new.policy, True
@@ -127,7 +135,9 @@ def continued(run, new, change, n_started, changes):
     if after.outcomes is None:
         return after
     models = [
-        model._replace(surrogate=_with_surrogate(each, change).surrogate, sliced_search=None)
+        model
+        if model.surrogate is None
+        else model._replace(surrogate=_with_surrogate(each, change).surrogate, sliced_search=None)
         for model, each in zip(after.outcomes.models, views(after))
     ]
     return with_models(after, models)

@@ -7,6 +7,8 @@ through a probit, being below ½. Of queries near one place only the latest coun
 
 Acquisition functions are weighted by this probability, and much less where it is below ½: where
 little else is to be gained, a place that always fails would otherwise have the largest value.
+A failure with a measured outcome beyond its limit teaches the model of this outcome, and is left
+out here once there is one: it would count twice.
 Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
 or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
 does not depend on the zero of y.
@@ -68,20 +70,42 @@ class Failures:
         How many queries had been told when these were searched.
     queries : tuple of (int or None)
         Ids of the queries of the rows; None for a row that was not asked for.
+    outcomes : ndarray of shape (f, k)
+        Outcomes that were measured nevertheless; NaN of the others.
+    n_before : tuple of int
+        Number of observations told before each of the rows.
     """
 
     rows: np.ndarray
-    total: int = 0
-    learnt: tuple | None = None
-    searched: int = 0
-    queries: tuple = ()
+    total: int
+    learnt: tuple | None
+    searched: int
+    queries: tuple
+    outcomes: np.ndarray
+    n_before: tuple
+
+    @classmethod
+    def none(cls, n_dims, n_outcomes):
+        """Return those of a run in which no query has failed."""
+        return cls(np.empty((0, n_dims + 1)), 0, None, 0, (), np.empty((0, n_outcomes)), ())
+
+    def outcomes_at(self, i):
+        """Return the outcomes of row i as those of an `Observation`."""
+        return tuple(None if v != v else v for v in self.outcomes[i].tolist()) or None
+
+
+def is_missing(value):
+    """Return True for None or NaN in place of a number."""
+    if value is None:
+        return True
+    return np.size(value) == 1 and isinstance(value, Real | np.ndarray) and np.all(value != value)
 
 
 def has_failed(y, failed):
     """Return True if a measurement was told as failed; y is left out then, or NaN."""
     if not check_bool(failed, "failed"):
         return False
-    if not (y is None or (np.size(y) == 1 and isinstance(y, Real | np.ndarray) and np.all(y != y))):
+    if not is_missing(y):
         expected = "left out, or NaN, with failed=True"
         raise invalid("y", expected, y, error=InvalidObservationError)
     return True
@@ -113,19 +137,26 @@ def with_failures(y, failed, n):
     return [None if failed else value for value, failed in zip(y.tolist(), mask)]
 
 
-def with_failure(failures, row, run, query=None):
-    """Return the failures with one more, at query and time ``row`` (d + 1,), and its `Query`."""
-    rows = row[np.newaxis] if failures is None else np.vstack([failures.rows, row])
-    before = Failures(rows) if failures is None else failures
+def with_failure(run, row, query, outcomes):
+    """Return a run's failures with one more, at query and time ``row`` (d + 1,).
+
+    ``query`` is its `Query` or None, and ``outcomes`` is that of an `Observation`.
+    """
+    k, before = len(run.config.measured_limits), run.failures
+    if before is None:
+        before = Failures.none(run.domain.n_dims, k)
+    values = np.full(k, np.nan) if outcomes is None else np.array(outcomes, dtype=np.float64)
     after = replace(
         before,
-        rows=rows[-MAX_FAILURES:],
+        rows=np.vstack([before.rows, row])[-MAX_FAILURES:],
         total=before.total + 1,
         queries=(*before.queries, None if query is None else query.id)[-MAX_FAILURES:],
+        outcomes=np.vstack([before.outcomes, values])[-MAX_FAILURES:],
+        n_before=(*before.n_before, run.history.total)[-MAX_FAILURES:],
     )
     queries = run.history.n_told + after.total
     due = min(_GROWTH * after.searched, after.searched + _MOST)
-    if after.total < _MIN_FAILURES or queries < due:
+    if len(_unexplained(after, run)) < _MIN_FAILURES or queries < due:
         return after
     gp = _fitted(after, run, search=True)
     learnt = (
@@ -136,12 +167,25 @@ def with_failure(failures, row, run, query=None):
     return replace(after, learnt=tuple(map(float, learnt)), searched=queries)
 
 
+def _unexplained(failures, run):
+    """Return the rows (m, d + 1) of failures that no modelled outcome explains by its limit."""
+    rows, limits = failures.rows, run.config.measured_limits
+    if run.outcomes is None or not run.outcomes.models:
+        return rows
+    beyond = [
+        (values < limit.low) | (values > limit.high)
+        for values, limit in zip(failures.outcomes.T, limits)
+    ]
+    return rows[~np.any(beyond, axis=0)] if beyond else rows
+
+
 def _fitted(failures, run, search=False):
     """Return a regressor of the labels, with searched or previously learnt hyperparameters."""
     succeeded = run.rows(run.history.latest(MAX_FAILURES))
-    rows = np.vstack([succeeded, failures.rows])
+    failed = _unexplained(failures, run)
+    rows = np.vstack([succeeded, failed])
     X = np.column_stack([run.domain.unit_of(rows[:, :-1]), rows[:, -1]])
-    labels = np.repeat([0.0, 1.0], [len(succeeded), len(failures.rows)])
+    labels = np.repeat([0.0, 1.0], [len(succeeded), len(failed)])
     latest = _latest_of_each_place(X)
     X, labels = X[latest], labels[latest]
     gaps = np.diff(np.unique(X[:, -1]))
@@ -181,12 +225,18 @@ class Risk:
 
     Parameters
     ----------
-    failures : Failures
     run : RunState
+        With failures.
     """
 
-    def __init__(self, failures, run):
-        self._gp = _fitted(failures, run)
+    def __init__(self, run):
+        self._gp = _fitted(run.failures, run)
+
+    @classmethod
+    def of(cls, run):
+        """Return the risk in a run in a list, which is empty where there is nothing to learn."""
+        known = run.failures is not None and len(_unexplained(run.failures, run))
+        return [cls(run)] if known else []
 
     def at(self, t, moving=None):
         """Return the `Success` at one time, for places (m, u) in unit form."""

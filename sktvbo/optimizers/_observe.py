@@ -16,7 +16,7 @@ from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, SlicedSearch
 from ._default_models import started_without_seasons
 from ._failures import with_failure
-from ._outcomes import check_start, recalibrated, view, views, with_models, with_values
+from ._outcomes import check_start, recalibrated, views, with_models, with_values
 from ._state import (
     Model,
     Observation,
@@ -174,7 +174,7 @@ def observe(
         check_start(run, x, y, outcomes)
     row, history = np.append(x, t), run.history
     time, pending = _after_answer(run, t, query)
-    data = run.data.append(history.total, row, y, variance)
+    whole = data = run.data.append(history.total, row, y, variance)
     model, policy = Model(run.surrogate, run.search, run.sliced_search), run.policy
     if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
         model, policy, data = _updated_model(run, row, y, data, time.now, hold, first)
@@ -211,9 +211,8 @@ def observe(
         limiter=_moved(run, x, t, query),
         history=history.append(entry),
     )
-    if run.outcomes is None:
-        return after
-    return _with_outcomes(run, after, learns=not (hold or data_only or first is not None))
+    learns = not (hold or data_only or first is not None)
+    return _with_outcomes(run, after, whole, learns, None if query is None else row)
 
 
 def _weights_at(run, positions):
@@ -222,13 +221,17 @@ def _weights_at(run, positions):
     return tuple(known.get(i, math.nan) for i in positions.tolist()) if known else ()
 
 
-def observe_failure(run, x, t, query=None):
-    """Return the run with a measurement at x (d,) and t that failed, which may answer a query."""
+def observe_failure(run, x, t, query=None, outcomes=None, *, hold=False):
+    """Return the run with a measurement at x (d,) and t that failed, which may answer a query.
+
+    Outcomes may be known nevertheless: their models learn, unless they ``hold`` hyperparameters.
+    """
+    row = np.append(x, t)
     time, pending = _after_answer(run, t, query)
-    failures = with_failure(run.failures, np.append(x, t), run, query)
-    limiter = _moved(run, x, t, query)
-    changes = {"failures": failures, "limiter": limiter, "answers": None}
-    return replaced(run, time=time, pending=pending, **changes)
+    changes = {"failures": with_failure(run, row, query, outcomes), "answers": None}
+    after = replaced(run, time=time, pending=pending, limiter=_moved(run, x, t, query), **changes)
+    is_known = query is not None and outcomes is not None and any(v is not None for v in outcomes)
+    return _with_outcomes(run, after, run.data, not hold, row if is_known else None)
 
 
 def _after_answer(run, t, query):
@@ -289,33 +292,54 @@ def _updated_model(run, row, y, data, now, hold, first):
     return model, policy, data
 
 
-def _with_outcomes(run, after, learns):
-    """Return the run after an observation with its outcomes, whose models learn from them."""
-    after = with_values(run, after)
-    if after.surrogate is None or not learns:
+def _with_outcomes(run, after, whole, learns, row):
+    """Return the run after a step with the values of outcomes, whose models may learn from them.
+
+    Parameters
+    ----------
+    run, after : RunState
+    whole : DataSet
+        With what was told, and without the removals of the step.
+    learns : bool
+    row : ndarray of shape (d + 1,), or None
+        Query and time of an answer that calibrates what is certified.
+    """
+    if run.outcomes is None:
         return after
-    models = [_outcome_model(*pair) for pair in zip(views(run), views(after))]
-    after = with_models(after, models)
-    return after if run.algorithm.safety is None else recalibrated(run, after)
+    known = with_values(run, after)
+    if known.surrogate is None or not learns:
+        return known
+    new = of_whole = views(known)
+    if len(known.data) < len(whole):
+        of_whole = views(with_values(run, replaced(after, data=whole)))
+    known = with_models(known, map(_outcome_model, views(run), of_whole, new))
+    return known if run.algorithm.safety is None or row is None else recalibrated(run, known, row)
 
 
-def _outcome_model(run, after):
-    """Return the model of an outcome, from its views before and after an observation."""
+def _outcome_model(run, whole, after):
+    """Return the model of an outcome, from its views before and after a step.
+
+    ``whole`` is the one after it without the removals of the step.
+    """
     data, old = after.data, run.data.positions
+    if not len(data):
+        return Model(None, SearchState())
     if run.surrogate is None:
-        entry, i = after.history.log[-1], after.history.index
-        whole = run.data.append(run.history.total, entry.row, entry.outcomes[i], 0.0)
-        model, drop = _first_model(run, whole), ~np.isin(whole.positions, data.positions)
+        model = _first_model(run, whole.data)
+        drop = ~np.isin(whole.data.positions, data.positions)
         if not drop.any():
             return model
         follow = len(data) >= run.min_to_learn
         surrogate = model.surrogate.without(np.flatnonzero(drop), restandardize=follow)
         return model._replace(surrogate=surrogate)
-    if data.positions[-1] != run.history.total:  # the policy has removed the observation itself
-        return Model(conditioned(after, run.surrogate, data), run.search, run.sliced_search)
-    X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
     drop = np.flatnonzero(~np.isin(old, data.positions))
-    model = _next_model(run, X, target, drop, data, hold=False, fresh=False)
+    new = whole.data.positions[~np.isin(whole.data.positions, old)]
+    model = Model(run.surrogate, run.search, run.sliced_search)
+    if len(new) and data.positions[-1] == new[-1]:
+        X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
+        model = _next_model(run, X, target, drop, data, hold=False, fresh=False)
+    elif len(new) or len(drop):
+        model = model._replace(surrogate=conditioned(after, run.surrogate, data))
     return model if run.timer is None else _after_slice(run, model, data)
 
 
@@ -324,8 +348,7 @@ def with_first_models(run):
     run = replaced(run, surrogate=first_surrogate(run, run.data))
     if run.outcomes is None:
         return run
-    found = [first_surrogate(each, each.data) for each in views(run)]
-    return with_models(run, [Model(surrogate, SearchState()) for surrogate in found])
+    return with_models(run, [_on_its_rows(each) for each in views(run)])
 
 
 def conditioned_outcomes(run, after):
@@ -333,11 +356,21 @@ def conditioned_outcomes(run, after):
     after = with_values(run, after)
     if after.surrogate is None:
         return with_models(after, ())
-    same, models = after.surrogate is run.surrogate, []
-    for each in views(after):
-        surrogate = each.surrogate if same else conditioned(each, each.surrogate, each.data)
-        models.append(Model(surrogate, each.search))
+    models = []
+    for old, new in zip(views(run), views(after)):
+        same = np.array_equal(old.data.positions, new.data.positions)
+        models.append(Model(old.surrogate, old.search) if same else _on_its_rows(new))
     return with_models(after, models)
+
+
+def _on_its_rows(run, surrogate=None):
+    """Return the model of an outcome on the rows of its view, with known hyperparameters if any."""
+    surrogate = run.surrogate if surrogate is None else surrogate
+    if not len(run.data):
+        return Model(None, SearchState())
+    if surrogate is None:
+        return Model(first_surrogate(run, run.data), SearchState())
+    return Model(conditioned(run, surrogate, run.data), run.search)
 
 
 def _without_stale(run, policy, surrogate, data, now):
@@ -461,7 +494,9 @@ def refit(run, deadline):
     if run.outcomes is None or not run.outcomes.models:
         return _refitted(run, deadline)
     parts, all_due, share = (run, *views(run)), deadline is None or not is_searching(run), None
-    due = [all_due or part.sliced_search is not None for part in parts]
+    due = [
+        part.surrogate is not None and (all_due or part.sliced_search is not None) for part in parts
+    ]
     if deadline is not None:
         share = deadline / sum(due)
     after = [_refitted(part, share) if is_due else part for part, is_due in zip(parts, due)]
@@ -562,7 +597,7 @@ def observe_many(run, observations):
     y is None of a measurement that failed. The hyperparameters are learnt once, from all. Then the
     observations are added one by one with these, so that the policy sees each one as if it had been
     told alone, and has no prediction: that of a single one is made before the hyperparameters are
-    learnt. Also return the history's entries: an `Observation`, or a row (d + 1,) that failed.
+    learnt. Also return what was told: each `Observation`, and the `Failures` after each failure.
     """
     entries, predicted = [], None
     if len(observations) == 1 and observations[0][1] is not None:
@@ -570,10 +605,11 @@ def observe_many(run, observations):
         predicted = predicted_observation(run, x, t, variance)
 
     def add(run, observation, **options):
-        x, y, t, *_, query = observation
+        x, y, t, _, outcomes, query = observation
         if y is None:
-            entries.append(np.append(x, t))
-            return observe_failure(run, x, t, query)
+            after = observe_failure(run, x, t, query, outcomes, hold=bool(options))
+            entries.append(after.failures)
+            return after
         after = observe(run, *observation, predicted=predicted, **options)
         entries.append(after.history.log[-1])
         return after
@@ -592,7 +628,7 @@ def observe_many(run, observations):
         run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )
     learnt = _learnt(run, learning, holds)
-    of_outcomes = _learnt_outcomes(run, learning, holds)
+    of_outcomes = _learnt_outcomes(run, rest, holds)
     age = run.search.age + len(learning) if holds else 0
     if run.never_drops:
         for observation in rest:
@@ -617,22 +653,20 @@ def observe_many(run, observations):
 
 def _learnt_outcomes(run, observations, holds):
     """Return surrogates of the outcomes with hyperparameters learnt as by `_learnt`."""
-    n_measured = 0 if run.outcomes is None else run.outcomes.values.shape[1]
-    return [
-        _learnt(view(run, i), [(x, of[i], t, 0.0) for x, _, t, _, of, _ in observations], holds)
-        for i in range(n_measured)
-    ]
+    if run.outcomes is None:
+        return []
+    found = []
+    for i, each in enumerate(views(run)):
+        told = [(x, of[i], t, 0.0) for x, _, t, _, of, _ in observations if of[i] is not None]
+        found.append(_learnt(each, told, holds) if told else each.surrogate)
+    return found
 
 
 def _with_learnt_outcomes(run, learnt):
     """Return the run with surrogates of its outcomes, conditioned on the data set."""
     if run.outcomes is None:
         return run
-    models = [
-        Model(conditioned(each, surrogate, each.data), run.search)
-        for each, surrogate in zip(views(run), learnt)
-    ]
-    return with_models(run, models)
+    return with_models(run, [_on_its_rows(*pair) for pair in zip(views(run), learnt)])
 
 
 def _learnt(run, observations, holds):

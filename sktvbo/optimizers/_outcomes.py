@@ -1,8 +1,9 @@
 """Measured limits: outcomes beside the objective, and the probability that all limits hold.
 
-Each outcome has a surrogate like the objective's, with hyperparameters of its own, on the same
-rows. It is updated by the same functions, applied to a `view` of the run in which the outcome takes
-the place of y. Limits apply to the outcomes without noise.
+Each outcome has a surrogate like the objective's, with hyperparameters of its own. Its rows are
+those of the data set in which it was measured, and failures in which it was. It is updated by the
+same functions, applied to a `view` of the run in which the outcome takes the place of y. Limits
+apply to the outcomes without noise.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from .._fast.limits import Limits, log_weights, within
-from .._tables import as_table, frame_columns
+from .._tables import as_table, frame_columns, is_added
 from .._validation import (
     LARGEST_Y,
     check_random_state,
@@ -28,11 +29,8 @@ from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
 from ..domain._search_space import SearchSpace
 from ..exceptions import InvalidObservationError
-from ._failures import Chance
-from ._state import History, Model, SearchState
-
-# Name of the objective among the limits.
-OBJECTIVE = "objective"
+from ._failures import Chance, is_missing
+from ._state import OBJECTIVE, DataSet, History, Model, SearchState
 
 # Deviations of learnt models are too small by about this factor, and not known to be smaller than
 # this part of the noise.
@@ -67,9 +65,10 @@ class Outcomes:
     Attributes
     ----------
     values : ndarray of shape (n, k)
-        Of the rows of the data set.
+        Of the rows of the data set; NaN where one was not measured.
     models : tuple of Model
-        One for each of the k outcomes that are measured; none before there is a surrogate.
+        One for each of the k outcomes that are measured; none before there is a surrogate. The
+        surrogate is None of an outcome without a row.
     excess : float
         Of the factor of standard deviations, after violations; see `recalibrated`.
     """
@@ -94,11 +93,13 @@ class Outcomes:
 class _OutcomeHistory(History):
     """History of a run in which the outcome ``index`` takes the place of y."""
 
-    index: int = field(default=0, kw_only=True)
+    index: int = field(kw_only=True)
+    n_measured: float = math.inf
 
-    def latest_outside(self, data, n):
-        entries = super().latest_outside(data, n)
-        return [replace(entry, y=entry.outcomes[self.index], variance=0.0) for entry in entries]
+    def _outside(self, data):
+        for entry in super()._outside(data):
+            if entry.outcomes[self.index] is not None:
+                yield replace(entry, y=entry.outcomes[self.index], variance=0.0)
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -131,32 +132,41 @@ def limits_of(constraints, owner):
     return tuple(found)
 
 
+def check_names(limits, domain, owner):
+    """Raise unless the names of measured outcomes are those of no other column of a frame."""
+    for name, *_ in limits:
+        if name in domain.columns or is_added(name):
+            raise invalid(
+                "outcome_constraints",
+                "named unlike parameters, contexts and the other columns of to_frame()",
+                owner=owner,
+                got=repr(name),
+                advice="Choose another name.",
+            )
+
+
 def _is_infinite(bound):
     return isinstance(bound, float) and math.isinf(bound)
 
 
 def measured(run):
     """Return the names of the outcomes that are told."""
-    return [limit.name for limit in run.config.limits if limit.name != OBJECTIVE]
+    return [limit.name for limit in run.config.measured_limits]
 
 
 def outcomes_of(run, outcomes, failed=False):
-    """Return the outcomes (k,) of one observation as a tuple; None without limits, or if failed."""
-    if failed and outcomes is not None:
-        raise invalid(
-            "outcomes", "left out with failed=True", outcomes, error=InvalidObservationError
-        )
+    """Return the outcomes (k,) of one observation, see `Observation`; it may have ``failed``."""
     columns = _columns(run, outcomes, failed)
-    if columns is None:
-        return None
-    return tuple(
-        finite_number(value, f"outcomes[{name!r}]", InvalidObservationError, LARGEST_Y)
+    return columns and tuple(
+        None
+        if is_missing(value)
+        else finite_number(value, f"outcomes[{name!r}]", InvalidObservationError, LARGEST_Y)
         for name, value in columns.items()
     )
 
 
 def many_outcomes_of(run, outcomes, failed):
-    """Return the outcomes of n observations as a list of tuples (k,), None of those that failed.
+    """Return the outcomes of n observations as a list, see `outcomes_of`.
 
     Parameters
     ----------
@@ -164,9 +174,10 @@ def many_outcomes_of(run, outcomes, failed):
     outcomes : dict of columns, or a data frame
     failed : ndarray of bool of shape (n,)
     """
-    if frame_columns(outcomes) is not None:
-        outcomes = as_table(outcomes)
-    columns, n = _columns(run, outcomes, failed.all()), len(failed)
+    n = len(failed)
+    if outcomes is None and failed.all():
+        return [outcomes_of(run, None, failed=True)] * n
+    columns = _columns(run, outcomes, failed.all())
     if columns is None:
         return [None] * n
     found = np.empty((n, len(columns)))
@@ -177,12 +188,12 @@ def many_outcomes_of(run, outcomes, failed):
             got = f"shape {values.shape}"
             expected = f"an array of shape ({n},)"
             raise invalid(label, expected, got=got, error=InvalidObservationError)
-        if not np.array_equal(np.isfinite(values), ~failed):
-            expected = "finite, and NaN where failed=True"
+        if np.isinf(values).any():
+            expected = "finite, or NaN where it was not measured"
             raise invalid(label, expected, column, error=InvalidObservationError)
-        check_size(values[~failed], label, LARGEST_Y, InvalidObservationError)
+        check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
         found[:, i] = values
-    return [None if gone else tuple(row) for row, gone in zip(found.tolist(), failed)]
+    return [tuple(None if v != v else v for v in row) for row in found.tolist()]
 
 
 def check_start(run, x, y, outcomes):
@@ -193,7 +204,7 @@ def check_start(run, x, y, outcomes):
         return
     values = {OBJECTIVE: y} | dict(zip(measured(run), outcomes or ()))
     for name, low, high in run.config.limits:
-        if not low <= values[name] <= high:
+        if values[name] is not None and not low <= values[name] <= high:
             raise invalid(
                 "start_points",
                 "within all outcome_constraints, as safety=... begins there",
@@ -205,18 +216,24 @@ def check_start(run, x, y, outcomes):
 
 
 def _columns(run, outcomes, optional):
-    """Return the outcomes told, by name in the order of the limits; None if there are none."""
-    names = measured(run)
+    """Return the outcomes told, by name in the order of the limits; None if there are none.
+
+    A frame, or a row of one, may have other columns.
+    """
+    names, may_have_others = measured(run), not isinstance(outcomes, Mapping)
+    if frame_columns(outcomes) is not None:
+        outcomes = as_table(outcomes)
     known = outcomes.keys() if hasattr(outcomes, "keys") else None
     if (outcomes is None or (known is not None and len(known) == 0)) and (optional or not names):
-        return None
+        return dict.fromkeys(names) or None
     if not names:
         expected = "left out without outcome_constraints that name them"
         raise invalid("outcomes", expected, outcomes, error=InvalidObservationError)
-    if known is None or set(known) != set(names):
+    others = set() if known is None else set(known).difference(names)
+    if known is None or not set(names).issubset(known) or (others and not may_have_others):
         raise invalid(
             "outcomes",
-            f"values named {', '.join(map(repr, names))}, and no others",
+            f"values named {', '.join(map(repr, names))}, None if not measured, and no others",
             got=repr(outcomes) if known is None else f"{', '.join(map(repr, known)) or 'none'}",
             error=InvalidObservationError,
         )
@@ -260,16 +277,56 @@ def continued_outcomes(run, new, columns):
     return replaced(run.outcomes, values=run.outcomes.values[:, columns], models=tuple(models))
 
 
+def outcomes_of_failures(run, new):
+    """Return the outcomes (f, k) of the failures of a run that goes on as another one."""
+    known, old = measured(run), run.failures.outcomes
+    nothing = np.full(len(old), np.nan)
+    found = [old[:, known.index(name)] if name in known else nothing for name in measured(new)]
+    return np.column_stack([np.empty((len(old), 0)), *found])
+
+
 def view(run, i):
     """Return a run in which the i-th outcome that is measured takes the place of y."""
     known, model = run.outcomes, {"surrogate": None, "search": SearchState()}
     if known.models:
         model = known.models[i]._asdict()
-    values = known.values[:, i]
-    data = replaced(run.data, y=values, variance=np.zeros(len(values)), room=None)
-    history = _OutcomeHistory(**vars(run.history), index=i)
+    data, history = _data_of(run, i), _OutcomeHistory(**vars(run.history), index=i)
+    n_missing = run.algorithm._min_to_learn - len(data)
+    if n_missing > 0 and data.positions is not run.data.positions:
+        n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
+        history = replaced(history, n_measured=n_measured)
     others = {"answers": None, "forecast": None, "outcomes": None}
     return replaced(run, data=data, history=history, **others, **model)
+
+
+def _data_of(run, i):
+    """Return the data set of the i-th outcome that is measured, in the order of telling.
+
+    Failures have positions below 0. They leave it when they are older than all of a data set from
+    which observations were removed.
+    """
+    data, values, failures = run.data, run.outcomes.values[:, i], run.failures
+    measured = ~np.isnan(values)
+    found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    if not measured.all():
+        found = found.take(measured)
+    if failures is None:
+        return found
+    y, rows = failures.outcomes[:, i], failures.rows
+    chosen = ~np.isnan(y)
+    if 0 < len(data) < run.history.n_told:
+        chosen &= rows[:, -1] >= data.rows[:, -1].min()
+    if not chosen.any():
+        return found
+    n_before = np.array(failures.n_before)[chosen]
+    positions = len(rows) - failures.total - 1 - np.flatnonzero(chosen)
+    order = np.argsort(np.append(found.positions, n_before - 0.5), kind="stable")
+    return DataSet(
+        np.append(found.positions, positions),
+        np.vstack([found.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
+        np.append(found.y, y[chosen]),
+        np.zeros(len(order)),
+    ).take(order)
 
 
 def views(run):
@@ -306,29 +363,35 @@ class Feasibility:
     """
 
     def __init__(self, run, widens=False):
-        models, values, self._parts = iter(run.outcomes.models), _values(run), []
+        models, data, self._parts = iter(run.outcomes.models), _data_by_name(run), []
+        self._n_unknown = 0
         for name, *limits in run.config.limits:
             surrogate = run.model if name == OBJECTIVE else next(models).surrogate
+            if surrogate is None:
+                self._n_unknown += 1
+                continue
             width, least = 1.0, 0.0
             if widens:
-                width, least = _widening(surrogate, values[name], *limits)
+                width, least = _widening(surrogate, data[name].y, *limits)
                 width *= _UNDERSTATED + run.outcomes.excess
             low, high = sorted(run.sign * limit for limit in limits)
             self._parts.append((surrogate, low, high, width, least))
 
     def at(self, t, moving=None):
         """Return the `WithinLimits` at one time, for places (m, u) in unit form."""
-        return WithinLimits(
+        parts = [
             (ManyPlaces(surrogate.at(t).posterior_at(t, moving)), *limits)
             for surrogate, *limits in self._parts
-        )
+        ]
+        return WithinLimits(parts, self._n_unknown)
 
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
-        return WithinLimits(
+        parts = [
             (ManyPlaces(surrogate.posterior_between(low, high, moving)), *limits)
             for surrogate, *limits in self._parts
-        )
+        ]
+        return WithinLimits(parts, self._n_unknown)
 
 
 class WithinLimits(Chance):
@@ -336,17 +399,19 @@ class WithinLimits(Chance):
 
     Parameters
     ----------
-    parts : iterable of (ManyPlaces, float, float, float, float)
+    parts : list of (ManyPlaces, float, float, float, float)
         Of each outcome the posterior, lower and upper limit, and width and least of
         `sktvbo._fast.limits.within`. The posteriors are independent.
+    n_unknown : int
+        Number of limits on outcomes that were not measured yet: each holds with probability ½.
     """
 
-    def __init__(self, parts):
-        self._parts = list(parts)
+    def __init__(self, parts, n_unknown):
+        self._parts, self._log_unknown = parts, n_unknown * math.log(0.5)
 
     def log(self, U):
         """Return the logarithm of the probability (m,) at places U (m, u)."""
-        found = np.zeros(len(U))
+        found = np.full(len(U), self._log_unknown)
         for posterior, *limits in self._parts:
             found += within(*posterior(U), *limits)[0]
         return found
@@ -361,7 +426,7 @@ class WithinLimits(Chance):
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
-        log_p, slopes = np.zeros(len(U)), np.zeros(U.shape)
+        log_p, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
         for posterior, *limits in self._parts:
             mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
             value, on_mean, on_std = within(mean, std, *limits)
@@ -372,7 +437,7 @@ class WithinLimits(Chance):
     def compiled(self, z=np.nan):
         """Return the log weight as compiled `Limits`, with a required quantile z; None if none."""
         parts = [posterior.compiled for posterior, *_ in self._parts]
-        if None in parts:
+        if None in parts or self._log_unknown:
             return None
         posteriors, units, locations, scales = zip(*parts)
         low, high, widths, least = np.array([part[1:] for part in self._parts]).T
@@ -531,28 +596,27 @@ class CertifiedSpace(SearchSpace):
 
 def _without_violation(run, points):
     """Return those of some points (k, d) whose latest outcomes in the data set are allowed."""
-    rows, values, found = run.data.rows[:, :-1], _values(run), []
-    for x in points:
-        here = np.flatnonzero((rows == x).all(axis=1))[-1:]
-        found.append(
-            all(
-                (low <= values[name][here]).all() and (values[name][here] <= high).all()
-                for name, low, high in run.config.limits
-            )
-        )
-    return points[np.array(found, dtype=bool)]
+    known, found = _data_by_name(run), np.ones(len(points), dtype=bool)
+    for i, x in enumerate(points):
+        for name, low, high in run.config.limits:
+            data = known[name]
+            y = data.y[(data.rows[:, :-1] == x).all(axis=1)][-1:]
+            found[i] &= ((low <= y) & (y <= high)).all()
+    return points[found]
 
 
-def recalibrated(run, after):
-    """Return the run after an observation at a certified query with other factors of deviations.
+def recalibrated(run, after, row):
+    """Return the run after a step at a certified query with other factors of deviations.
+
+    The query and its time are in ``row`` (d + 1,).
 
     If the probability p was right, that of a violation given the observation is 1 − p on average.
     The factor grows with the excess over what is allowed, and falls back to at least the model's.
     """
-    entry, level = after.history.log[-1], run.algorithm.safety
-    if entry.query is None or run.surrogate is None:
+    level = run.algorithm.safety
+    if run.surrogate is None:
         return after
-    *x, t = entry.row
+    *x, t = row
     place = run.domain.unit_of([x])
     if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
         return after
@@ -578,6 +642,6 @@ def _widening(surrogate, y, low, high):
     return np.clip(width, 1.0, widest), _LEAST * least
 
 
-def _values(run):
-    """Return the values (n,) in the data set of everything that has a limit, by name."""
-    return dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
+def _data_by_name(run):
+    """Return the data set of everything that has a limit, by name."""
+    return {name: _data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}

@@ -12,6 +12,7 @@ from .._validation import invalid
 from ..exceptions import AskTellError
 from ._base import Algorithm
 from ._parameters import algorithm
+from ._suggest import in_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,10 +91,10 @@ class RandomSearch(Algorithm):
         return data.drop([int(_best(run, data) == 0)])
 
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
-        # The best query at any time: t and the context are checked, and have no effect.
+        # The best query at any time, and in any context that allows it.
         run = self._run_or_new()
         run.read_time(t)
-        run.domain.contexts(context, 1)
+        run = in_context(run, run.domain.contexts(context, 1)[0])
         best = _best(run, run.data)
         if best is None:
             raise invalid(

@@ -137,8 +137,9 @@ def _parts(run, external):
 def _external(run):
     """Return the attributes that are stored apart from a regressor of this package.
 
-    Its rows are those of the data set, as are those of outcomes. Its covariance is a separate part,
-    because it changes only when the hyperparameters are searched.
+    Its rows are those of the data set, as are those of an outcome that was measured in all of
+    them. Its covariance is a separate part, because it changes only when the hyperparameters are
+    searched.
     """
     surrogate = run.surrogate
     if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
@@ -146,7 +147,8 @@ def _external(run):
     gp = surrogate._gp
     arrays = {name: getattr(gp.rows, name) for name in ("X", "y", "variance", "total")}
     models = () if run.outcomes is None else run.outcomes.models
-    places = {f"X{i}": model.surrogate._gp.rows.X for i, model in enumerate(models)}
+    known = [(i, m.surrogate._gp.rows.X) for i, m in enumerate(models) if m.surrogate is not None]
+    places = {f"X{i}": X for i, X in known if np.array_equal(X, gp.rows.X)}
     return arrays | places | {"covariance": gp.covariance}
 
 
@@ -262,6 +264,8 @@ def events_between(run, after, kind, details):
         elif kind == "untell":
             untold = after.history.untold[-1]
             body = {"told": untold} | encode_observation(run.history.log.at([untold])[0])
+        elif kind == "fail":
+            body = _encode_failure(after.failures)
         elif kind == "announce":
             body = _encode_query(after.pending.queries[-1])
         elif kind == "cancel":
@@ -284,16 +288,22 @@ def _encode_asked(run, after):
 
 
 def _events_of_entries(entries, position):
-    """Return the events of observations and of failures, rows (d + 1,), told together."""
+    """Return the events of observations and failures told together, see `observe_many`."""
     events = []
     for entry in entries:
         if isinstance(entry, Observation):
             events.append(("tell", position, encode_observation(entry)))
             position += 1
         else:
-            *x, t = entry.tolist()
-            events.append(("fail", None, {"x": x, "t": t}))
+            events.append(("fail", None, _encode_failure(entry)))
     return events
+
+
+def _encode_failure(failures):
+    """Return the latest of the failures as the body of its event."""
+    (*x, t), outcomes = failures.rows[-1].tolist(), failures.outcomes_at(-1)
+    is_known = outcomes is not None and any(value is not None for value in outcomes)
+    return {"x": x, "t": t} | ({"outcomes": list(outcomes)} if is_known else {})
 
 
 def search_events(run, after):

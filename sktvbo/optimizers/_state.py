@@ -44,6 +44,9 @@ _MIN_STORED = 256
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
+# Name of the objective among the limits of measured outcomes.
+OBJECTIVE = "objective"
+
 # Relative spacing of float32 numbers: rounding to float32 changes a number by at most half of it.
 FLOAT32 = 2.0**-23
 
@@ -77,8 +80,9 @@ class Observation:
         Mean and standard deviation of y, noise included, predicted before it was told.
     removed_weights : tuple of float
         Weights of those that were removed, with ``robust=True``; otherwise empty.
-    outcomes : tuple of float or None
-        Measured outcomes in the order of the limits; None without limits.
+    outcomes : tuple of (float or None), or None
+        Outcomes in the order of the limits, None for one that was not measured; None without
+        limits.
     """
 
     row: np.ndarray
@@ -171,6 +175,9 @@ class History:
     untold: tuple = ()
     n_untold: int = 0
 
+    # How many there are, where some lack a value: see `_outcomes`.
+    n_measured = math.inf
+
     @property
     def total(self):
         """Observations told, those taken back included: the position of the next one."""
@@ -213,9 +220,14 @@ class History:
 
     def latest_outside(self, data, n):
         """Return the latest n of them, or fewer, that a data set lacks."""
-        held, first = {*data.positions.tolist(), *self.untold}, self.log.first
-        latest = (i for i in range(self.log.total - 1, first - 1, -1) if i not in held)
-        return self.log.at(sorted(islice(latest, n)))
+        return list(islice(self._outside(data), n))[::-1]
+
+    def _outside(self, data):
+        """Yield those that a data set lacks, latest first."""
+        held = {*data.positions.tolist(), *self.untold}
+        for position in range(self.log.total - 1, self.log.first - 1, -1):
+            if position not in held:
+                yield self.log.at([position])[0]
 
 
 _ARRAYS = ("positions", "rows", "y", "variance")
@@ -496,6 +508,11 @@ class RunConfig:
     size_limit: object = None
     limits: tuple = ()
 
+    @property
+    def measured_limits(self):
+        """Limits of outcomes that are measured beside y."""
+        return [limit for limit in self.limits if limit.name != OBJECTIVE]
+
 
 @dataclass(frozen=True, eq=False)
 class TimeState:
@@ -669,8 +686,9 @@ class RunState:
     def min_to_learn(self):
         """Observations from which hyperparameters and a scale of y are learnt."""
         algorithm = self.config.algorithm
-        n = algorithm.n_initial_points
-        return min(self.history.n_told if n == "auto" else n, algorithm._min_to_learn)
+        n, history = algorithm.n_initial_points, self.history
+        n = history.n_told if n == "auto" else n
+        return min(n, algorithm._min_to_learn, history.n_measured)
 
     @property
     def never_drops(self):
@@ -827,7 +845,8 @@ class RunState:
                 return entry.row, entry.y, entry.variance, entry.outcomes
         failures = self.failures
         if failures is not None and query.id in failures.queries:
-            return failures.rows[failures.queries.index(query.id)], None, 0.0, None
+            i = failures.queries.index(query.id)
+            return failures.rows[i], None, 0.0, failures.outcomes_at(i)
         return None
 
     # --- time -------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _with_pending(run, queries, asked):
 
 def _risk(run, certificate=None):
     """Return where and when queries fail or violate a limit; None if nothing is known of it."""
-    causes = [] if run.failures is None else [Risk(run.failures, run)]
+    causes = Risk.of(run)
     if certificate is not None:
         causes.append(certificate)
     elif run.outcomes is not None and run.surrogate is not None:
@@ -175,6 +175,8 @@ def _start_queries(run, t, size):
     found, n_started, start_points = [], run.n_started, run.config.start_points
     while len(found) < size and n_started < len(start_points):
         x = aim = start_points[n_started]
+        if not _in_context_allowed(run.domain, aim[np.newaxis])[0]:
+            break  # it waits for a context in which the constraints allow it
         if run.limiter is not None:
             x = run.limiter.towards(run, t, aim)
         if x is None or np.array_equal(x, aim):
@@ -184,6 +186,13 @@ def _start_queries(run, t, size):
             if run.limiter is not None:
                 run = replaced(run, limiter=run.limiter.moved(x, t))
     return found, n_started
+
+
+def _in_context_allowed(domain, start_points):
+    """Return which start points (k, d) the constraints allow in the present context (k,)."""
+    if domain.n_chosen == domain.n_dims:
+        return np.ones(len(start_points), dtype=bool)
+    return domain.queryable(start_points)
 
 
 def _initial_queries(run, t, size, rng):
@@ -209,7 +218,8 @@ def _spread_out(run, t, queries):
     """
     limiter, start_points, near, others = run.limiter, run.config.start_points, _NEAR_START, []
     if limiter is None:
-        if run.algorithm.safety is not None:
+        start_points = start_points[_in_context_allowed(run.domain, start_points)]
+        if run.algorithm.safety is not None and len(start_points):
             near, others = _NEAR_SAFE, [_steps_from(run.domain, start_points[0])]
         at = np.append(start_points[0], t) if len(start_points) else None
         limiter = StepLimiter(StepLimit(near), at)

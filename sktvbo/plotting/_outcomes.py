@@ -156,7 +156,8 @@ class OutcomeDisplay(_PanelDisplay):
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
         run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
         optimizer = in_numbers(optimizer)
-        told_at, outcomes = optimizer.told_X_[:, -1], np.array([e.outcomes for e in run.shown])
+        told_at = optimizer.told_X_[:, -1]
+        outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
         times = np.linspace(told_at.min(), now if until is None else until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []

@@ -1,16 +1,19 @@
 """Constraints of an optimizer: no query breaks them, whatever the algorithm and the domain."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, ask_and_tell, objective, same_state
+from contract.cases import ARMS, BY_NAME, ask_and_tell, fingerprint, objective, same_state
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch
 from sktvbo.acquisition import ThompsonSampling
-from sktvbo.exceptions import AskTellError
+from sktvbo.domain import Constrained, Context, WithContext
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.journal import Journal
 
 # The bump of the cases moves into what may not be queried.
 RULES = {
@@ -103,6 +106,176 @@ def test_a_constraint_that_fails_leaves_the_optimizer_as_it_was():
     broken.clear()
     assert_array_equal(opt.ask(5.0), twin.ask(5.0))
     same_state(opt, twin)
+
+
+# --- constraints that read the context ------------------------------------------------------------
+
+# The more load, the less of the first coordinate: x <= 1 - load / 2.
+IN_CONTEXT = {
+    "box": WithContext([(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0)]),
+    "finite": WithContext(ARMS, [(0.0, 1.0)]),
+    "named": {"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0), "n": ("integer", 0, 3)},
+}
+
+
+def number(x, context):
+    return 1.0 - 0.5 * context[0] - x[0]
+
+
+def answer(x, context):
+    return x[0] <= 1.0 - 0.5 * context[0]
+
+
+def by_name(x, context):
+    return x["x"] <= 1.0 - 0.5 * context["load"]
+
+
+READING = {
+    "number": number,
+    "bool": answer,
+    "by_name": by_name,
+    "nonlinear": NonlinearConstraint(number, 0.0, np.inf),
+    "linear": LinearConstraint([1.0, 0.0, 0.5], -np.inf, 1.0),
+}
+
+
+def reading(name, form, domain="box", **options):
+    few = {"n_initial_points": 3} if BY_NAME[name].modelled else {}
+    options = few | {"constraints": READING[form]} | options
+    return BY_NAME[name].make(**options).set_params(domain=IN_CONTEXT[domain])
+
+
+def context_at(load, domain):
+    return {"load": load} if domain == "named" else [load]
+
+
+def drive_in_contexts(opt, loads, domain="box", start=0):
+    """Queries at the best of the first coordinate, which the constraint bounds; all are checked."""
+    for t, load in enumerate(loads, start):
+        query = opt.suggest(float(t), context=context_at(load, domain))
+        first = query.x["x"] if domain == "named" else query.x[0]
+        assert first <= 1.0 - 0.5 * load + 1e-12
+        opt.tell(query, first)
+    return opt
+
+
+LOADS = 1.5 * np.random.RandomState(0).uniform(size=6)
+_OFTEN = ("RandomSearch", "WDBO", "ABO", "SparQGPUCB", "WGPUCB", "thompson")
+OF_CONTEXT = [
+    pytest.param(name, "number", "box", marks=() if name in _OFTEN else pytest.mark.slow)
+    for name in BY_NAME
+    if name != "SparQGPUCB-expert"
+]
+OF_CONTEXT += itertools.product(["WDBO"], ["bool", "nonlinear", "linear"], ["box"])
+OF_CONTEXT += [("WDBO", "linear", "finite"), ("WDBO", "by_name", "named")]
+
+
+@pytest.mark.parametrize(("name", "form", "domain"), OF_CONTEXT)
+def test_queries_satisfy_what_reads_the_context_in_theirs(name, form, domain):
+    opt = drive_in_contexts(reading(name, form, domain), LOADS, domain)
+    loads = [0.1, 1.0, 0.8]
+    batch = opt.suggest(6.0, n=3, context=[context_at(load, domain) for load in loads])
+    found = [*(query.x for query in batch), opt.recommend(7.0, context=context_at(1.0, domain))]
+    for x, load in zip(found, [*loads, 1.0]):
+        assert (x["x"] if domain == "named" else x[0]) <= 1.0 - 0.5 * load + 1e-12
+    assert drive_in_contexts(opt, [0.9], domain, start=8).n_told_ == 7
+
+
+def test_the_best_query_of_a_random_search_is_one_that_is_allowed_in_the_context():
+    opt = reading("RandomSearch", "number")
+    for x in (0.2, 0.4, 0.9):
+        opt.tell([x, 0.0], x, 0.0, context=0.0)
+    assert [opt.recommend(1.0, context=load)[0] for load in (0.0, 1.0, 1.3)] == [0.9, 0.4, 0.2]
+
+
+def test_a_step_limit_holds_in_every_context():
+    opt = reading("WDBO", "number", max_step=0.2)
+    drive_in_contexts(opt, [0.3, 0.5, 0.7, 0.5, 0.3, 0.1])
+    assert np.abs(np.diff(opt.told_X_[:, :2] / [1.0, 2.0], axis=0)).max() <= 0.2 + 1e-9
+    opt.tell([1.0, 0.0], 1.0, 6.0, context=0.0)
+    before = fingerprint(opt)
+    # From here nothing within reach is allowed.
+    with pytest.raises(
+        DomainError, match=r"context \[1\.5\] must be .* within max_step\. Got none"
+    ):
+        opt.ask(7.0, context=1.5)
+    assert fingerprint(opt) == before
+    assert opt.ask(7.0, context=0.4)[0] <= 0.8
+
+
+def test_a_context_in_which_nothing_is_allowed_is_an_error():
+    for domain, form in (("box", "number"), ("finite", "linear")):
+        opt = drive_in_contexts(reading("WDBO", form, domain), LOADS, domain)
+        before = fingerprint(opt)
+        for call in (opt.ask, opt.recommend):
+            match = r"WDBO in the context \[3\.\] must be satisfied by some point of the domain"
+            with pytest.raises(DomainError, match=match):
+                call(9.0, context=[3.0])
+        assert fingerprint(opt) == before
+
+
+def test_a_start_point_waits_for_a_context_in_which_it_is_allowed():
+    opt = reading("WDBO", "number", start_points=[[0.9, 0.5], [0.3, 0.5]])
+    drive_in_contexts(opt, [1.0, 0.1, 1.0])
+    assert (opt.told_X_[0, :2] != [0.9, 0.5]).any()
+    assert_array_equal(opt.told_X_[1:, :2], [[0.9, 0.5], [0.3, 0.5]])
+
+
+def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
+    limits = {"outcome_constraints": {"c": (None, 9.0)}, "safety": 0.9, "n_initial_points": "auto"}
+    for options in (limits, {"n_initial_points": "auto"}):
+        opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], **options)
+        for t, load in enumerate([0.1, 0.9, 0.75, 0.3, 0.79]):
+            x = opt.ask(float(t), context=load)
+            assert x[0] <= 1.0 - 0.5 * load
+            opt.tell(x, 0.0, **({"outcomes": {"c": 0.0}} if "safety" in options else {}))
+
+
+def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
+    opt = drive_in_contexts(reading("WDBO", "linear"), LOADS)
+    copies = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json())]
+    copies.append(opt.with_parameters(domain=WithContext([(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0)])))
+    paths = {form: tmp_path / f"{form}.db" for form in ("linear", "number")}
+    for form, path in paths.items():
+        drive_in_contexts(reading("WDBO", form, journal=path), LOADS[:4]).close()
+        journal = Journal(path, resume=True)
+        copies.append(drive_in_contexts(reading("WDBO", form, journal=journal), LOADS[4:], start=4))
+    for each in copies:
+        drive_in_contexts(each, [1.2, 0.9], start=6)
+        each.close()
+
+
+def test_pending_queries_that_another_domain_forbids_are_withdrawn_in_their_contexts():
+    opt = reading("WDBO", "number")
+    queries = opt.suggest(0.0, n=2, context=[[0.1], [1.0]])
+    assert [query.id for query in opt.with_parameters(domain=opt.domain).pending_] == [0, 1]
+    state = opt._run.domain
+    rows = np.array([[0.9, 0.0, 0.1], [0.9, 0.0, 1.0], [0.9, 0.0, np.nan]])
+    assert_array_equal(state.queryable(rows), [True, False, True])
+    assert [state.contains(x) for x in rows] == [True, False, False]
+    X = state.sample(30, 0)
+    assert (X[:, 0] <= 1.0 - 0.5 * X[:, 2]).all()
+    assert state == pickle.loads(pickle.dumps(state))
+    opt.tell(queries[1], 0.0)
+
+
+def test_what_reads_a_context_needs_one():
+    for rule in (READING["number"], READING["nonlinear"]):
+        with pytest.raises(DomainError, match=r"of x alone, without a context\. Got one of"):
+            WDBO([(0.0, 1.0)] * 2, constraints=rule).ask(0.0)
+        with pytest.raises(DomainError, match=r"Give it as constraints=\.\.\. of an optimizer"):
+            Constrained([(0.0, 1.0)], rule)
+    with pytest.raises(DomainError, match=r"A of shape \(1, 3\)"):
+        WDBO([(0.0, 1.0)] * 2, constraints=READING["linear"]).ask(0.0)
+    for rule, match in (
+        (lambda x, context: context[5] > 0.0, "one that raises IndexError"),
+        (lambda x, context: "yes", "must be real numbers"),
+    ):
+        with pytest.raises(DomainError, match=match):
+            WDBO(IN_CONTEXT["box"], constraints=rule).ask(0.0, context=0.5)
+    # A second argument with a default is none that must be given.
+    opt = WDBO(IN_CONTEXT["box"], constraints=lambda x, most=0.5: most - x[0], random_state=0)
+    assert opt.ask(0.0, context=0.9)[0] <= 0.5
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def answers(opt):
         "_repr_html_": opt._repr_html_,
         "copy": lambda: copy.copy(opt).to_frame(),
         "pickle": lambda: pickle.loads(pickle.dumps(opt)).to_frame(),
-        "with_domain": lambda: opt.with_domain([(0.0, 2.0), (-1.0, 2.0)]).to_frame(),
+        "with_parameters": lambda: opt.with_parameters(domain=[(0.0, 2.0), (-1.0, 2.0)]).to_frame(),
     }
     if kind is not RandomSearch:
         found["predict"] = partial(opt.predict, X, 20.0, return_std=True)

@@ -24,7 +24,7 @@ def failing():
 
 
 def risk_of(opt):
-    return Risk(opt._run.failures, opt._run)
+    return Risk(opt._run)
 
 
 def chance_of(opt, t):

@@ -21,12 +21,12 @@ from sktvbo import (
     optimize,
 )
 from sktvbo._values import replaced
-from sktvbo.domain import Context, FiniteSet
+from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
-from sktvbo.journal import Journal
+from sktvbo.journal import Journal, events
 from sktvbo.optimizers._base import run_of
-from sktvbo.optimizers._failures import Causes
+from sktvbo.optimizers._failures import MAX_FAILURES, Causes, Risk
 from sktvbo.optimizers._outcomes import Certificate, Feasibility
 from sktvbo.problems import Problem, from_callable
 
@@ -152,6 +152,238 @@ def test_a_reset_removes_all_rows_of_the_outcomes_too():
     drive(opt, 15)
     assert opt.n_removed_ > 0
     assert len(opt._run.outcomes.values) == len(opt.X_) == len(models(opt)[0].X_train_)
+
+
+# --- partial results ------------------------------------------------------------------------------
+
+
+def told_in_part(opt, stop, start=0):
+    """Tell all results, one outcome, none, or those of a failure, by turns; the known outcomes."""
+    known = []
+    for t in range(start, stop):
+        query = opt.suggest(float(t))
+        values = outcomes(query.x, t)
+        values = [values, values | {"load": None}, dict.fromkeys(values, np.nan), values][t % 4]
+        if t % 4 == 3:
+            opt.tell(query, failed=True, outcomes=values)
+        else:
+            opt.tell(query, objective(query.x, t), outcomes=values)
+        known.append((query.x, t, [values[name] for name in LIMITS]))
+    return known
+
+
+def rows_of_models(opt):
+    """Rows and values of the surrogates of the outcomes, in the user's units."""
+    domain, found = run_of(opt).domain, []
+    for surrogate in models(opt):
+        if surrogate is None:
+            found.append((np.empty((0, domain.n_dims + 1)), np.empty(0)))
+            continue
+        X = surrogate.X_train_
+        rows = np.column_stack([domain.from_unit(X[:, :-1]), X[:, -1]])
+        found.append((rows, surrogate.y_train_))
+    return found
+
+
+FEW = [
+    kind if kind in (WDBO, SparQGPUCB, RGPUCB) else pytest.param(kind, marks=pytest.mark.slow)
+    for kind in ALGORITHMS
+]
+
+
+@pytest.mark.parametrize("kind", FEW, ids=lambda kind: kind.__name__)
+def test_every_algorithm_learns_outcomes_that_were_measured_alone(kind):
+    options = {"horizon": 30} if kind.__name__ in ("BRGPUCB", "SWGPUCB") else {}
+    opt = kind(BOX, outcome_constraints=LIMITS, n_initial_points=3, random_state=0, **options)
+    known = told_in_part(opt, 15)
+    held, first = set(opt.X_[:, -1]), opt.X_[:, -1].min()
+    for i, (rows, values) in enumerate(rows_of_models(opt)):
+        expected = [
+            (*x, t, each[i])
+            for x, t, each in known
+            if each[i] == each[i] is not None and (t in held or (t % 4 == 3 and t >= first))
+        ]
+        expected = np.reshape(expected, (-1, 4))
+        assert_allclose(np.column_stack([rows, values]), expected, rtol=1e-9, atol=1e-9)
+    assert opt.n_told_ + opt.n_failed_ == 15
+    assert 0.0 <= opt.probability_feasible(opt.recommend(15.0), 15.0) <= 1.0
+
+
+def test_an_outcome_of_failures_teaches_as_one_of_observations():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(12, 2))
+    full, part = (
+        GPUCB(BOX, outcome_constraints=LIMITS, refit_every=None, random_state=0) for _ in range(2)
+    )
+    for t, x in enumerate(X):
+        values = outcomes(x, t)
+        full.tell(x, 1.0 + x[0], float(t), outcomes=values)
+        y = {"y": 1.0 + x[0]} if t < 6 else {"failed": True}
+        part.tell(x, t=float(t), outcomes=values, **y)
+    places = rng.uniform(size=(5, 2))
+    for name in LIMITS:
+        found, expected = (opt.predict(places, 12.0, True, outcome=name) for opt in (part, full))
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert len(part.X_) == 6
+
+
+@pytest.mark.parametrize("history", [None, 3])
+@pytest.mark.parametrize("kind", [GPUCB, WDBO])
+def test_many_partial_results_are_learnt_from_as_one_by_one(kind, history):
+    options = {"outcome_constraints": LIMITS, "refit_every": None, "history": history}
+    one, many = (kind(BOX, random_state=0, **options) for _ in range(2))
+    for opt in (one, many):
+        told_in_part(opt, 8)
+    rng = np.random.RandomState(0)
+    X, t = rng.uniform(size=(9, 2)), np.arange(8.0, 17.0)
+    gone = t % 4 == 3
+    y = np.where(gone, np.nan, X[:, 0])
+    frame = {name: [outcomes(x, s)[name] for x, s in zip(X, t)] for name in LIMITS}
+    frame["load"] = [None if s % 4 == 1 else value for s, value in zip(t, frame["load"])]
+    many.tell_many(X, y, t, outcomes=frame, failed=gone)
+    for i, x in enumerate(X):
+        values = {name: column[i] for name, column in frame.items()}
+        one.tell(x, None if gone[i] else y[i], t[i], outcomes=values, failed=bool(gone[i]))
+    for (rows, values), (others, expected) in zip(rows_of_models(many), rows_of_models(one)):
+        assert_allclose(rows, others)
+        assert_allclose(values, expected)
+    assert_array_equal(many.failed_X_, one.failed_X_)
+
+
+@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
+def test_a_run_with_partial_results_goes_on_after(how, tmp_path):
+    path = tmp_path / "run.db"
+    options = {"outcome_constraints": LIMITS, "n_initial_points": 3, "random_state": 0}
+    opt = WDBO(BOX, journal=path if how == "journal" else None, **options)
+    told_in_part(opt, 8)
+    X, failed = [[0.1, 0.2], [0.3, 0.4]], [True, False]
+    values = {"load": [0.5, None], "heat": [None, 0.25]}
+    opt.tell_many(X, [None, 1.0], [8.0, 9.0], outcomes=values, failed=failed)
+    if how == "journal":
+        opt.close()
+        failures = [event.body for event in events(path) if event.kind == "fail"]
+        assert [body.get("outcomes") is not None for body in failures] == [True, True, True]
+        assert failures[-1] == {"x": [0.1, 0.2], "t": 8.0, "outcomes": [0.5, None]}
+        other = WDBO.resume(path)
+        other.predict([0.1, 0.1], 10.0)
+        other.close()
+        other, opt = (WDBO.from_json(each.to_json()) for each in (other, opt))
+    else:
+        other = (
+            pickle.loads(pickle.dumps(opt)) if how == "pickle" else WDBO.from_json(opt.to_json())
+        )
+    same(opt, other)
+    for each in (opt, other):
+        each.cancel(each.pending_[-1])
+        told_in_part(each, 36, 31)
+    for found, expected in zip(rows_of_models(other), rows_of_models(opt)):
+        assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-5)
+    same(opt, other, 40.0)
+
+
+def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
+    limits = LIMITS | {"cost": (None, 1.0)}
+    opt = RGPUCB(
+        BOX, reset_period=5, outcome_constraints=limits, n_initial_points=3, random_state=0
+    )
+    for t in range(4):
+        x, values = [0.1 * t, 0.2 * t], outcomes([0.1 * t, 0.2 * t], t)
+        opt.tell(x, 1.0, float(t), outcomes=values | {"cost": None})
+    assert opt.probability_feasible([0.3, 0.3], 4.0) <= 0.5
+    with pytest.raises(AskTellError, match=r"measured before predict.* Got 'cost', which is"):
+        opt.predict([0.3, 0.3], 4.0, outcome="cost")
+    opt.ask(4.0)
+    assert opt.refit()
+    x = opt.recommend(4.0)
+    for other in (
+        pickle.loads(pickle.dumps(opt)),
+        RGPUCB.from_json(opt.to_json()),
+        opt.with_parameters(domain=[(0.0, 1.0), (0.0, 3.0)]),
+    ):
+        p = [each.probability_feasible(x, 4.0) for each in (opt, other)]
+        assert p[0] == pytest.approx(p[1], abs=0.01)
+    opt.tell([0.5, 0.5], 1.0, 5.0, outcomes=outcomes([0.5, 0.5], 5.0) | {"cost": 0.7})
+    assert opt.predict([0.5, 0.5], 5.0, outcome="cost") == pytest.approx(0.7)
+    opt.tell([0.4, 0.4], 1.0, 30.0, outcomes=dict.fromkeys(limits))  # a reset
+    assert len(opt.X_) == 1
+    assert opt.probability_feasible([0.3, 0.3], 30.0) == pytest.approx(0.125)
+    opt.untell()
+    assert opt.predict([0.5, 0.5], 5.0, outcome="cost") == pytest.approx(0.7, abs=0.01)
+
+
+def test_a_failure_that_a_limit_explains_is_no_other_failure():
+    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)
+    for t in range(4):
+        opt.tell([0.2 * t], failed=True, t=float(t), outcomes={"load": 0.9})
+    # Without a model of the outcome it is a failure as any.
+    (risk,) = Risk.of(run_of(opt))
+    assert np.exp(risk.at(4.0).log(np.array([[0.2]])))[0] < 0.5
+    for t in range(4, 10):
+        opt.tell([0.09 * t], 1.0, float(t), outcomes={"load": 0.1})
+    assert Risk.of(run_of(opt)) == []
+    opt.tell([0.95], failed=True, t=10.0, outcomes={"load": 0.7})
+    (risk,) = Risk.of(run_of(opt))
+    assert np.exp(risk.at(10.0).log(np.array([[0.2], [0.95]]))).tolist() == pytest.approx(
+        [1.0, 0.0], abs=0.35
+    )
+    assert opt.n_failed_ == 5
+
+
+def test_failures_whose_outcomes_are_told_are_avoided_as_if_y_were_told():
+    """Violations after the first queries, where y is not measured beyond the limit."""
+    counts = {}
+    for told in ("outcomes", "nothing"):
+        opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+        counts[told] = 0
+        for t in range(30):
+            x = opt.ask(float(t))
+            c = 0.6 * np.sqrt(x[0]) + 0.1 * np.sin(t / 8.0)
+            counts[told] += t >= 8 and c > 0.5
+            if c <= 0.5:
+                opt.tell(x, x[0], outcomes={"c": c})
+            else:
+                opt.tell(x, failed=True, outcomes={"c": c} if told == "outcomes" else None)
+    assert counts["outcomes"] <= 5 < counts["nothing"]
+
+
+def test_an_answer_with_other_partial_results_is_another_answer():
+    opt = GPUCB(BOX, outcome_constraints=LIMITS, random_state=0)
+    queries = opt.suggest(0.0, n=2)
+    part = {"load": 0.5, "heat": None}
+    for _ in range(2):
+        opt.tell(queries[0], failed=True, outcomes=part)
+        opt.tell(queries[1], 1.0, outcomes={"load": 0.5, "heat": np.nan})
+    assert (opt.n_told_, opt.n_failed_) == (1, 1)
+    with pytest.raises(AskTellError, match=r"outcomes=\(0.5, None\). Got outcomes=\(None, None\)"):
+        opt.tell(queries[0], failed=True)
+    with pytest.raises(AskTellError, match=r"outcomes=\(0.5, None\). Got outcomes=\(0.5, 0.1\)"):
+        opt.tell(queries[1], 1.0, outcomes=part | {"heat": 0.1})
+
+
+def test_a_violation_of_a_certified_query_widens_without_y(held):
+    x = held.ask(30.0)
+    before = run_of(held).outcomes.excess
+    held.tell(x, failed=True, outcomes=outcomes(x, 30.0) | {"load": 3.0})
+    assert run_of(held).outcomes.excess > before + 0.2
+
+
+def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
+    held.tell([0.2, 0.5], t=1e6, failed=True, outcomes={"load": 2.0, "heat": None})
+    with pytest.warns(LimitWarning):
+        assert (held.ask(1e6) != [0.2, 0.5]).any()
+
+
+def test_failures_that_are_forgotten_leave_the_models_of_outcomes():
+    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+    for t in range(5):
+        opt.tell([0.2 * t], 1.0, float(t), outcomes={"c": 0.1})
+    rows = np.random.RandomState(0).uniform(size=(MAX_FAILURES + 20, 1))
+    times, values = np.arange(5.0, 5.0 + len(rows)), np.sin(rows[:, 0])
+    outcomes, failed = {"c": np.append(0.1, values)}, [False] + [True] * len(rows)
+    y = np.append(1.0, np.full(len(rows), np.nan))
+    rows, times = np.vstack([[[0.5]], rows]), np.append(5.0, times)
+    opt.tell_many(rows, y, times, failed=failed, outcomes=outcomes)
+    assert len(models(opt)[0].X_train_) == MAX_FAILURES + 6
 
 
 # --- the probability ------------------------------------------------------------------------------
@@ -299,17 +531,69 @@ def test_the_frame_has_the_outcomes(driven):
     assert_array_equal(many._run.outcomes.values[:, 0], told.load)
 
 
-@pytest.mark.parametrize("name", ["y", "time", "failed", "x0"])
-def test_columns_of_outcomes_replace_no_others(name):
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={name: (None, 9.0)}, random_state=0)
-    for t in range(3):
-        opt.tell(opt.ask(float(t)), 0.5, outcomes={name: 7.0})
-    frame = opt.to_frame()
-    assert frame.y.tolist() == [0.5] * 3
-    assert frame.time.tolist() == [0.0, 1.0, 2.0]
-    assert not frame.failed.any()
-    assert_array_equal(frame.x0, opt.told_X_[:, 0])
-    assert frame[f"{name}_"].tolist() == [7.0] * 3
+@pytest.mark.parametrize("name", ["y", "time", "time_", "failed", "query", "speed", "load"])
+def test_outcomes_have_names_of_their_own(name):
+    domain = {"speed": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}
+    opt = GPUCB(domain, outcome_constraints={"cost": (None, 1.0), name: (None, 9.0)})
+    match = f"'outcome_constraints' parameter of GPUCB must be named unlike .* Got '{name}'"
+    with pytest.raises(ValueError, match=match):
+        opt.ask(0.0, context={"load": 0.5})
+    with pytest.raises(ValueError, match=r"Got 'x0' instead\. Choose another name"):
+        GPUCB([(0.0, 1.0)], outcome_constraints={"x0": (None, 9.0)}).ask(0.0)
+
+
+MONDAY = np.datetime64("2026-06-01T08:00")
+TOLD_AGAIN = {
+    "box": (BOX, None),
+    "finite": (FiniteSet(np.random.RandomState(0).uniform(size=(9, 2))), None),
+    "named": ({"y": ("real", 0.0, 1.0), "time": ["a", None], "n": ("integer", 0, 3)}, None),
+    "context": (
+        {"x": ("real", 0.0, 1.0), "hour": Context(0.0, 24.0), "sky": Context(["sun", "rain"])},
+        {"hour": 3.0, "sky": "rain"},
+    ),
+    "box in context": (WithContext(BOX, [(0.0, 1.0)]), [0.5]),
+}
+
+
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("kind", TOLD_AGAIN)
+def test_a_frame_can_be_told_again(kind, dated):
+    domain, context = TOLD_AGAIN[kind]
+    made = [GPUCB(domain, outcome_constraints=LIMITS, random_state=0) for _ in range(3)]
+    first, many, single = made
+    for t in range(9):
+        t = MONDAY + np.timedelta64(t, "h") if dated else float(t)
+        query = first.suggest(t, context=context)
+        values = {"load": 0.1 * query.id, "heat": None if query.id % 3 else 0.1}
+        y = {"failed": True} if query.id % 4 == 3 else {"y": 1.0}
+        first.tell(query, outcomes=values, **y)
+    first.ask(t + (np.timedelta64(1, "h") if dated else 1.0), context=context)
+    frame = first.to_frame()
+    frame = frame[~frame.pending]
+    y, time = ("y_", "time_") if kind == "named" else ("y", "time")
+    many.tell_many(frame, frame[y], frame[time], outcomes=frame, failed=frame.failed)
+    for _, row in frame.sort_values(time).iterrows():
+        single.announce(row, row[time])
+        single.tell(row, row[y], row[time], outcomes=row, failed=row.failed)
+    for other in (many, single):
+        again = other.to_frame()
+        assert_array_equal(other.told_X_, first.told_X_)
+        assert_array_equal(other.failed_X_, first.failed_X_)
+        for name in (y, "load", "heat", "failed"):
+            assert_array_equal(again[name], frame[name])
+    shown = first.predict(frame, frame[time], outcome="load")
+    assert_allclose(shown, many.predict(frame, frame[time], outcome="load"), rtol=0.05, atol=0.05)
+    single.untell(row if not row.failed else frame.iloc[0])
+    assert single.n_told_ == first.n_told_ - 1
+
+
+def test_a_frame_without_an_outcome_is_refused(driven):
+    frame = driven.to_frame()
+    for given in (frame.drop(columns="heat"), frame.iloc[0].drop("heat")):
+        tell = driven.tell_many if given.ndim == 2 else driven.tell
+        y, t = (frame.y, frame.time) if given.ndim == 2 else (1.0, 30.0)
+        with pytest.raises(InvalidObservationError, match="values named 'load', 'heat'"):
+            tell(given, y, t, outcomes=given)
 
 
 def test_outcomes_in_a_table_of_points_are_ignored(driven):
@@ -392,10 +676,11 @@ def test_limits_that_make_no_sense(limits, match):
         ({"outcomes": None}, "outcomes must be values named"),
         ({"outcomes": {"load": 1.0}}, "Got 'load' instead"),
         ({"outcomes": {"load": 1.0, "heat": 1.0, "cost": 1.0}}, "and no others"),
-        ({"outcomes": {"load": 1.0, "heat": np.nan}}, r"outcomes\['heat'\] must be finite"),
+        ({"outcomes": {"load": 1.0, "heat": np.inf}}, r"outcomes\['heat'\] must be finite"),
         ({"outcomes": {"load": "low", "heat": 1.0}}, r"outcomes\['load'\] must be one real"),
         ({"outcomes": [1.0, 2.0]}, "outcomes must be values named"),
-        ({"outcomes": {"load": 1.0, "heat": 1.0}, "failed": True, "y": None}, "left out with fail"),
+        ({"outcomes": {"load": 1.0}, "failed": True, "y": None}, "Got 'load' instead"),
+        ({"outcomes": {"load": 1.0, "heat": "hot"}, "failed": True, "y": None}, "one real number"),
     ],
 )
 def test_outcomes_that_make_no_sense_change_nothing(driven, given, match):
@@ -703,7 +988,7 @@ def test_a_function_may_return_outcomes_to_optimize():
 
 def test_a_call_whose_outcome_is_no_finite_number_may_be_a_failure():
     found = optimize(
-        lambda x, t: (1.0, {"load": np.nan if t == 1.0 else 0.5}),
+        lambda x, t: (1.0, {"load": np.inf if t == 1.0 else 0.5}),
         BOX,
         n_calls=3,
         clock=StepClock(),
@@ -713,6 +998,30 @@ def test_a_call_whose_outcome_is_no_finite_number_may_be_a_failure():
     )
     assert [call.error is None for call in found.calls] == [True, False, True]
     assert found.optimizer.n_failed_ == 1
+
+
+@pytest.mark.parametrize("catch", [(), InvalidObservationError])
+def test_a_function_may_return_a_part_of_its_results_to_optimize(catch):
+    def function(x, t):
+        results = [(1.0, None), (None, 0.6), (2.0, 0.5), (np.nan if catch else None, 0.7)]
+        y, value = results[int(t)]
+        return y, {"load": value}
+
+    found = optimize(
+        function,
+        BOX,
+        n_calls=4,
+        clock=StepClock(),
+        catch=catch,
+        outcome_constraints={"load": (None, 0.8)},
+        random_state=0,
+    )
+    assert_array_equal([call.y for call in found.calls], [1.0, np.nan, 2.0, np.nan])
+    assert [call.error is None for call in found.calls] == [True, True, True, not catch]
+    assert_array_equal(found.optimizer.to_frame().load, [np.nan, 0.5, 0.6, 0.7])
+    assert (found.x == found.calls[2].x).all()
+    with pytest.raises(InvalidObservationError, match="y must be"):
+        optimize(lambda x, t: None, BOX, n_calls=1, clock=StepClock())
 
 
 class Plant(Problem):

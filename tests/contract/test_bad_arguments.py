@@ -1,0 +1,120 @@
+"""Every argument of every call is validated, whatever the others are and whatever the algorithm."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from contract.cases import BY_NAME, CASES, fingerprint
+
+from sktvbo.domain import Context, WithContext
+from sktvbo.exceptions import SktvboError
+
+NAN, INF = np.nan, np.inf
+BOX = [(0.0, 2.0), (-1.0, 1.0)]
+# Domain, a point and a context.
+DOMAINS = {
+    "box": (BOX, [0.5, 0.5], {}),
+    "context": (WithContext(BOX, [(0.0, 1.0)]), [0.5, 0.5], {"context": [0.5]}),
+    "named": (
+        {"a": ("real", 0.0, 1.0), "k": ["u", "v"], "load": Context(0.0, 1.0)},
+        {"a": 0.5, "k": "u"},
+        {"context": {"load": 0.5}},
+    ),
+}
+
+# Bad values by argument, in every call that has it.
+BAD = {
+    "x": [[0.5], [NAN, 0.5], [7.0, 0.5], "here", {"b": 0.5}],
+    "X": [[[0.5]], [[NAN, 0.5]], [[7.0, 0.5]], "here", None, {"b": [0.5]}],
+    "y": [NAN, INF, "much", [1.0, 2.0, 3.0], 1e101, 1j],
+    "t": [NAN, INF, "noon", [1.0, 2.0, 3.0]],
+    "context": [[NAN], [0.1, 0.2, 0.3], "hot", {"heat": 1.0}, INF],
+    "y_variance": [-5.0, NAN, INF, "small", [1.0, 2.0, 3.0]],
+    "outcomes": [{"b": 1.0}, {"c": INF}, {"c": "high"}, [1.0], "c", 3.0, {"c": 1.0, "b": 1.0}],
+    "failed": ["yes", None, 1, [True, False, True]],
+    "n": [0, -1, 1.5, "two", True],
+    "id": ["last", 1.5, -1, True],
+    "return_std": ["yes", None, 1],
+    "include_noise": ["yes", None, 1],
+    "outcome": ["b", 3],
+    "deadline": [0.0, -1.0, NAN, "soon"],
+}
+
+
+def calls(opt, x, beside, limits):
+    """Valid calls: the name of a method, and its arguments.
+
+    Results are of observations and of failures, with and without all that may be left out.
+    """
+    failure, query = {"failed": True}, opt.pending_[0]
+    results = [{"y": 1.0, "failed": False}, failure]
+    if limits:
+        results = [each | {"outcomes": {"c": 0.5}} for each in results] + [failure]
+    noise = [{}, {"y_variance": 0.1}]
+    places = [(x, {"t": 30.0} | beside), (query, {}), (query, {"t": 30.0} | beside)]
+    for (place, when), known, variance in itertools.product(places, results, noise):
+        yield "tell", {"x": place} | when | known | variance
+        many = {k: {"c": [0.5]} if k == "outcomes" else [v] for k, v in (known | variance).items()}
+        yield "tell_many", {"X": [place]} | when | many
+    yield "tell_many", {"X": [], "y": [], "t": 1.0, "y_variance": 0.1} | beside
+    present = {"t": 30.0} | beside
+    for method in ("ask", "suggest", "recommend"):
+        yield method, present
+    yield "suggest", present | {"n": 2}
+    yield "announce", {"x": x} | present
+    yield "cancel", {"x": x}
+    for place in (x, query):
+        yield "untell", {"x": place, "t": 0.0, "id": opt.pending_[0].id}
+    yield "probability_feasible", {"X": [x]} | present
+    for more in ({}, {"return_std": True, "include_noise": True, "outcome": "objective"}):
+        yield "predict", {"X": [x]} | present | more
+    yield "refit", {"deadline": 1.0}
+
+
+_OFTEN = ("RandomSearch", "WDBO")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(case.name, marks=() if case.name in _OFTEN else pytest.mark.slow)
+        for case in CASES
+    ],
+)
+def test_each_is_validated_whatever_the_others_are(name, domain):
+    case, (space, x, beside) = BY_NAME[name], DOMAINS[domain]
+    limits, told = {}, {}
+    if case.modelled:
+        limits = {"outcome_constraints": {"c": (None, 9.0)}, "n_initial_points": 3}
+        told = {"outcomes": {"c": 0.1}}
+    opt = case.make(**limits).set_params(domain=space)
+    for t in range(4):
+        opt.tell(opt.suggest(float(t), **beside), 0.1 * t, **told)
+    opt.suggest(4.0, n=2, **beside)
+    before, n_calls = fingerprint(opt), 0
+    for method, arguments in calls(opt, x, beside, limits):
+        for wrong, bad in [(key, bad) for key in arguments for bad in BAD.get(key, ())]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # nothing is said of a call that is refused
+                with pytest.raises((ValueError, SktvboError)) as caught:
+                    getattr(opt, method)(**arguments | {wrong: bad})
+            message = str(caught.value)
+            assert "must be" in message or "no matching" in message or "needs" in message
+            n_calls += 1
+    assert fingerprint(opt) == before
+    assert n_calls > 200
+
+
+def test_an_id_is_that_of_its_query():
+    opt = BY_NAME["GPUCB"].make()
+    queries = opt.suggest(0.0, n=2)
+    for query in queries:
+        opt.tell(query, 1.0)
+    with pytest.raises(ValueError, match=r"id must be left out, or 0, with this query\. Got 1"):
+        opt.untell(queries[0], id=1)
+    with pytest.raises(ValueError, match="t must be finite"):
+        opt.untell(queries[0], t=np.nan)
+    opt.untell(queries[0], id=0)
+    assert opt.n_told_ == 1
