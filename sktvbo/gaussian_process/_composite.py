@@ -317,8 +317,9 @@ class Composite:
         for term in self.terms:
             for key, polynomial in reduce(_multiplied, [of_leaves[i] for i in term]).items():
                 _add(total, key, polynomial)
-        degree = max(len(p) for p in total.values())
-        polynomials = np.array([np.pad(p, (0, degree - len(p))) for p in total.values()])
+        polynomials = np.zeros((len(total), max(map(len, total.values()))))
+        for row, polynomial in zip(polynomials, total.values()):
+            row[: len(polynomial)] = polynomial
         rates, frequencies = np.array(list(total)).T
         return rates, frequencies, polynomials
 
@@ -344,9 +345,7 @@ class Composite:
         plain = factorials / (s[:, np.newaxis] + s) ** (power + 1)
         conjugate = factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1)
         total, difference = plain + conjugate, plain - conjugate
-        return 0.5 * np.block(
-            [[total.real, difference.imag], [total.imag, -difference.real]]
-        )
+        return 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
 
     def _future_basis(self, ages, origin):
         """Return Re b and −Im b (n, 2 g (p + 1)), b = e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}.

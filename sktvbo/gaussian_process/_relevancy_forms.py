@@ -118,7 +118,10 @@ class RelevancyForms:
         alpha = FAMILIES[temporal.family].polynomial
         if alpha is None:
             return None
-        places, B = PlaceConvolutions.of(spatial, S), future_basis(alpha, temporal.units[0], now - t)
+        places, B = (
+            PlaceConvolutions.of(spatial, S),
+            future_basis(alpha, temporal.units[0], now - t),
+        )
         C = places.C
         Q = np.empty((B.shape[1],) * 2 + t.shape)
         for l, b in enumerate(B.T):
