@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state, get_tags
@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._sklearn import BaseEstimator, MetaEstimatorMixin
 from .._validation import check_int, check_real, invalid
 from ..domain import ParameterSpace
 

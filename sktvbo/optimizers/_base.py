@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._sklearn import BaseEstimator
 from .._tables import as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
