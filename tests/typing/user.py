@@ -121,11 +121,18 @@ def regression(X: np.ndarray, y: list[float]) -> float:
     return sum(float(array.sum()) for array in numbers) + value + gp.log_marginal_likelihood()
 
 
+class OneByOne:
+    def learn_one(self, x: dict[str, float], y: float) -> None: ...
+    def predict_one(self, x: dict[str, float]) -> float:
+        return x["a"]
+
+
 def scikit_learn(X: np.ndarray, y: np.ndarray) -> float:
     gp = TimeVaryingGPRegressor().set_params(robust=True).fit(X, y)
     search = GridSearchCV(OnlineRun(WDBO(), horizon=10.0), {"optimizer__alpha": [0.1, 0.3]})
     tuner = OnlineTuner(SGDRegressor(), {"alpha": (1e-6, 1e-2)}).set_params(optimizer=WDBO())
     tuner.partial_fit(X, y).predict(X)
+    OnlineTuner(OneByOne(), {"rate": (0.0, 1.0)}).partial_fit(X, y)
     pipeline = make_pipeline(StandardScaler(), clone(gp))
     print(search, pipeline.fit(X, y), WDBO([(0, 1)]).get_params()["alpha"])
     return float(gp.score(X, y))
