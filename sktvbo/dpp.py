@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._fast import kdpp as _fast
+from ._sklearn import BaseEstimator
 from ._validation import check_choice, check_int, check_random_state, invalid
 from .exceptions import NotPositiveDefiniteError
 

@@ -96,6 +96,32 @@ def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     assert names == modules | described | {"sktvbo/py.typed"}
 
 
+# setup.py without what takes minutes.
+UNCOMPILED = """
+import runpy, setuptools
+setup = setuptools.setup
+setuptools.setup = lambda **options: setup(**options | {"ext_modules": []})
+runpy.run_path("setup.py")
+"""
+
+
+def test_an_editable_install_comes_before_the_folder_of_a_clone(unpacked, tmp_path):
+    """Also where Python is started above a clone with the name of the package."""
+    clone, site = tmp_path / "sktvbo", tmp_path / "site"
+    clone.mkdir()
+    for name in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
+        shutil.copy2(unpacked / name, clone)
+    shutil.copytree(unpacked / "sktvbo", clone / "sktvbo")
+    run(sys.executable, "-c", UNCOMPILED, "-q", "editable_wheel", "-d", tmp_path, cwd=clone)
+    (wheel,) = tmp_path.glob("*.whl")
+    shutil.unpack_archive(wheel, site, "zip")
+    code = "import importlib.util, site, sys; site.addsitedir(sys.argv[1]); "
+    code += "print(importlib.util.find_spec('sktvbo').origin)"
+    # Without the packages that are installed here.
+    found = run(sys.executable, "-S", "-c", code, site, cwd=tmp_path, PYTHONPATH="")
+    assert Path(found.strip()) == clone / "sktvbo" / "__init__.py"
+
+
 @pytest.mark.parametrize("docs", ["", "https://docs.example.org/sktvbo/"])
 @pytest.mark.parametrize("repository", ["", "somebody/sktvbo"])
 def test_what_a_package_index_shows(repository, docs, unpacked, tmp_path):
@@ -174,7 +200,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     allowed |= {
         name: version
         for name, version in floors(extras["test"]).items()
-        if name not in ("ruff", "pyrefly", "codespell")
+        if name not in ("ruff", "pyrefly", "mypy", "codespell")
     }
     assert set(tested) == set(allowed)
     for name, version in tested.items():

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._sklearn import BaseEstimator
 from .._validation import check_choice, check_int, check_real
 from .._values import distinct_rows
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
-from sklearn.base import BaseEstimator
 
+from .._sklearn import BaseEstimator
 from .._validation import check_real, invalid
 from ._beta import AcquisitionState, DimensionBeta, GrowingBeta, LogBeta
 

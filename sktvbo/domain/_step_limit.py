@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._sklearn import BaseEstimator
 from .._tables import as_row
 from .._validation import check_choice, invalid, real_array
 

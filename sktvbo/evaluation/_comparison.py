@@ -6,6 +6,7 @@ import csv
 import math
 import textwrap
 import traceback
+import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -316,12 +317,13 @@ class Comparison:
             reference's: positive if the reference is better), ``standard_error`` (of that
             mean), ``p_value`` (two-sided Wilcoxon signed-rank test that the differences are
             symmetric around 0), ``p_holm`` (corrected for the number of algorithms compared on
-            the problem), ``n_pairs`` (number of seeds for which both have finished).
+            the problem), ``n_pairs`` (number of seeds for which both have finished). Without pairs
+            the numbers are NaN, with a warning.
 
         Raises
         ------
         ValueError
-            Unknown algorithm.
+            Unknown algorithm, or one without a finished run.
 
         Notes
         -----
@@ -340,9 +342,16 @@ class Comparison:
         ('random', True, 6)
         """
         check_choice(reference, self.algorithms, "reference")
-        table = []
-        for problem in self.problems:
-            base = self._by_seed(reference, problem)
+        regrets_of = {problem: self._by_seed(reference, problem) for problem in self.problems}
+        if not any(regrets_of.values()):
+            raise invalid(
+                "reference",
+                "an algorithm with a finished run",
+                got=f"{reference!r}, with {self._n_failed(reference)} failed run(s)",
+                advice="See failures.",
+            )
+        table, unpaired = [], []
+        for problem, base in regrets_of.items():
             rows = []
             for algorithm in self.algorithms:
                 if algorithm == reference:
@@ -351,6 +360,8 @@ class Comparison:
                 pairs = [(regrets[seed], base[seed]) for seed in regrets if seed in base]
                 differences = np.array([regret - other for regret, other in pairs])
                 mean, error = mean_and_error(differences)
+                if not pairs:
+                    unpaired.append(f"{algorithm!r} on {problem!r}")
                 rows.append(
                     {
                         "problem": problem,
@@ -366,7 +377,17 @@ class Comparison:
             for row, p in zip(rows, holm([row["p_value"] for row in rows])):
                 row["p_holm"] = p
             table.extend(rows)
+        if unpaired:
+            warnings.warn(
+                f"There is no seed for which {reference!r} and the other have finished: "
+                f"{', '.join(unpaired)}. The numbers are NaN. See failures.",
+                UserWarning,
+                stacklevel=2,
+            )
         return table
+
+    def _n_failed(self, algorithm):
+        return sum(failure.algorithm == algorithm for failure in self.failures)
 
     def _by_seed(self, algorithm, problem):
         """Return average regrets by seed, or by position for runs without a seed."""

@@ -34,6 +34,7 @@ from .._fast import gram as _gram
 from .._fast.gram import Family
 from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
+from ._cholesky import product
 from ._kernel_families import FAMILIES, Factor, family_of, recognize, recognize_or_raise
 
 # A cosine series omits at most this part of the variance; it has 16 harmonics at most, since the
@@ -315,9 +316,10 @@ class Composite:
             return None
         for term in self.terms:
             for key, polynomial in reduce(_multiplied, [of_leaves[i] for i in term]).items():
-                total[key] = polyadd(total.get(key, 0.0), polynomial)
-        degree = max(len(p) for p in total.values())
-        polynomials = np.array([np.pad(p, (0, degree - len(p))) for p in total.values()])
+                _add(total, key, polynomial)
+        polynomials = np.zeros((len(total), max(map(len, total.values()))))
+        for row, polynomial in zip(polynomials, total.values()):
+            row[: len(polynomial)] = polynomial
         rates, frequencies = np.array(list(total)).T
         return rates, frequencies, polynomials
 
@@ -327,18 +329,29 @@ class Composite:
         The decay is that of the slowest term. With s = c − iω, k(τ + a) = Re Σ b_m(a) τ^m e^{−sτ},
         and ∫ Re x Re y = ½ Re ∫ x (y + ȳ).
         """
+        B = self._future_basis(u, origin)
+        A = B if v is u else self._future_basis(v, origin)
+        # NumPy's products start the threads of its BLAS: on a busy machine they wait for cores.
+        return product(product(B, self._future_products), A.T)
+
+    @cached_property
+    def _future_products(self):
+        """Integrals ½ Re(x (y + ȳ)) of the parts of `_future_basis`, (2 g (p + 1), 2 g (p + 1))."""
         rates, frequencies, polynomials = self.series
         s, m = rates - 1j * frequencies, np.arange(polynomials.shape[1])
         s, m = np.repeat(s, len(m)), np.tile(m, len(s))
         power = m[:, np.newaxis] + m
         factorials = np.array([factorial(k) for k in range(power.max() + 1)], dtype=float)[power]
-        B, A = self._future_basis(u, origin), self._future_basis(v, origin)
-        M = factorials / (s[:, np.newaxis] + s) ** (power + 1) @ A.T
-        M += factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1) @ A.conj().T
-        return 0.5 * np.hstack([B.real, -B.imag]) @ np.vstack([M.real, M.imag])
+        plain = factorials / (s[:, np.newaxis] + s) ** (power + 1)
+        conjugate = factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1)
+        total, difference = plain + conjugate, plain - conjugate
+        return 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
 
     def _future_basis(self, ages, origin):
-        """Return b (n, g (p + 1)): e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}, over e^{−c origin}."""
+        """Return Re b and −Im b (n, 2 g (p + 1)), b = e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}.
+
+        Each is divided by e^{−c origin}.
+        """
         rates, frequencies, polynomials = self.series
         degrees = range(polynomials.shape[1])
         a = ages[:, np.newaxis]
@@ -346,7 +359,8 @@ class Composite:
         shifted = [
             sum(comb(k, m) * polynomials[:, k] * a ** (k - m) for k in degrees[m:]) for m in degrees
         ]
-        return (decay[:, :, np.newaxis] * np.stack(shifted, axis=2)).reshape(len(ages), -1)
+        b = (decay[:, :, np.newaxis] * np.stack(shifted, axis=2)).reshape(len(ages), -1)
+        return np.hstack([b.real, -b.imag])
 
     @cached_property
     def length_scale(self):
@@ -436,16 +450,22 @@ def _positive(kernel, name):
 
 def _multiplied(one, other):
     """Return the product of two series, without its negligible terms."""
-    product, total = {}, sum(p[0] for p in one.values()) * sum(p[0] for p in other.values())
+    found, total = {}, sum(p[0] for p in one.values()) * sum(p[0] for p in other.values())
     for (c, w), p in one.items():
         for (d, v), q in other.items():
             cosines = (w + v,) if w == 0.0 or v == 0.0 else (w + v, abs(w - v))
-            polynomial = np.convolve(p, q) / len(cosines)
+            # Much faster than a convolution, and most factors are constant.
+            constant = len(p) == 1 or len(q) == 1
+            polynomial = (p * q if constant else np.convolve(p, q)) / len(cosines)
             if polynomial[0] > _NEGLIGIBLE * total:
                 for cosine in cosines:
-                    key = c + d, cosine
-                    product[key] = polyadd(product.get(key, 0.0), polynomial)
-    return product
+                    _add(found, (c + d, cosine), polynomial)
+    return found
+
+
+def _add(series, key, polynomial):
+    """Add a polynomial to the one of a rate and a frequency."""
+    series[key] = polyadd(series[key], polynomial) if key in series else polynomial
 
 
 def recognize_temporal(kernel):

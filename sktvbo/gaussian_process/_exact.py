@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
 from ._exact_posterior import Dense
 from ._prior_mean import QuadraticMean
-from ._regressor import TimeVaryingGP, estimator
+from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, state_space
 
@@ -37,7 +37,7 @@ _MAX_STATE = 6000
 _logger = logging.getLogger("sktvbo.gaussian_process")
 
 
-@estimator
+@dataclass(eq=False, repr=False)
 class TimeVaryingGPRegressor(TimeVaryingGP):
     """Gaussian process regression of a function of space that changes with time.
 

@@ -21,7 +21,7 @@ from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._prior_mean import ZERO, Mean, estimate_mean
-from ._relevancy_forms import BOUND, RelevancyForms
+from ._relevancy_forms import BOUND, PlaceConvolutions, RelevancyForms
 
 # Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
 # compared after this many updates.
@@ -96,10 +96,12 @@ class Cache:
     inverse : InverseCache or None
     lower_precision : ndarray of shape (n, n) or None
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
+    places : PlaceConvolutions or None
+        Of a composite temporal kernel, which has no relevancy forms.
     """
 
-    def __init__(self, inverse=None, lower_precision=None):
-        self.inverse, self.lower_precision = inverse, lower_precision
+    def __init__(self, inverse=None, lower_precision=None, places=None):
+        self.inverse, self.lower_precision, self.places = inverse, lower_precision, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,7 @@ class Dense(BasisPosterior, Conditioned):
         return cls._from_factor(covariance, rows, solver)
 
     @classmethod
-    def _from_factor(cls, covariance, rows, solver, n_updates=0, inverse=None):
+    def _from_factor(cls, covariance, rows, solver, n_updates=0, inverse=None, places=None):
         """Condition with a known factor, O(n²)."""
         mean, weights, value = _solve_for_weights(solver, rows, covariance.mean_variance)
         if value == -np.inf:
@@ -140,7 +142,8 @@ class Dense(BasisPosterior, Conditioned):
                 f"Solving with the covariance matrix of {covariance} overflowed. "
                 "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
             )
-        known = (solver, mean, weights, float(value), n_updates, Cache(inverse))
+        cache = Cache(inverse, places=places)
+        known = (solver, mean, weights, float(value), n_updates, cache)
         return cls(covariance, rows, *known)
 
     @staticmethod
@@ -199,7 +202,11 @@ class Dense(BasisPosterior, Conditioned):
         if inverse is not None:
             updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
             inverse = self._inverse_with(rows, k[:-1], solver) if updated else None
-        return self._updated(rows, solver, inverse)
+        places = self.cache.places
+        if places is not None:
+            for i in range(n, rows.n):
+                places = places.append(rows.S[i : i + 1])
+        return self._updated(rows, solver, inverse, places)
 
     def leave_one_out(self):
         # The prediction without row i is y_i − a_i / P_ii, with variance 1 / P_ii, which includes
@@ -224,13 +231,14 @@ class Dense(BasisPosterior, Conditioned):
         rows, n = self.rows.drop(indices, standardize), self.rows.n
         if not self._can_update(rows, len(indices)):
             return self._recomputed(rows)
-        solver, inverse = self.solver, self.cache.inverse
+        solver, inverse, places = self.solver, self.cache.inverse, self.cache.places
         if n < _MIN_ROWS_TO_UPDATE:
             inverse = None
         for i in reversed(indices):
             solver = solver.drop(int(i))
             inverse = None if inverse is None else inverse.drop(int(i))
-        return self._updated(rows, solver, inverse)
+            places = None if places is None else places.drop(int(i))
+        return self._updated(rows, solver, inverse, places)
 
     def at(self, now):
         """Move the present time, O(n³) with a noise model, O(1) without."""
@@ -239,13 +247,13 @@ class Dense(BasisPosterior, Conditioned):
             return self._recomputed(rows)
         return replace(self, rows=rows)
 
-    def _updated(self, rows, solver, inverse=None):
-        """Condition on other rows, with their updated factor and inverse (or None)."""
+    def _updated(self, rows, solver, inverse, places):
+        """Condition on other rows, with their updated factor, and inverse and places or None."""
         count = self.n_updates + 1
         compare = count % _COMPARE_EVERY == 0
         if compare and self._residual(rows, solver, count) > _MAX_RESIDUAL:
             return self._recomputed(rows)
-        new = self._from_factor(self.covariance, rows, solver, count, inverse)
+        new = self._from_factor(self.covariance, rows, solver, count, inverse, places)
         if inverse is not None and not inverse.is_accurate(solver, new.mean):
             return self._recomputed(rows)
         return new
@@ -287,17 +295,27 @@ class Dense(BasisPosterior, Conditioned):
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
         past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
         if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
-            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            C = self._convolutions(factors, now)
             mean_variance = self.covariance.mean_variance
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
         forms = self._forms_at(factors, now)
         if forms is None:
-            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            C = self._convolutions(factors, now)
             return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past=past)
         known = forms.q, forms.sums(self.weights), past
         return _relevancy.RelevancySweep(
             self.inverse.P, self.weights, lambda: forms.convolutions, *known
         )
+
+    def _convolutions(self, factors, now):
+        """Return C (n, n) at a time since the origin."""
+        (spatial, temporal), rows = factors, self.rows
+        in_time = _relevancy.convolutions_in_time(temporal, now - rows.t)
+        if not isinstance(temporal, Composite):
+            return in_time * _relevancy.convolutions_in_space(spatial, rows.S)
+        if self.cache.places is None:
+            self.cache.places = PlaceConvolutions.of(spatial, rows.S)
+        return in_time * self.cache.places.C
 
     def _forms_at(self, factors, now):
         """Return the relevancy forms at a time since the origin; None where they are slower.

@@ -6,8 +6,8 @@ import copy
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._sklearn import BaseEstimator
 from .._validation import check_bounds, check_real
 
 if TYPE_CHECKING:

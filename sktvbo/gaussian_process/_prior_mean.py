@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._fast import cholesky as _cholesky
+from .._sklearn import BaseEstimator
 from .._validation import check_choice, check_int, check_real, invalid
 from ._cholesky import matvec
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .._durations import check_time_unit
+from .._sklearn import BaseEstimator, RegressorMixin
 from .._validation import (
     LARGEST_X,
     check_bounds,
@@ -74,11 +75,9 @@ _MAX_SEARCHES = 10
 # Rows of a prediction of terms at once.
 _BLOCK = 1000
 
+
 # The constructor is generated from the fields: parameters and defaults are written once.
-estimator = dataclass(eq=False, repr=False)
-
-
-@estimator
+@dataclass(eq=False, repr=False)
 class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 

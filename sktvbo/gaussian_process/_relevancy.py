@@ -343,12 +343,17 @@ def convolutions(spatial, temporal, S, ages):
     The factor is the decay of the newest observation over ∫ k_S². Relevancies are ratios, which do
     not depend on it. It prevents 0/0 for old data, or in hundreds of dimensions.
     """
+    return convolutions_in_time(temporal, ages) * convolutions_in_space(spatial, S)
+
+
+def convolutions_in_time(temporal, ages):
+    """Return the convolutions (n, n) of a recognized temporal kernel; see `convolutions`."""
     if not np.isfinite(ages).all():
         raise invalid("now", "finite", got="NaN or infinity")
     youngest = ages.min()
     if youngest < 0.0:
         raise _too_early(f"a time {-youngest:.3g} before one")
-    return _future(temporal, ages, ages, youngest) * convolutions_in_space(spatial, S)
+    return _future(temporal, ages, ages, youngest)
 
 
 def convolutions_in_space(spatial, X, Y=None):

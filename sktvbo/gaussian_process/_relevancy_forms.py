@@ -33,28 +33,70 @@ BOUND = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class PlaceConvolutions:
+    """Convolutions C_S of a spatial kernel between places, updated with rows.
+
+    Attributes
+    ----------
+    spatial : Factor or Empirical
+    S : ndarray of shape (n, d)
+    buffer : Buffer
+        Holds C_S in its first rows and columns.
+    """
+
+    spatial: object
+    S: np.ndarray
+    buffer: Buffer
+
+    @classmethod
+    def of(cls, spatial, S):
+        """Compute the convolutions, O(n²)."""
+        return cls(spatial, S, Buffer(convolutions_in_space(spatial, S)))
+
+    @property
+    def C(self):
+        """Convolutions (n, n), a view."""
+        return self.buffer.array[: len(self.S), : len(self.S)]
+
+    def append(self, s):
+        """Append a row at s (1, d), O(n)."""
+        n, buffer = len(self.S), self.buffer.with_space_after(len(self.S))
+        C = buffer.array
+        C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
+        if isinstance(self.spatial, Factor):
+            C[n, n] = self.C[0, 0]  # the same at all places
+        else:
+            C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+        buffer.filled = n + 1
+        return replaced(self, S=np.vstack([self.S, s]), buffer=buffer)
+
+    def drop(self, i):
+        """Drop row i, O(n²)."""
+        n, buffer = len(self.S), self.buffer.for_drop(len(self.S))
+        buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
+        for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
+            C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
+        return replaced(self, S=np.delete(self.S, i, axis=0), buffer=buffer)
+
+
+@dataclass(frozen=True, eq=False)
 class RelevancyForms:
     """Q, V and the values that update them, at a present time.
 
     Attributes
     ----------
-    spatial : Factor or Empirical
+    places : PlaceConvolutions
     temporal : Factor
         Factor with a polynomial.
-    S : ndarray of shape (n, d)
     now : float
-    buffer : Buffer
-        Holds C in its first rows and columns.
     B : ndarray of shape (n, p + 1)
     Q : ndarray of shape (p + 1, p + 1, n)
     V : ndarray of shape (p + 1, p + 1)
     """
 
-    spatial: object
+    places: PlaceConvolutions
     temporal: Factor
-    S: np.ndarray
     now: float
-    buffer: Buffer
     B: np.ndarray
     Q: np.ndarray
     V: np.ndarray
@@ -76,18 +118,22 @@ class RelevancyForms:
         alpha = FAMILIES[temporal.family].polynomial
         if alpha is None:
             return None
-        C, B = convolutions_in_space(spatial, S), future_basis(alpha, temporal.units[0], now - t)
+        places, B = (
+            PlaceConvolutions.of(spatial, S),
+            future_basis(alpha, temporal.units[0], now - t),
+        )
+        C = places.C
         Q = np.empty((B.shape[1],) * 2 + t.shape)
         for l, b in enumerate(B.T):
             half = product(C, b[:, np.newaxis] * P)
             half *= P
             Q[:, l] = product(B.T, half)
-        return cls(spatial, temporal, S, now, Buffer(C), B, Q, _sums(C, B, P))
+        return cls(places, temporal, now, B, Q, _sums(C, B, P))
 
     @property
     def C(self):
         """Convolutions in space (n, n), a view."""
-        return self.buffer.array[: len(self.S), : len(self.S)]
+        return self.places.C
 
     def at(self, now):
         """Return the forms at another time, O(n)."""
@@ -106,29 +152,17 @@ class RelevancyForms:
         """
         if t > self.now:
             return self.at(t).append(s, t, P, u, variance)
-        n, alpha = len(self.S), FAMILIES[self.temporal.family].polynomial
-        buffer = self.buffer.with_space_after(n)
-        C = buffer.array
-        C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
-        if isinstance(self.spatial, Factor):
-            C[n, n] = self.C[0, 0]  # the same at all places
-        else:
-            C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
-        buffer.filled = n + 1
+        alpha = FAMILIES[self.temporal.family].polynomial
         b = future_basis(alpha, self.temporal.units[0], np.array([self.now - t]))
         Q = np.concatenate([self.Q, np.zeros((*self.Q.shape[:2], 1))], axis=2)
-        new = replaced(self, S=np.vstack([self.S, s]), buffer=buffer, B=np.vstack([self.B, b]), Q=Q)
+        new = replaced(self, places=self.places.append(s), B=np.vstack([self.B, b]), Q=Q)
         return new._changed(P, np.append(u, -1.0), variance)
 
     def drop(self, i, P):
         """Drop row i; P is that before."""
         new = self._changed(P, P[i], -P[i, i])
-        n, buffer = len(self.S), self.buffer.for_drop(len(self.S))
-        buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
-        for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
-            C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
-        S, B = np.delete(self.S, i, axis=0), np.delete(self.B, i, axis=0)
-        return replaced(new, S=S, buffer=buffer, B=B, Q=np.delete(new.Q, i, axis=2))
+        B, Q = np.delete(self.B, i, axis=0), np.delete(new.Q, i, axis=2)
+        return replaced(new, places=self.places.drop(i), B=B, Q=Q)
 
     def _changed(self, P, u, s):
         """Return the forms after a change of P, padded with zeros, by u uᵀ / s."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -22,7 +22,7 @@ from ._fit_warnings import advise_on_points
 from ._hyperparameters import SearchRecord
 from ._inducing_posterior import Inducing, bound
 from ._inducing_selection import METHODS, choose
-from ._regressor import TimeVaryingGP, estimator
+from ._regressor import TimeVaryingGP
 from ._starts import learn_from_subset, random_subset, with_added_noise
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _TOLERANCE = 0.2
 
 
 @described_like(TimeVaryingGPRegressor)
-@estimator
+@dataclass(eq=False, repr=False)
 class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     """Gaussian process regression on space and time with inducing points.
 

@@ -1,13 +1,14 @@
 """Weighted Gaussian process regression, with the width of W-GP-UCB's analysis."""
 
+from dataclasses import dataclass
+
 from .._docstrings import described_like
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Weighted
-from ._regressor import estimator
 
 
 @described_like(TimeVaryingGPRegressor)
-@estimator
+@dataclass(eq=False, repr=False)
 class WeightedTimeVaryingGPRegressor(TimeVaryingGPRegressor):
     """Weighted regression with the standard deviation of W-GP-UCB.
 

@@ -8,9 +8,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .. import evaluation
+from .._sklearn import BaseEstimator
 from .._validation import check_choice, check_int, invalid
 from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
 from ..evaluation._ask_tell import SET_BY_RUN

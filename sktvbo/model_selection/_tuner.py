@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
@@ -23,16 +23,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._sklearn import BaseEstimator, MetaEstimatorMixin
 from .._validation import check_int, check_random_state, check_real, invalid
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
+from ._one_by_one import as_given, as_learner, learns_one_by_one
 
 if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .._typing import Array, RandomState
+    from .._typing import Array, RandomState, StreamModel
 
 # Half-life, in rows, of the sums that the weights are computed from.
 _WEIGHT_ROWS = 1000.0
@@ -62,11 +64,13 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        A classifier or regressor, with ``partial_fit`` unless ``window`` is set. Its own setting
-        must lie in the space, and is the best one before the second batch.
+        A classifier or regressor, with ``partial_fit`` unless ``window`` is set, or a model of
+        river, with ``learn_one`` and ``predict_one``. Its own setting must lie in the space, and is
+        the best one before the second batch.
     space : ParameterSpace or dict
         Parameters of the estimator to tune, such as ``{"alpha": ("log-real", 1e-4, 1.0)}``; see
-        `~sktvbo.domain.ParameterSpace`. With ``window`` it may also contain "window".
+        `~sktvbo.domain.ParameterSpace`. Parts have names as in ``"ridge__alpha"``, for river as in
+        ``"optimizer__lr__learning_rate"``. With ``window`` it may also contain "window".
     n_settings : int, default=12
         Number of settings, and of fits per batch. The first is the estimator's own, the others are
         a Latin hypercube over the space. A space with fewer members gives fewer settings.
@@ -147,7 +151,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    estimator: BaseEstimator
+    estimator: BaseEstimator | StreamModel
     space: object
     _: KW_ONLY
     n_settings: int = 12
@@ -158,14 +162,17 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     random_state: RandomState = None
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), get_tags(self._learner())
         tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags = inner.input_tags
         return tags
 
+    def _learner(self):
+        return as_learner(self.estimator)
+
     def _classifies(self):
-        return is_classifier(self.estimator)
+        return is_classifier(self._learner())
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "learners_")
@@ -250,6 +257,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         voters = self._voter_weights().reshape(-1, len(self.settings_))
         self.weights_ = voters.sum(axis=0)
         best = int(self._recent_loss.argmin())
+        self.learners_ = [as_given(learner) for learner in self._learners]
         self.best_params_, self.best_estimator_ = dict(self.settings_[best]), self.learners_[best]
         self.prequential_loss_ = self._total_loss / self._n_rows if self._n_rows else np.nan
 
@@ -257,13 +265,15 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         check_int(self.n_settings, "n_settings", self)
         if self.window is not None:
             check_int(self.window, "window", self)
-        elif not hasattr(self.estimator, "partial_fit"):
+        needed = "partial_fit" if self.window is None else "fit"
+        if not (hasattr(self.estimator, needed) or learns_one_by_one(self.estimator)):
+            advice = "Set window=200, for example, to refit it to the latest 200 rows."
             raise invalid(
                 "estimator",
-                "an estimator with partial_fit",
+                f"an estimator with {needed}, or with learn_one and predict_one",
                 self.estimator,
                 self,
-                advice="Set window=200, for example, to refit it to the latest 200 rows.",
+                advice=advice if hasattr(self.estimator, "fit") else "",
                 error=TypeError,
             )
         if not callable(self.loss) and self.loss != "auto":
@@ -271,13 +281,15 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def _begin(self, y, classes):
         """Draw the settings, and create their learners."""
-        space, known = self._space(), self.estimator.get_params()
+        learner = self._learner()
+        space, known = self._space(), learner.get_params()
         if self.window is not None:
             known["window"] = self.window
         unknown = [name for name in space.names if name not in known]
         if unknown:
             expected = f"made of parameters of {type(self.estimator).__name__}"
-            raise invalid("space", expected, self.space, self, got=", ".join(map(repr, unknown)))
+            got, advice = ", ".join(map(repr, unknown)), f"These are {', '.join(sorted(known))}."
+            raise invalid("space", expected, owner=self, got=got, advice=advice)
         settings = [{name: known[name] for name in space.names}]
         try:
             space.validate_point(settings[0])
@@ -294,7 +306,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         if self._classifies():
             self.classes_ = np.unique(y if classes is None else classes)
         self.settings_ = settings
-        self.learners_ = [self._configured(clone(self.estimator), setting) for setting in settings]
+        self._learners = [self._configured(clone(learner), setting) for setting in settings]
         # States of classifiers after earlier batches, and the rows of the longest window.
         self._earlier, self._latest_rows = None, None
         self._seed, self._y_shape = int(rng.randint(2**31 - 1)), np.shape(y)[1:]
@@ -333,12 +345,12 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     def _learn(self, X, y, failed):
         """Learn a batch with all learners; replace those that failed now or in predicting."""
         if self.window is None:
-            options, estimator = {}, self.estimator
-            if self._classifies() and "classes" in signature(estimator.partial_fit).parameters:
+            options, learner = {}, self._learner()
+            if self._classifies() and "classes" in signature(learner.partial_fit).parameters:
                 options["classes"] = self.classes_
 
             def learn(i):
-                return copy.deepcopy(self.learners_[i]).partial_fit(X, y, **options)
+                return copy.deepcopy(self._learners[i]).partial_fit(X, y, **options)
 
         else:
             windows = [setting.get("window", self.window) for setting in self.settings_]
@@ -350,17 +362,17 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
             def learn(i):
                 window = slice(-windows[i], None)
-                learner = self._configured(clone(self.estimator), self.settings_[i])
+                learner = self._configured(clone(self._learner()), self.settings_[i])
                 return learner.fit(_slice(X, window), _slice(y, window))
 
         learnt, failed_to_learn = self._each(learn, "learn")
         failed = sorted({*failed, *failed_to_learn})
         states = [learnt]
         if self._classifies() and self._earlier is not None:
-            states += [list(state) for state in (self.learners_, *self._earlier)[: _N_STATES - 1]]
+            states += [list(state) for state in (self._learners, *self._earlier)[: _N_STATES - 1]]
         if failed:
             self._replace(failed, failed_to_learn, states)
-        self.learners_, *self._earlier = states
+        self._learners, *self._earlier = states
 
     def _replace(self, failed, failed_to_learn, states):
         """Replace failed learners by copies of the best one with random settings.
@@ -464,8 +476,8 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
         def vote(i):
             if not self._classifies():
-                return [_values(self.learners_[i], X)]
-            states = [state[i] for state in (self.learners_, *self._earlier)]
+                return [_values(self._learners[i], X)]
+            states = [state[i] for state in (self._learners, *self._earlier)]
             shares = [_shares(state, X, self.classes_) for state in states]
             return [_with_vote(shares[0]), _with_vote(np.mean(shares, axis=0))]
 

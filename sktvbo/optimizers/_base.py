@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from .._durations import check_time_unit
+from .._sklearn import BaseEstimator
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,

@@ -36,8 +36,9 @@ _MIN_SIZE, _MAX_REMOVED = 30, 10
 # Least number of Sobol points of the search for a query.
 _MIN_CANDIDATES = 16
 
-# Warn if this many of the latest steps exceeded the budget.
-_N_STEPS, _MAX_EXCEEDED = 100, 3
+# Warn if this many of the latest steps exceeded the budget. The first steps show how long a part
+# takes, and do not count, unless at least this share of them exceeded it.
+_N_STEPS, _MAX_EXCEEDED, _MAX_SHARE = 100, 3, 0.5
 
 MODEL, SEARCH, QUERY, REST = (
     "the update of the model",
@@ -62,7 +63,7 @@ class StepTimer:
         self.seconds, self._n_candidates = seconds, N_CANDIDATES
         self._end = self._lap = math.inf
         self._parts = {}
-        self._steps, self._warned = deque(maxlen=_N_STEPS), False
+        self._steps, self._warned, self._learns = deque(maxlen=_N_STEPS), False, True
         self._limits = {part: deque(maxlen=_N_LIMITS) for part in (MODEL, SEARCH, QUERY)}
         self._least = dict.fromkeys(self._limits, math.inf)
         self._timed, self._n_updates, self._pending = 0, 0, None
@@ -72,7 +73,8 @@ class StepTimer:
     def begin(self):
         """Begin a step; warn, once, if too many of the latest ones exceeded the budget."""
         slow = [step for step in self._steps if step is not None]
-        if len(slow) >= _MAX_EXCEEDED and not self._warned:
+        allowed = _MAX_SHARE * len(self._steps) if self._learns else 0.0
+        if len(slow) >= max(_MAX_EXCEEDED, allowed) and not self._warned:
             self._warned = True
             kind, total, part, seconds = max(slow, key=lambda step: step[1])
             warn_caller(
@@ -105,6 +107,9 @@ class StepTimer:
                 part = max(self._parts, key=self._parts.get)
                 slow = kind, total, part, self._parts[part]
             self._steps.append(slow)
+            if self._learns and len(self._steps) == _N_STEPS:
+                self._steps.clear()
+                self._learns = False
 
     @property
     def until(self):

@@ -5,8 +5,7 @@ AISTATS 2016. The defaults are those of figure 2: ε = 0.01, σ² = 0.01 and T =
 exponential kernel with lengthscale 0.2, c1 = 0.8 and c2 = 4. All hyperparameters are known.
 """
 
-from sklearn.base import BaseEstimator
-
+from .._sklearn import BaseEstimator
 from ..kernels import Forgetting
 from ..optimizers import GPUCB, TVGPUCB, BayesianOptimizer, RandomSearch
 from ..staleness import PeriodicReset

@@ -7,9 +7,9 @@ from the authors' code (fmnyikosa/bayes_opt_mat).
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF
 
+from .._sklearn import BaseEstimator
 from .._validation import check_int, check_real
 from ..acquisition import UCB
 from ..gaussian_process._composite import temporal_length_scale

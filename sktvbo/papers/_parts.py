@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import gamma
-from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from .._sklearn import BaseEstimator
 from .._validation import check_real, invalid
 from ..acquisition import UCB, LogBeta
 from ..gaussian_process import TimeVaryingGPRegressor

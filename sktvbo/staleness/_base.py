@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator
+
+from .._sklearn import BaseEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
-from sklearn.base import BaseEstimator
 
+from .._sklearn import BaseEstimator
 from .._validation import check_int, check_real
 from ..kernels import Empirical
 from ..theory import maximum_information_gain

@@ -133,7 +133,9 @@ class Trial:
         while len(self.x) < QUERIES:
             if "change" in self.names and len(self.x) == CHANGE:
                 journal = {"journal": tmp_path / "after"} if "journal" in self.names else {}
-                self.opt = self.opt.with_parameters(domain=domain_of(self.names, changed=True), **journal)
+                self.opt = self.opt.with_parameters(
+                    domain=domain_of(self.names, changed=True), **journal
+                )
             began = time.process_time()
             found = self.ask(t)
             self.seconds.append((time.process_time() - began) / len(found))

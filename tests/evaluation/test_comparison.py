@@ -345,7 +345,8 @@ def test_holm_by_hand():
             ("none", "p"): [],
         }
     )
-    rows = {row["algorithm"]: row for row in table.paired("R")}
+    with pytest.warns(UserWarning, match="'none' on 'p'"):
+        rows = {row["algorithm"]: row for row in table.paired("R")}
     assert list(rows) == ["same", "some", "all", "none"]
     assert [rows[a]["p_value"] for a in ("same", "some", "all")] == [1.0, 4 / 128, 2 / 128]
     # Times 1, 2 and 3; "none" was not tested and does not count.
@@ -371,6 +372,21 @@ def test_runs_without_seeds_are_paired_by_position(table):
     rows = table.paired("longer")
     assert [row["n_pairs"] for row in rows] == [2, 2]
     assert rows[0]["difference"] == -3.0
+
+
+def test_runs_that_cannot_be_paired():
+    failed = [Failure("R", p, 0, None, "OSError", "no disk", "") for p in "ppq"]
+    runs = {("R", "p"): [], ("A", "p"): constant(1.0), ("A", "q"): constant(2.0)}
+    message = r"reference must be .* a finished run. Got 'R', with 3 failed run\(s\) instead. See"
+    with pytest.raises(ValueError, match=message):
+        Comparison(runs | {("R", "q"): []}, failed).paired("R")
+    table = Comparison(runs | {("R", "q"): constant(3.0)}, failed[:2])
+    message = r"'R' and the other have finished: 'A' on 'p'. The"
+    with pytest.warns(UserWarning, match=message) as told:
+        unknown, known = table.paired("R")
+    assert told[0].filename == __file__
+    assert math.isnan(unknown["difference"])
+    assert known["difference"] == -1.0
 
 
 def test_unknown_reference(table):

@@ -15,7 +15,7 @@ from sktvbo.gaussian_process import _exact_posterior
 from sktvbo.gaussian_process._exact_posterior import _MIN_ROWS_TO_UPDATE as N
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.journal._encoding import decode, encode
-from sktvbo.kernels import Empirical, Forgetting
+from sktvbo.kernels import Empirical, Forgetting, with_seasons
 from sktvbo.relevancy import wasserstein_relevancy
 
 TEMPORAL = {
@@ -23,6 +23,7 @@ TEMPORAL = {
     "3/2": Matern(8.0, nu=1.5),
     "5/2": Matern(8.0, nu=2.5),
     "rbf": RBF(8.0),
+    "season": with_seasons(Matern(8.0, nu=2.5), 24.0),
 }
 
 
@@ -118,6 +119,17 @@ def test_long_streams(monkeypatch, recomputed):
     assert len(recomputed) == 800 // 257
     # The forms are computed at the first step, after each batch of two, and with the factor.
     assert len(forms) <= 1 + 600 // 41 + len(recomputed)
+
+
+@pytest.mark.parametrize("n", [40, N])
+def test_places_of_seasonal_models_are_updated(n, monkeypatch):
+    """The convolutions in space are most of the time of a step, and O(n) for a new row."""
+    computed, of = [], _exact_posterior.PlaceConvolutions.of.__func__
+    counted = classmethod(lambda cls, *args: computed.append(1) or of(cls, *args))
+    monkeypatch.setattr(_exact_posterior.PlaceConvolutions, "of", counted)
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL["season"]), 40, np.random.RandomState(4), n))
+    assert len(computed) == 1
+    assert_is_fresh_fit(gp, now)
 
 
 @pytest.mark.parametrize("n", [N - 1, N])

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from collections import deque
 from dataclasses import dataclass
 
 import joblib
@@ -460,7 +461,7 @@ def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"estimator": Ridge()}, TypeError, "'estimator' .* with partial_fit. Got .* window=200"),
+        ({"estimator": Ridge()}, TypeError, "'estimator' .* predict_one. Got .* window=200"),
         ({"space": {"eta": (*ETA["eta0"],)}}, ValueError, "'space' .* of SGDRegressor. Got 'eta'"),
         ({"space": {"window": ("integer", 5, 9)}}, ValueError, "Got 'window'"),
         ({"space": {"eta0": ("real", 0.5, 1.0)}}, DomainError, r"'eta0'.*0\.01"),
@@ -486,6 +487,17 @@ def test_invalid_parameters(options, error, message):
     assert not hasattr(tuner, "best_params_")
 
 
+@pytest.mark.parametrize("window", [None, 5])
+def test_advice_is_only_what_helps(window):
+    tuner = OnlineTuner(object(), LEVELS, window=window)
+    needed = "partial_fit" if window is None else "fit"
+    message = (
+        rf"'estimator' .* with {needed}, or with learn_one and predict_one\. Got <.*> instead\.$"
+    )
+    with pytest.raises(TypeError, match=message):
+        tuner.partial_fit([[0.0]], [0.0])
+
+
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
@@ -499,3 +511,108 @@ def test_invalid_losses(loss, message):
     with pytest.raises(ValueError, match=message):
         taught(tuner, turning(2))
     assert np.isnan(tuner.prequential_loss_)
+
+
+# --- models that learn row by row -----------------------------------------------------------------
+
+
+class Mean:
+    """Exponential mean, with the methods of a model of river."""
+
+    def __init__(self, rate=0.1):
+        self.rate, self.mean, self.seen = rate, 0.0, []
+
+    def learn_one(self, x, y):
+        self.seen = [*self.seen, x]
+        self.mean += self.rate * (y - self.mean)
+
+    def predict_one(self, x):
+        return self.mean
+
+    def clone(self, new_params=None, include_attributes=False):
+        new = Mean(**{"rate": self.rate} | (new_params or {}))
+        if include_attributes:
+            new.mean, new.seen = self.mean, list(self.seen)
+        return new
+
+
+class Share(Mean):
+    """Share of the label 1, for all rows."""
+
+    def predict_one(self, x):
+        return self.mean > 0.5
+
+    def predict_proba_one(self, x):
+        return {True: self.mean, False: 1.0 - self.mean}
+
+    def clone(self, new_params=None, include_attributes=False):
+        new = super().clone(new_params, include_attributes)
+        new.__class__ = Share
+        return new
+
+
+RATES = {"rate": ("log-real", 0.01, 1.0)}
+
+
+@pytest.mark.parametrize("window", [None, 40])
+def test_models_that_learn_row_by_row(window):
+    tuner = OnlineTuner(Mean(), RATES, window=window, n_settings=4, random_state=0)
+    rows, y = np.zeros((120, 1)), np.arange(120.0)
+    for i in range(0, 120, 30):
+        tuner.partial_fit(rows[i : i + 30], y[i : i + 30])
+    for setting, model in zip(tuner.settings_, tuner.learners_):
+        alone = Mean(**setting)
+        for value in y if window is None else y[-window:]:
+            alone.learn_one({}, value)
+        assert type(model) is Mean
+        assert model.mean == alone.mean
+    assert not is_classifier(tuner)
+    assert not Mean().seen
+    assert tuner.best_estimator_.rate == tuner.best_params_["rate"] > 0.1
+    resumed = pickle.loads(pickle.dumps(tuner)).partial_fit(rows[:9], y[:9])
+    assert resumed.predict(rows[:2]) == pytest.approx(
+        tuner.partial_fit(rows[:9], y[:9]).predict(rows[:2])
+    )
+
+
+def test_classifiers_that_learn_row_by_row():
+    tuner = OnlineTuner(Share(), RATES, n_settings=4, random_state=0)
+    for label in (0, 1, 1):
+        tuner.partial_fit(np.zeros((30, 1)), np.full(30, label), classes=[0, 1])
+    assert is_classifier(tuner)
+    assert tuner.predict([[0.0]]).tolist() == [1]
+    assert 0.5 < tuner.predict_proba([[0.0]])[0, 1] <= 1.0
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "sparse"])
+def test_rows_are_dicts_by_name_or_number(kind):
+    values, names = np.array([[1.0, 2.0], [3.0, 0.0]]), ["a", "b"]
+    if kind in ("pandas", "polars"):
+        X = pytest.importorskip(kind).DataFrame(dict(zip(names, values.T)))
+    else:
+        X, names = values if kind == "array" else sparse.csr_array(values), [0, 1]
+    tuner = OnlineTuner(Mean(), RATES, n_settings=1).partial_fit(X, [0.0, 1.0])
+    assert tuner.best_estimator_.seen == [dict(zip(names, row)) for row in values.tolist()]
+
+
+def test_models_of_river():
+    pytest.importorskip("river")
+    from river import compose, linear_model, multiclass, optim, preprocessing
+
+    rate, few = "optimizer__lr__learning_rate", {"n_settings": 4, "random_state": 0}
+    line = linear_model.LinearRegression(optim.SGD(0.001))
+    tuner = taught(OnlineTuner(line, {rate: ("log-real", 1e-4, 0.3)}, **few), turning(20))
+    assert tuner.best_params_[rate] > 0.01
+    assert isinstance(tuner.best_estimator_, linear_model.LinearRegression)
+    assert tuner.best_estimator_.optimizer.lr.learning_rate == tuner.best_params_[rate]
+    X, y = deque(turning(21), 1)[0]
+    assert tuner.score(X, y) > 0.6
+    # It has no probabilities.
+    pairs = multiclass.OneVsOneClassifier(linear_model.LogisticRegression(optim.SGD(0.001)))
+    pipeline = compose.Pipeline(preprocessing.StandardScaler(), pairs)
+    space = {f"OneVsOneClassifier__classifier__{rate}": ("log-real", 1e-3, 0.3)}
+    tuner = taught(OnlineTuner(pipeline, space, **few), concepts(8))
+    assert is_classifier(tuner)
+    assert tuner.prequential_loss_ < 0.4
+    with pytest.raises(ValueError, match=f"Got 'lr' instead. These are .*{rate}"):
+        OnlineTuner(line, {"lr": ("log-real", 1e-4, 0.3)}).fit(X, y)

@@ -182,7 +182,8 @@ def test_a_budget_that_cannot_be_kept_warns_once_and_names_the_part():
     with pytest.warns(StepBudgetWarning) as caught:
         run(opt, 100, start=6)
     (message,) = [str(w.message) for w in caught]
-    assert "3 of the latest" in message
+    # Two of each of the first six cycles were within the budget.
+    assert "12 of the latest 24 steps" in message
     assert "the update of the model took" in message or "the search for the query" in message
     assert "larger step_budget" in message
     assert caught[0].filename == __file__
@@ -190,9 +191,10 @@ def test_a_budget_that_cannot_be_kept_warns_once_and_names_the_part():
 
 def test_a_warning_that_is_an_error_leaves_the_optimizer_as_it_was():
     opt = run(WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0), 6)
+    opt.ask(6.0)
     run_of(opt).timer.seconds = 1e-9
-    run(opt, 1, start=6)
-    x = opt.ask(7.0)
+    run(opt, 6, start=6)
+    x = opt.ask(12.0)  # 13 of 26 steps exceed the budget, before 12 of 25
     before = run_of(opt)
     with warnings.catch_warnings():
         warnings.simplefilter("error", StepBudgetWarning)
@@ -200,7 +202,7 @@ def test_a_warning_that_is_an_error_leaves_the_optimizer_as_it_was():
             opt.tell(x, 1.0)
         assert run_of(opt) is before
         opt.tell(x, 1.0)
-    assert opt.n_told_ == 8
+    assert opt.n_told_ == 13
 
 
 # Steps that raise, or that change nothing.
@@ -490,6 +492,20 @@ def test_three_of_a_hundred_steps(clock):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         timer.begin()
+
+
+def test_the_first_steps_may_be_slow(clock):
+    """They show which data set fits; a budget that is never kept is named at once."""
+    timer, slow = StepTimer(1.0), {0, 25, 35, 39, 41, 45, 47, 49, 53, 59}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(300):
+            updated(timer, clock, 100, 2.0 if i in slow or i in (150, 290) else 0.5)
+    timer = StepTimer(1.0)
+    for _ in range(3):
+        updated(timer, clock, 100, 2.0)
+    with pytest.warns(StepBudgetWarning, match="3 of the latest 3 steps"):
+        timer.begin(2)
 
 
 def test_candidates_follow_the_time_of_a_query(clock):

@@ -4,7 +4,12 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.linear_model import SGDRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sktvbo import (
     ABO,
@@ -25,7 +30,7 @@ from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import events
 from sktvbo.kernels import Forgetting
-from sktvbo.model_selection import OnlineRun
+from sktvbo.model_selection import OnlineRun, OnlineTuner
 from sktvbo.optimizers import BayesianOptimizer
 from sktvbo.plotting import RegretDisplay
 from sktvbo.relevancy import wasserstein_relevancy
@@ -114,6 +119,23 @@ def regression(X: np.ndarray, y: list[float]) -> float:
     )
     numbers = (mean, std, low, high, gradient, inducing, relevant)
     return sum(float(array.sum()) for array in numbers) + value + gp.log_marginal_likelihood()
+
+
+class OneByOne:
+    def learn_one(self, x: dict[str, float], y: float) -> None: ...
+    def predict_one(self, x: dict[str, float]) -> float:
+        return x["a"]
+
+
+def scikit_learn(X: np.ndarray, y: np.ndarray) -> float:
+    gp = TimeVaryingGPRegressor().set_params(robust=True).fit(X, y)
+    search = GridSearchCV(OnlineRun(WDBO(), horizon=10.0), {"optimizer__alpha": [0.1, 0.3]})
+    tuner = OnlineTuner(SGDRegressor(), {"alpha": (1e-6, 1e-2)}).set_params(optimizer=WDBO())
+    tuner.partial_fit(X, y).predict(X)
+    OnlineTuner(OneByOne(), {"rate": (0.0, 1.0)}).partial_fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), clone(gp))
+    print(search, pipeline.fit(X, y), WDBO([(0, 1)]).get_params()["alpha"])
+    return float(gp.score(X, y))
 
 
 def experiments() -> list[str]:
