@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
-from .._fast.limits import Limits, log_weights, within
+from .._fast.limits import Limits, excess, log_weights, within
 from .._tables import as_table, frame_columns, is_added
 from .._validation import (
     LARGEST_Y,
@@ -29,7 +29,7 @@ from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
 from ..domain._search_space import SearchSpace
 from ..exceptions import InvalidObservationError
-from ._failures import Chance, is_missing
+from ._failures import OPTIMISM, Chance, is_missing
 from ._state import OBJECTIVE, DataSet, History, Model, SearchState
 
 # Deviations of learnt models are too small by about this factor, and not known to be smaller than
@@ -42,6 +42,9 @@ _RATE, _ROUNDING = 0.5, 1e-2
 # The prior deviation of an outcome is at least this part of the median distance to the limit, but
 # not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
+
+# The data say little about an outcome where this part of its prior variance is left.
+_UNKNOWN = 0.5
 
 # Typical distances of candidates from known places, in unit form.
 _NEAR, _FAR = 1e-3, 0.3
@@ -385,6 +388,15 @@ class Feasibility:
         ]
         return WithinLimits(parts, self._n_unknown)
 
+    def is_known(self, U, t):
+        """Return at which places U (m, u) the data explain most of each variance at time t (m,)."""
+        found = np.ones(len(U), dtype=bool)
+        for surrogate, *_ in self._parts:
+            posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
+            share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
+            found &= share < _UNKNOWN
+        return found
+
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
         parts = [
@@ -416,13 +428,19 @@ class WithinLimits(Chance):
             found += within(*posterior(U), *limits)[0]
         return found
 
-    def floor(self, values, U):
+    def succeeds(self, U):
+        # An outcome that was not measured yet does not tell places apart.
+        return self.log(U) - self._log_unknown >= np.log(0.5)
+
+    def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
         With the lowest value a search would stay where the limits hold surely.
         """
-        probable = self.succeeds(U)
-        return np.median(values[probable]) if probable.any() else values.min()
+        return np.median(values[succeed])
+
+    def least_excess(self, optimism=OPTIMISM):
+        return LeastExcess(self._parts, optimism)
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
@@ -434,15 +452,55 @@ class WithinLimits(Chance):
             slopes += on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
         return log_p, slopes
 
-    def compiled(self, z=np.nan):
-        """Return the log weight as compiled `Limits`, with a required quantile z; None if none."""
+    def compiled(self, **options):
+        """Return the log weight as compiled `Limits` with more arguments, or None."""
         parts = [posterior.compiled for posterior, *_ in self._parts]
         if None in parts or self._log_unknown:
             return None
         posteriors, units, locations, scales = zip(*parts)
         low, high, widths, least = np.array([part[1:] for part in self._parts]).T
         low, high = ((limit - np.array(locations)) / scales for limit in (low, high))
-        return Limits(posteriors, units, low, high, widths, least / np.array(scales), z)
+        return Limits(posteriors, units, low, high, widths, least / np.array(scales), **options)
+
+
+class LeastExcess(WithinLimits):
+    """Limits of which none probably holds: the log weight is minus the expected excess.
+
+    It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
+    better by some multiple of its standard deviation, so that uncertain places are explored.
+
+    Parameters
+    ----------
+    parts : iterable
+        See `WithinLimits`.
+    optimism : float
+        This multiple.
+    """
+
+    decides = True
+
+    def __init__(self, parts, optimism):
+        super().__init__(parts, n_unknown=0)
+        self._optimism = optimism
+
+    def log_weight(self, U):
+        found = np.zeros(len(U))
+        for posterior, *limits in self._parts:
+            found -= excess(*posterior(U), *limits, self._optimism)[0] / posterior.scale
+        return found
+
+    def log_weight_with_slopes(self, U):
+        found, slopes = np.zeros(len(U)), np.zeros(U.shape)
+        for posterior, *limits in self._parts:
+            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
+            value, on_mean, on_std = excess(mean, std, *limits, self._optimism)
+            found -= value / posterior.scale
+            slope = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+            slopes -= slope / posterior.scale
+        return found, slopes
+
+    def compiled(self):
+        return super().compiled(optimism=self._optimism)
 
 
 class Certificate:
@@ -524,11 +582,6 @@ class Certified(Chance):
         """Return which places (m, u) are certified (m,)."""
         return ndtri_exp(self.log(U)) >= self._z
 
-    def log_and_slope(self, u):
-        """Return `log` and its derivatives (u,) at one place (u,)."""
-        log_p, slopes = self.log_with_slopes(u[np.newaxis])
-        return log_p[0], slopes[0]
-
     def log_weight(self, U):
         return log_weights(self.log(U), self._z)[0]
 
@@ -538,7 +591,7 @@ class Certified(Chance):
         return found, on_log[:, np.newaxis] * slopes
 
     def compiled(self):
-        return self._chance.compiled(self._z)
+        return self._chance.compiled(z=self._z)
 
 
 @dataclass(frozen=True, eq=False)
