@@ -165,6 +165,14 @@ def test_a_function_draws_from_the_callers_generator():
     assert rng.random() != twin.random()
 
 
+def test_a_run_does_not_follow_the_callers_draws():
+    rng = generator()
+    opt = RandomSearch(BOX, random_state=rng)
+    opt.tell([0.5, 0.5], 1.0, 0.0)
+    rng.random()
+    assert_array_equal(opt.ask(1.0), RandomSearch(BOX, random_state=generator()).ask(1.0))
+
+
 @pytest.mark.parametrize(
     "bits", [np.random.PCG64, *(pytest.param(bits, marks=pytest.mark.slow) for bits in BITS[::2])]
 )

@@ -68,8 +68,9 @@ class Journal:
     With ``resume=True`` a file that holds a run is opened by the first step, or the first read of
     an attribute. Algorithm, ``domain``, ``constraints``, ``maximize`` and ``time_unit`` must be
     those of the run: a JournalError lists the differences. Other parameters are those of the file,
-    and a `~sktvbo.exceptions.JournalWarning` names those that differ. Parameters with functions or
-    objects of custom classes, which the file cannot hold, are those of the constructor.
+    and a `~sktvbo.exceptions.JournalWarning` names those that differ; ``with_parameters`` of the
+    optimizer goes on with others, in another file. Parameters with functions or objects of custom
+    classes, which the file cannot hold, are those of the constructor.
 
     Files with ``-wal``, ``-shm`` and ``-lock`` after the journal's name belong to it while it is
     open, or after a process was killed. To copy a journal in use, copy it with its ``-wal`` file; a

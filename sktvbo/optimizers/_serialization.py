@@ -433,7 +433,8 @@ def with_stored_parameters(optimizer, header, source):
     if refused:
         raise JournalError(
             f"The journal {source} holds the run of another optimizer. {'; '.join(refused)}. Give "
-            "the same as in that run, or begin another run with another path."
+            "the same as in that run, or begin another run with another path. with_parameters() "
+            "goes on in another domain."
         )
     if replaced:
         warn_caller(
