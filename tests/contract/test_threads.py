@@ -204,7 +204,7 @@ WORK += [predict, tabulate, show, copy_it]
 
 
 @pytest.mark.parametrize("kind", [RandomSearch, WDBO])
-@pytest.mark.parametrize("seconds", [0.5, pytest.param(60.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0.2, pytest.param(60.0, marks=pytest.mark.slow)])
 def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
     options = {} if kind is RandomSearch else {"max_size": 12, "refit_every": 200}
     opt = kind(BOX, clock="calendar", history=5000, query_timeout=None, random_state=0, **options)
