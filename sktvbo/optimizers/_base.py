@@ -1756,10 +1756,7 @@ def _with_belief(run, caller):
 
 def _predicted(run, rows, times, include_noise):
     """Return mean and standard deviation (m,) at rows (m, d) and times (m,), in the user's sign."""
-    mean, std = np.empty(len(rows)), np.empty(len(rows))
-    for time in np.unique(times):
-        here = times == time
-        mean[here], std[here] = posterior_at_rows(run, rows[here], time)
+    mean, std = posterior_at_rows(run, rows, times)
     if include_noise:
         std = np.hypot(std, run.model.noise_std_)
     return mean, std

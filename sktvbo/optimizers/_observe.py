@@ -126,14 +126,28 @@ def predicted_observation(run, x, t, variance):
     if known is not None and known.model is model and known.t == t and np.array_equal(known.x, x):
         mean, std = run.sign * known.mean, known.std
     else:
-        (mean,), (std,) = posterior_at_rows(run, x[np.newaxis], t)
+        (mean,), (std,) = posterior_at_rows(run, x[np.newaxis], np.array([t]))
     noise = getattr(model, "noise_std_", math.nan)
     return float(mean), math.hypot(std, noise, math.sqrt(variance)) or math.nan
 
 
-def posterior_at_rows(run, rows, t):
-    """Return mean and standard deviation (m,) of f at rows (m, d) and one time, as users see y."""
-    mean, std = run.model.at(t).posterior_at(t)(run.domain.unit_of(rows))
+def posterior_at_rows(run, rows, times):
+    """Return mean and standard deviation (m,) of f at rows (m, d), times (m,), as users see y."""
+    model, places = run.model, run.domain.unit_of(rows)
+    mean, std = np.empty(len(rows)), np.empty(len(rows))
+    alone = np.unique(times)
+    if len(alone) > 1 and isinstance(model, TimeVaryingGP):
+        # The model is the same until some time, and all earlier ones are one call.
+        n = len(alone)
+        while n and model.at(alone[n - 1]) is not model:
+            n -= 1
+        together, alone = np.isin(times, alone[:n]), alone[n:]
+        if n:
+            X = np.column_stack([places, times])[together]
+            mean[together], std[together] = model.predict(X, return_std=True)
+    for t in alone:
+        here = times == t
+        mean[here], std[here] = model.at(t).posterior_at(t)(places[here])
     return run.sign * mean, std
 
 

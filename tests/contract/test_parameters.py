@@ -201,8 +201,10 @@ def test_a_clock_of_the_users_is_read_itself():
 # --- mappings -------------------------------------------------------------------------------------
 
 
-@every_kind
-@pytest.mark.parametrize("mapping", [MappingProxyType, ChainMap, OrderedDict])
+@pytest.mark.parametrize(
+    ("name", "mapping"),
+    [*((name, MappingProxyType) for name in KINDS), ("WDBO", ChainMap), ("WDBO", OrderedDict)],
+)
 def test_any_mapping_is_a_dict_of_parameters(name, mapping, tmp_path):
     """Run, clone, copy, pickle, JSON and journal are those of the dicts."""
     plain = {"domain": {"a": ("real", 0.0, 1.0)}}

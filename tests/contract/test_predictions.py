@@ -6,10 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import BOX, BY_NAME, DOMAINS, N_INITIAL, STEPS, objective
+from contract.cases import ARMS, BOX, BY_NAME, CASES, DOMAINS, N_INITIAL, STEPS, objective
+from contract.test_parts import Nearest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import WDBO, BayesianOptimizer, SparQGPUCB, TimeVaryingGPRegressor
+from sktvbo import (
+    GPUCB,
+    WDBO,
+    BayesianOptimizer,
+    SparQGPUCB,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.acquisition import UCB
+from sktvbo.domain import WithContext, as_domain
+from sktvbo.gaussian_process._regressor import TimeVaryingGP
 
 pytest.importorskip("pandas")
 
@@ -131,3 +142,68 @@ def test_what_is_known_of_a_query_is_not_used_for_another_model_place_or_time():
         expected = opt.predict(x, STEPS + 2.0 * (name == "failed"))
         opt.tell(x, 0.4, STEPS + 2.0 * (name == "failed"))
         assert predictions(opt)[len(opt.told_y_) - 1, 0] == pytest.approx(expected, rel=1e-9)
+
+
+# --- many times -----------------------------------------------------------------------------------
+
+
+def answered(opt, t):
+    """An optimizer with answers of an expert, which its model includes."""
+    places = opt.ask_expert(t)
+    opt.tell_expert(places, [objective(x, t) for x in places])
+    return opt
+
+
+MANY_TIMES = {case.name: lambda case=case: case.after(10)[0] for case in CASES if case.modelled}
+MANY_TIMES |= {
+    "no model yet": lambda: BY_NAME["WDBO"].after(3)[0],
+    "an expert": lambda: answered(BY_NAME["SparQGPUCB-expert"].after(10)[0], 10.0),
+    "seasons": lambda: driven(WDBO(BOX, seasonal_periods=4.0, random_state=0)),
+    "filter": lambda: driven(GPUCB(ARMS, random_state=0)),
+    "context": lambda: driven(WDBO(WithContext(BOX, [(0.0, 1.0)]), random_state=0), context=[0.5]),
+    "custom": lambda: driven(BayesianOptimizer(ARMS, surrogate=Nearest(), acquisition=UCB(1.0))),
+    "sparse": lambda: driven(
+        BayesianOptimizer(
+            BOX, surrogate=SparseTimeVaryingGPRegressor(n_inducing=4), acquisition=UCB(1.0)
+        )
+    ),
+}
+LATER = {"WGPUCB", "SparQGPUCB", "SparQGPUCB-expert", "an expert", "custom"}
+
+
+def driven(opt, **options):
+    for t in range(10):
+        x = opt.ask(t, **options)
+        opt.tell(x, float(np.cos(t + x[0])))
+    return opt
+
+
+QUICK = {"WDBO", "WGPUCB", *list(MANY_TIMES)[-7:]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in MANY_TIMES],
+)
+def test_a_prediction_at_many_times_is_one_call(name, monkeypatch):
+    opt = MANY_TIMES[name]()
+    domain, rng = as_domain(opt.domain), np.random.RandomState(1)
+    options = {"context": [0.3]} if name == "context" else {}
+    X = domain.decode_all(domain.sample(30, rng))
+    # Before, at and after all that was told, and some twice.
+    t = np.repeat(rng.permutation(np.linspace(-3.0, 20.0, 15)), 2)
+    options |= {"return_std": True, "include_noise": hasattr(opt.surrogate_, "noise_std_")}
+    expected = np.transpose([opt.predict(x, time, **options) for x, time in zip(X, t)])
+    calls = []
+    if isinstance(opt.belief_, TimeVaryingGP) and name not in LATER:
+        for method in ("predict", "posterior_at"):
+            original = getattr(TimeVaryingGP, method)
+
+            def counting(self, *args, original=original, **given):
+                calls.append(original)
+                return original(self, *args, **given)
+
+            monkeypatch.setattr(TimeVaryingGP, method, counting)
+    found = opt.predict(X, t, **options)
+    assert len(calls) <= 1
+    assert_allclose(found, expected, rtol=1e-7, atol=1e-9)

@@ -204,10 +204,10 @@ WORK += [predict, tabulate, show, copy_it]
 
 
 @pytest.mark.parametrize("kind", [RandomSearch, WDBO])
-@pytest.mark.parametrize("seconds", [0.5, pytest.param(60.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0.2, pytest.param(60.0, marks=pytest.mark.slow)])
 def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
     options = {} if kind is RandomSearch else {"max_size": 12, "refit_every": 200}
-    opt = kind(BOX, clock="calendar", history=5000, random_state=0, **options)
+    opt = kind(BOX, clock="calendar", history=5000, query_timeout=None, random_state=0, **options)
     opt.predict_too = kind is not RandomSearch
     for _ in range(6):
         ask_and_answer(opt, 0)
@@ -215,7 +215,7 @@ def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
 
     def work(number):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while not done[number] or time.monotonic() < end:
             WORK[number](opt, number)
             done[number] += 1
 
@@ -227,7 +227,6 @@ def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
             in_threads(len(WORK), work)
     finally:
         sys.setswitchinterval(interval)
-    assert min(done) > 0
     assert opt.n_told_ == 6 + done[0] + done[1] + 2 * done[3]
     assert opt.n_failed_ == done[2]
     assert len(opt.pending_) == min(done[2], 1024)

@@ -97,10 +97,10 @@ def test_it_only_reads(case, steps, monkeypatch):
         opt.tell([0.5, 0.5], t=steps, failed=True)
         opt.announce([0.5, 0.5], steps)
     before = fingerprint(opt)
-    for name in ("predict", "posterior_at", "at", "condition_on", "refit", "fit"):
-        monkeypatch.setattr(TimeVaryingGP, name, forbidden, raising=False)
-    for name in ("recommend", "predict", "now"):
-        monkeypatch.setattr(type(opt), name, forbidden)
+    for method in ("predict", "posterior_at", "at", "condition_on", "refit", "fit"):
+        monkeypatch.setattr(TimeVaryingGP, method, forbidden, raising=False)
+    for method in ("recommend", "predict", "now"):
+        monkeypatch.setattr(type(opt), method, forbidden)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shown = rows(opt)
