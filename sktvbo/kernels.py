@@ -572,7 +572,7 @@ def split_time(X: ArrayLike, time_column: int | str = -1):
 # Start and bounds of a season's variance relative to the kernel without it, of its periodic
 # lengthscale, and of the lengthscale over which its shape changes, in periods.
 _AMPLITUDE = 0.1, (1e-3, 10.0)
-_SMOOTHNESS = 1.0, (0.5, 10.0)
+_SMOOTHNESS = 1.0, (0.1, 10.0)
 _DECAY = 10.0, (2.0, 1000.0)
 
 
@@ -628,11 +628,15 @@ def with_seasons(
         expected = "a scikit-learn kernel, that of what is not periodic"
         raise invalid("kernel", expected, kernel, advice="Give one, such as Matern(nu=1.5).")
     for period in _numeric_periods(periods, time_unit):
-        (decay, decays), (smooth, smooths) = _DECAY, _SMOOTHNESS
-        slow = Matern(period * decay, (period * decays[0], period * decays[1]), nu=1.5)
-        shape = ExpSineSquared(smooth, period, smooths, "fixed")
-        kernel = kernel + ConstantKernel(*_AMPLITUDE) * slow * shape
+        kernel = kernel + season(period, *_SMOOTHNESS)
     return kernel
+
+
+def season(period: float, smoothness: float, bounds: Bounds) -> Kernel:
+    """Return the term of a period in `with_seasons`, with a start and bounds of its smoothness."""
+    decay, (low, high) = _DECAY
+    slow = Matern(period * decay, (period * low, period * high), nu=1.5)
+    return ConstantKernel(*_AMPLITUDE) * slow * ExpSineSquared(smoothness, period, bounds, "fixed")
 
 
 def season_priors(

@@ -18,7 +18,7 @@ FIGURE = Path(__file__).parents[1] / "docs" / "observation.svg"
 
 # Packages that are one room, and tools that every room has.
 WHOLE = ("domain", "staleness")
-TOOLS = ("_validation", "_values")
+TOOLS = ("_validation", "_values", "gaussian_process._dates")
 
 
 def room_of(module):

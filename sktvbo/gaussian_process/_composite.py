@@ -21,7 +21,7 @@ factorials over powers of c ± iω. This is shorter and more accurate than the L
 the state-space form, which needs a Schur decomposition of nearly defective matrices.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import comb, factorial
 
@@ -37,11 +37,11 @@ from ..exceptions import UnsupportedKernelError
 from ._cholesky import product
 from ._kernel_families import FAMILIES, Factor, family_of, recognize, recognize_or_raise
 
-# A cosine series omits at most this part of the variance; it has 16 harmonics at most, since the
-# lengthscale is at least this one.
+# A cosine series omits at most this part of the variance, with at most this many harmonics down to
+# this lengthscale.
 _TOLERANCE = 1e-10
-SHORTEST_PERIODIC = 0.5
-_MAX_HARMONICS = 16
+SHORTEST_PERIODIC = 0.1
+_MAX_HARMONICS = 66
 
 # Products of cosine series omit parts of the variance below this.
 _NEGLIGIBLE = 1e-13
@@ -186,8 +186,8 @@ class Circle:
 
     @cached_property
     def _bessel(self):
-        """All supported coefficients, and derivatives in the log lengthscale."""
-        x, j = self.length_scale**-2.0, np.arange(_MAX_HARMONICS + 2)
+        """More coefficients than are needed, and derivatives in the log lengthscale."""
+        x, j = self.length_scale**-2.0, np.arange(14 + int(6.0 / self.length_scale))
         I = ive(np.append(1, j), x)  # of orders −1, 0, 1, ...
         twice, slopes = np.where(j, 2.0, 1.0), 0.5 * (I[:-2] + I[2:]) - I[1:-1]
         return twice * I[1:], twice[:-1] * -2.0 * x * slopes
@@ -239,17 +239,28 @@ class Composite:
         leaves = (leaf.with_theta(theta[part]) for leaf, part in zip(self.leaves, self.slices))
         return Composite(tuple(leaves), self.terms)
 
-    def clipped(self, bounds):
+    def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
 
-        The lower bound of a periodic lengthscale is at least `SHORTEST_PERIODIC`. A lengthscale
-        that starts below it has no series, and its bounds stay.
+        The lower bound of a periodic lengthscale is at least ``shortest``, or where it starts. A
+        lengthscale without a series keeps its bounds.
         """
         bounds = bounds.copy()
         for leaf, part in zip(self.leaves, self.slices):
             if isinstance(leaf, Circle) and leaf.learnt[0] and leaf.coefficients is not None:
-                bounds[part.start, 0] = max(bounds[part.start, 0], np.log(SHORTEST_PERIODIC))
+                lowest = np.log(min(shortest, leaf.length_scale))
+                bounds[part.start, 0] = max(bounds[part.start, 0], lowest)
         return bounds
+
+    def with_periodic(self, length_scale):
+        """Return the composite with another value of all learnt periodic lengthscales."""
+        leaves = (
+            replace(leaf, length_scale=length_scale)
+            if isinstance(leaf, Circle) and leaf.learnt[0]
+            else leaf
+            for leaf in self.leaves
+        )
+        return Composite(tuple(leaves), self.terms)
 
     # --- covariance matrices ----------------------------------------------------------------------
 

@@ -124,6 +124,11 @@ class Conditioned(ProcessPosterior):
         """Return the search objective: (covariance, eval_gradient) -> (value, gradient)."""
 
     @classmethod
+    def searchable(cls, covariance, *basis):
+        """Return a covariance with bounds for a search by the ``criterion``."""
+        return covariance
+
+    @classmethod
     def after_search(cls, criterion, covariance, rows, *basis):
         """Condition on rows, after a search for the maximum of their ``criterion``."""
         return cls.of(covariance, rows, *basis)

@@ -9,6 +9,7 @@ import copy
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
+from typing import ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
@@ -20,7 +21,9 @@ from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
 from ._composite import (
+    SHORTEST_PERIODIC,
     Amplitude,
+    Circle,
     Composite,
     recognize_temporal,
     recognize_temporal_or_raise,
@@ -63,6 +66,9 @@ class SeparableCovariance(ABC):
     """
 
     fused = False
+
+    # Lower bounds, as given, of the learnt lengthscales of ``ExpSineSquared`` in time, by name.
+    periodic_bounds: ClassVar[dict] = {}
 
     def __init__(self, kernels, signal, noise, n_dims, noise_model, mean_variance):
         self.signal_variance, self._signal_bounds = signal
@@ -128,6 +134,10 @@ class SeparableCovariance(ABC):
     @abstractmethod
     def _kernels(self):
         """Spatial kernel or None, and temporal kernel, with the present hyperparameters."""
+
+    def with_shortest_periodic(self, length_scale):
+        """Return the same covariance with periodic lengthscales bounded by a value."""
+        return self
 
     @abstractmethod
     def _kernel_sizes(self):
@@ -559,12 +569,28 @@ class CompositeCovariance(CompiledCovariance):
     # Compiled code for a posterior takes the covariances in time at one time: `at_one_time`.
     fused = False
 
+    _shortest_periodic = SHORTEST_PERIODIC
+
     @cached_property
     def bounds(self):
         bounds = super().bounds.copy()
         part = self._parts[2]
-        bounds[part] = self.factors[1].clipped(bounds[part])
+        bounds[part] = self.factors[1].clipped(bounds[part], self._shortest_periodic)
         return bounds
+
+    @property
+    def periodic_bounds(self):
+        names, given = self.names[self._parts[2]], np.exp(self._given[1].bounds)
+        temporal = self.factors[1]
+        found = zip(temporal.leaves, temporal.slices)
+        places = [part.start for leaf, part in found if isinstance(leaf, Circle) and leaf.learnt[0]]
+        return {names[i]: given[i, 0] for i in places}
+
+    def with_shortest_periodic(self, length_scale):
+        new = copy.copy(self)
+        vars(new).pop("bounds", None)
+        new._shortest_periodic = length_scale
+        return new
 
     @cached_property
     def _stationary(self):

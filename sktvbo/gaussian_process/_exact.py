@@ -153,10 +153,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     deviations include.
 
     A season is ``Matern(l) + a * Matern(decay) * ExpSineSquared(s, period)``, for instance. Without
-    RBF, such kernels have relevancies if all parts decay, and a Kalman filter. Both use at most 16
-    harmonics, which omit less than 1e-10 of the variance for periodic lengthscales s ≥ 0.5. So the
-    lower bound of a learnt s is raised to 0.5 if s starts there or above. An s that starts below
-    has the given bounds, and neither relevancies nor a filter.
+    RBF, such kernels have relevancies if all parts decay, and a Kalman filter. Both use cosines,
+    which omit less than 1e-10 of the variance for periodic lengthscales s ≥ 0.1. So the lower bound
+    of a learnt s is raised to 0.1 if s starts there or above. With a filter over several places, or
+    a large state, it is raised to 0.5 at most. A warning names a bound that is raised and reached.
+    An s that starts below 0.1 has the given bounds, and neither relevancies nor a filter.
 
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed

@@ -63,6 +63,10 @@ _UNSCALED = {
 }
 _LENGTHS = {"spatial_kernel__length_scale", "temporal_kernel__length_scale"}
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
+_RAISED = (
+    "The bound is raised for the Kalman filter and for relevancies: use solver='dense', or start "
+    "below it, to use the bound given"
+)
 _OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
 
 
@@ -185,12 +189,19 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
     if ("signal_variance", 0) in found:
         # Lengthscales of a model without a signal are arbitrary.
         found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
+    sharp = {name for name, side in found if side == 0 and name in covariance.periodic_bounds}
+    if sharp:
+        # Amplitudes of seasons that are too smooth for the data are arbitrary.
+        found = {key: v for key, v in found.items() if not key[0].endswith("constant_value")}
     extents = extents_of(covariance, rows) if found else {}
     for (name, side), value in found.items():
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]
         if not is_standardized:
             remedy = _UNSCALED.get((name, side), remedy)
+        if name in sharp:
+            raised = value > 1.01 * covariance.periodic_bounds[name]
+            remedy = f"the season is sharper. {_RAISED if raised else 'Lower the bound'}"
         if side and extents.get(name, 0.0) > value:
             remedy = f"its columns extend over {extents[name]:.4g}. {_IN_THEIR_UNIT}"
         _warn(

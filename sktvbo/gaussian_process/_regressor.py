@@ -615,13 +615,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         follow_data = self.optimizer is not None
         covariance = slices(self._initial_covariance, rows, follow_data=follow_data)
-        kind, *basis = slices(self._choose_conditioning, covariance, rows)
+        at_start = covariance
+        if start is not None:
+            at_start = covariance.with_theta(np.clip(start, *covariance.bounds.T))
+        kind, *basis = slices(self._choose_conditioning, at_start, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
             if kind is Filter:
                 advise_on_state(covariance, rows, basis[0])
         if self._can_learn_from(rows):
             rows = rows.with_held_scale()
+            covariance = kind.searchable(covariance, *basis)
             criterion = slices(kind.criterion, rows, *basis)
             if start is None and not callable(self.optimizer):
                 screened = criterion, covariance, rows, self.hyperpriors
@@ -642,9 +646,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 covariance, hessian = self._search(criterion, initial, starts, **options)
                 gp = slices(kind.after_search, criterion, covariance, rows, *basis)
             return gp, SearchRecord(hessian, rows.n, n_failed)
-        if start is not None:
-            covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        return kind.of(covariance, rows, *basis), SearchRecord()
+        return kind.of(at_start, rows, *basis), SearchRecord()
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""

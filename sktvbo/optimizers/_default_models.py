@@ -7,11 +7,15 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
-from ..kernels import season_priors, with_seasons
+from ..kernels import season, season_priors
 from ..staleness import KeepAll
 
 # Largest number of members of a domain, at all of which a Kalman filter may track the function.
 MAX_SITES = 4096
+
+# Start and bounds of the smoothness of seasons. Sharper ones have more harmonics, which makes
+# relevancies slower.
+_SMOOTHNESS = 1.0, (0.5, 10.0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,9 @@ def smooth_kernel(times, nu=2.5):
 
 def seasonal(surrogate, periods):
     """Return an unfitted surrogate with seasons added to its kernel in time, and their priors."""
-    kernel = with_seasons(surrogate.temporal_kernel, *periods)
+    kernel = surrogate.temporal_kernel
+    for period in periods:
+        kernel = kernel + season(period, *_SMOOTHNESS)
     return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
 
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -27,9 +28,9 @@ from sktvbo.gaussian_process._covariance import (
     GenericCovariance,
     SeparableCovariance,
 )
-from sktvbo.gaussian_process.kalman._filter import Filter
+from sktvbo.gaussian_process.kalman._filter import Filter, SiteIndex
 from sktvbo.gaussian_process.kalman._state_space import state_space
-from sktvbo.kernels import Empirical, Forgetting, Wiener
+from sktvbo.kernels import Empirical, Forgetting, Wiener, season_priors, with_seasons
 from sktvbo.relevancy import temporal_convolution, wasserstein_relevancy
 
 BOUNDS = (1e-3, 1e3)
@@ -47,6 +48,7 @@ WITH_SERIES = {
     "nested": NESTED,
     "two seasons": TWO_SEASONS,
     "constant": 2.0 * Matern(nu=0.5),
+    "sharp": Matern(3.0, nu=1.5) * ExpSineSquared(0.12, 1.3),
 }
 KERNELS = WITH_SERIES | {
     "rbf": RBF(2.0) * ExpSineSquared(0.3, 1.0) + 0.2 * RBF(1.0) * Matern(3.0, nu=0.5) * Matern(),
@@ -195,16 +197,35 @@ def test_bounds_of_a_periodic_lengthscale_are_raised():
     for periodic, low in (
         (ExpSineSquared(0.8, 1.0, (1e-3, 10.0), "fixed"), SHORTEST_PERIODIC),
         (ExpSineSquared(0.8, 1.0, (0.7, 10.0), "fixed"), 0.7),
-        (ExpSineSquared(0.3, 1.0, (1e-3, 10.0), "fixed"), 1e-3),
+        (ExpSineSquared(0.09, 1.0, (1e-3, 10.0), "fixed"), 1e-3),
     ):
         bounds = both(None, decay * periodic)[0].bounds
         assert_allclose(np.exp(bounds[1]), [low, 10.0])
         assert len(bounds) == 3  # with the variances of signal and noise
 
 
+def test_bounds_of_a_filter_limit_its_state():
+    for kernel, n_places, low in (
+        (with_seasons(Matern(), 1.0), 1, 0.1),
+        (with_seasons(Matern(), 1.0, 7.0), 1, 0.2),
+        (with_seasons(Matern(), 1.0), 2, 0.5),
+        (Matern() * ExpSineSquared(0.3, 1.0), 2, 0.3),
+        (Matern() * ExpSineSquared(1.0, 1.0, (0.7, 2.0)), 1, 0.7),
+    ):
+        covariance = both(None, kernel)[0]
+        sites = SiteIndex(np.arange(n_places)[:, np.newaxis] * 1.0)
+        found = Filter.searchable(covariance, sites)
+        for name in covariance.periodic_bounds:
+            i = covariance.names.index(name)
+            assert_allclose(np.exp(found.bounds[i, 0]), low)
+            assert found.bounds[i, 1] == covariance.bounds[i, 1]
+        again = pickle.loads(pickle.dumps(found)).with_theta(found.theta)
+        assert_array_equal(again.bounds, found.bounds)
+
+
 def test_the_series_omits_little_at_the_bound():
     circle = Circle(SHORTEST_PERIODIC, 1.0, (True, True))
-    assert len(circle.coefficients) == 17
+    assert len(circle.coefficients) == 67
     assert 0.0 < 1.0 - circle.coefficients.sum() < 1e-10
 
 
@@ -218,12 +239,59 @@ def test_slopes_of_the_series_are_differences():
 
 
 def test_a_shorter_lengthscale_has_neither_relevancies_nor_a_filter():
-    kernel = Matern(3.0) * ExpSineSquared(0.3, 1.0)
+    kernel = Matern(3.0) * ExpSineSquared(0.09, 1.0)
     assert state_space(kernel) is None
     with pytest.raises(
-        UnsupportedKernelError, match=r"periodic lengthscale below 0\.5 has more than"
+        UnsupportedKernelError, match=r"periodic lengthscale below 0\.1 has more than"
     ):
         temporal_convolution(kernel, [0.0], 1.0)
+
+
+# --- sharp seasons --------------------------------------------------------------------------------
+
+
+def days(n, shape, seed=0):
+    """Return hours (24 n, 1), and values of a shape of each day with noise 0.1."""
+    hours = np.arange(24.0 * n)
+    return hours[:, np.newaxis], shape(hours % 24.0) + 0.1 * np.random.RandomState(seed).normal(
+        size=len(hours)
+    )
+
+
+SHAPES = {
+    "one hour": lambda hour: 3.0 * (hour == 8.0),
+    "office hours": lambda hour: 2.0 * ((hour >= 8.0) & (hour < 18.0)),
+    "smooth": lambda hour: np.sin(2.0 * np.pi * hour / 24.0),
+}
+
+
+@pytest.mark.parametrize("trend", [Matern(), Matern(24.0, nu=2.5)], ids=str)
+@pytest.mark.parametrize("solver", ["dense", pytest.param("kalman", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", SHAPES)
+def test_seasons_of_any_shape_are_forecast(name, solver, trend):
+    hours, y = days(20, SHAPES[name])
+    kernel, priors = with_seasons(trend, 24.0), season_priors(24.0)
+    gp = TimeVaryingGPRegressor(None, kernel, hyperpriors=priors, solver=solver, warn=False)
+    future = np.arange(480.0, 528.0)
+    forecast = gp.fit(hours, y).predict(future[:, np.newaxis])
+    assert np.sqrt(np.mean((forecast - SHAPES[name](future % 24.0)) ** 2)) < 0.05
+    # A later search starts from what was learnt.
+    assert_allclose(gp.refit().theta_, gp.theta_, atol=0.1)
+
+
+def test_a_season_at_its_bound_names_the_remedy():
+    for n, low, message in (
+        (24, 0.5, r"0\.5: the season is sharper\. Lower the bound"),
+        (60, 0.01, r"0\.1: the season is sharper\. The bound is raised .* start below it"),
+    ):
+        t = np.arange(8.0 * n)
+        y = 3.0 * (t % n == 8.0) + 0.1 * np.random.RandomState(0).normal(size=len(t))
+        season = Matern(10.0 * n) * ExpSineSquared(1.0, n, (low, 10.0), "fixed")
+        kernel = Matern() + ConstantKernel(0.1, (1e-3, 10.0)) * season
+        with pytest.warns(ConvergenceWarning, match=message) as record:
+            TimeVaryingGPRegressor(None, kernel).fit(t[:, np.newaxis], y)
+        # Its amplitude is arbitrary.
+        assert not [each for each in record if "constant_value" in str(each.message)]
 
 
 # --- series, relevancies and lengthscales ---------------------------------------------------------
@@ -250,12 +318,13 @@ def test_convolutions_are_integrals_over_the_future(kernel):
 
     expected = integral(products)
     found = temporal_convolution(kernel, 4.0 - ages, 4.0)
-    assert_allclose(found, expected, rtol=1e-8)
-    assert_allclose(temporal_convolution(kernel, 4.0 - ages, 4.0, [4.0])[:, 0], found[:, 0])
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-14)
+    alone = temporal_convolution(kernel, 4.0 - ages, 4.0, [4.0])[:, 0]
+    assert_allclose(alone, found[:, 0], atol=1e-14)
     rates = Composite.of(kernel).series[0]
     scaled = Composite.of(kernel).future(ages + 1.0, ages + 1.0, 1.0)
     later = temporal_convolution(kernel, 3.0 - ages, 4.0)
-    assert_allclose(scaled, later * np.exp(2.0 * rates.min()), rtol=1e-12)
+    assert_allclose(scaled, later * np.exp(2.0 * rates.min()), rtol=1e-12, atol=1e-14)
     assert (Composite.of(kernel).future(ages + 1e5, ages + 1e5, 1e5) > 0.0).any()
 
 

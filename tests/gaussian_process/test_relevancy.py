@@ -66,7 +66,7 @@ def test_relevancy_at_bad_times(now, message):
         ((RBF(), ExpSineSquared()), "not available for ExpSineSquared.* Multiply that part by a"),
         ((RBF(), RBF() * ExpSineSquared()), "no closed form is known for it"),
         ((RBF(), RBF() + ExpSineSquared(0.3)), "no closed form is known for it"),
-        ((RBF(), Matern() * ExpSineSquared(0.3)), "periodic lengthscale below 0.5 has more"),
+        ((RBF(), Matern() * ExpSineSquared(0.09)), "periodic lengthscale below 0.1 has more"),
         ((RBF(), ConstantKernel(1.0, "fixed")), "never forgets"),
         ((ConstantKernel(1.0, "fixed"), RBF()), "The relevancy of observations is not available"),
     ],

@@ -29,7 +29,7 @@ from .._prior_mean import ZERO, Mean, estimate_mean_from_sums
 from ._series import timeline
 from ._smoother import Observations, Timeline
 from ._state import FilterState
-from ._state_space import state_space
+from ._state_space import Composed, state_space
 
 # The states before this many latest observations are stored: a row that is late by at most this
 # many is inserted at the cost of filtering those after it again.
@@ -146,6 +146,13 @@ class Filter(Conditioned):
         return lambda covariance, eval_gradient: log_likelihood(
             covariance, rows, sites, eval_gradient
         )
+
+    @classmethod
+    def searchable(cls, covariance, sites, *_):
+        process = state_space(covariance.temporal)
+        if not isinstance(process, Composed):
+            return covariance
+        return covariance.with_shortest_periodic(process.shortest_periodic(len(sites)))
 
     @property
     def gradient(self):

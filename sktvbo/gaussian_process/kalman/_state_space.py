@@ -30,11 +30,15 @@ from scipy.special import gammainc
 
 from ..._fast.gram import Family
 from ...kernels import Wiener
-from .._composite import Circle, Composite, Line, recognize_temporal
+from .._composite import SHORTEST_PERIODIC, Circle, Composite, Line, recognize_temporal
 from .._kernel_families import FAMILIES
 
 # States of composite kernels with more numbers are slow.
 LARGE_STATE = 300
+
+# Lower bounds of periodic lengthscales in a search: at one place the first one whose state is not
+# large, at several the last one, which has 16 harmonics.
+_SHORTEST_PERIODIC = (SHORTEST_PERIODIC, 0.15, 0.2, 0.3, 0.5)
 
 _ORDERS = {
     Family.CONSTANT: 1,
@@ -323,6 +327,14 @@ class Composed:
         """Weights (p,) of the factors' components in f; the first one is 1."""
         terms = [[self._factors[i].observed for i in term] for term in self.composite.terms]
         return np.concatenate([reduce(np.kron, term) for term in terms])
+
+    def shortest_periodic(self, n_places):
+        """Return the lower bound of periodic lengthscales in a search, for a number of places."""
+        *shorter, longest = _SHORTEST_PERIODIC
+        for length in shorter if n_places == 1 else ():
+            if Composed(self.composite.with_periodic(length)).order <= LARGE_STATE:
+                return length
+        return longest
 
     # --- chains -----------------------------------------------------------------------------------
 
