@@ -22,9 +22,11 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="sktvbo",
         description="Time-varying Gaussian processes, and optimizers that track a moving optimum.",
+        epilog="Begin with: sktvbo demo. Options of a command: sktvbo COMMAND --help.",
     )
     parser.add_argument("--version", action="version", version=f"sktvbo {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(run=_help, parser=parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     add_demo(commands)
     add_bench(commands)
@@ -33,6 +35,12 @@ def _parser():
     listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
     listing.set_defaults(run=_list, parser=listing)
     return parser
+
+
+def _help(arguments):
+    """Show the help of a command that lacks what follows it."""
+    arguments.parser.print_help(sys.stderr)
+    return 2
 
 
 def main(argv=None):
@@ -68,7 +76,8 @@ def _add_journal(commands):
         description="Read the journal of an optimizer (journal='run.db'), also while it is being "
         "written. Reading executes no code of the file.",
     )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    parser.set_defaults(run=_help, parser=parser)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION")
     show = actions.add_parser("show", help="the optimizer and the latest events")
     show.add_argument("-n", type=whole_number(), default=10, metavar="N", help="of events (10)")
     show.set_defaults(run=_show_journal, parser=show)

@@ -120,16 +120,12 @@ def run_demo(arguments):
     if figure is not None:
         make_folder(arguments.output, arguments.parser)
 
-    chosen = [moving_optimum()]
+    chosen, missing = [moving_optimum()], None
     try:
         chosen.append(problems.make(REAL))
     except MissingDataError as exc:
         # Shorten the message: leave out the list of the file's arrays.
-        reason = str(exc).partition(" Store it")[0]
-        print_paragraph(
-            f"Leaving out the real problem {REAL!r}. {reason} Set the environment variable "
-            "SKTVBO_DATA to the folder that holds the file.\n"
-        )
+        missing = str(exc).partition(" Store it")[0]
     contestants = algorithms()
     names = " and ".join(problem.name for problem in chosen)
     print_paragraph(
@@ -165,6 +161,11 @@ def run_demo(arguments):
         with writing(arguments.output, "Free disk space, or set another folder with --output."):
             save_figure(figure, path)
         print(f"\nThe picture is in {path}\n")
+    if missing is not None:
+        print_paragraph(
+            f"The real problem {REAL!r} was left out. {missing} Set the environment variable "
+            "SKTVBO_DATA to the folder that holds the file.\n"
+        )
     print(
         f"It took {time.perf_counter() - begin:.0f} s.\n"
         "Next: sktvbo list                                   lists algorithms and problems\n"

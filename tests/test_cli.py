@@ -63,7 +63,6 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "arguments are required: COMMAND"),
         (["dmeo"], "invalid choice: 'dmeo'"),
         (["demo", "--replications", "0"], r"N must be an int in the range \[1, inf\). Got 0"),
         (["demo", "--replications", "many"], r"N must be an int .* Got 'many'"),
@@ -78,6 +77,17 @@ def test_usage_errors(arguments, message, capsys):
     err = capsys.readouterr().err
     assert err.startswith("usage:")
     assert re.search(message, err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "known"), [([], ["demo", "bench", "list"]), (["journal"], ["show", "export"])]
+)
+def test_without_a_command_there_is_help(arguments, known, capsys):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("usage:")
+    for name in known:
+        assert re.search(rf"^ +{name} +[a-z]", err, flags=re.M)
 
 
 def test_an_output_that_is_a_file_is_a_usage_error(tmp_path, capsys):

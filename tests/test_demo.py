@@ -69,6 +69,7 @@ def test_demo_with_data(small, data_dir, tmp_path, monkeypatch, capsys):
 def test_demo_without_data(small, without_data, tmp_path, capsys):
     assert main(["demo", "--quick", "--output", str(tmp_path), "--jobs", "1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("W-DBO, GP-UCB, random search on moving optimum: 2 run(s)")
     assert "intel_lab_temperature.npz was not found" in out
     assert "SKTVBO_DATA" in out
     assert "2 run(s)" in out

@@ -17,7 +17,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 
 # What only a checkout needs.
-NOT_SHIPPED = (".ci/", ".gitignore", ".git")
+NOT_SHIPPED = (".git",)
 
 
 def run(*command, cwd, **environment):

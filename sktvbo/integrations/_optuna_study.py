@@ -70,13 +70,16 @@ class Memory:
         Parameters drawn here for running trials, by trial number.
     unknown : set of str
         Parameters that a constraint needed without a value.
+    constraints : set of str or None
+        Names of the constraints that complete trials have set; None before the first of them.
     """
 
     def __init__(self, key=None):
         self.key = key
         self.ended, self.names, self.places, self.started = [], set(), {}, set()
         self.models, self.given, self.unknown = {}, {}, set()
-        self._known, self._warned = {}, set()
+        self.constraints = None
+        self._known, self._warned, self._unset = {}, set(), set()
         # Latest trial of each set of parameters.
         self._finished, self._failed = {}, {}
 
@@ -105,6 +108,8 @@ class Memory:
             if names and (names not in sets or sets[names].number < trial.number):
                 sets[names] = trial
             self.names.update(names if finished else ())
+            if trial.state == TrialState.COMPLETE:
+                self.constraints = (self.constraints or set()).union(trial.constraints)
             self.started.add(start_of(trial))
         self.ended += new
 
@@ -135,6 +140,15 @@ class Memory:
         self._warned |= new
         self.unknown.clear()
         return sorted(map(repr, new))
+
+    def newly_unset(self, limits):
+        """Return outcomes in limits that no complete trial has set as constraints; once."""
+        if self.constraints is None:
+            return []
+        names = [name for name in limits if name != OBJECTIVE]
+        new = [name for name in names if name not in self.constraints | self._unset]
+        self._unset.update(new)
+        return new
 
 
 def _identity(trial):

@@ -96,7 +96,7 @@ class TimeVaryingSampler(BaseSampler):
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
       random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
-      without them is a failure.
+      without them is a failure; a warning names those that no complete trial has set.
     - Running trials of all processes are pending queries, which new ones keep away from.
     - Each of the ``start_points`` is given to one trial, in order; enqueued trials come first.
       Parameters that it does not name are drawn as usual.
@@ -209,9 +209,18 @@ class TimeVaryingSampler(BaseSampler):
             memory.models = models
             memory.given[trial.number] = params
             unknown = memory.newly_unknown()
+            unset = memory.newly_unset(self._template.outcome_constraints or {})
         if unknown:
             warn_caller(
                 f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has yet.",
+            )
+        if unset:
+            given = ", ".join(map(repr, sorted(memory.constraints))) or "none"
+            warnings.warn(
+                f"No complete trial has set the constraint {', '.join(map(repr, unset))} of "
+                f"outcome_constraints; set were: {given}. A trial without it is a failure. Use the "
+                "same name in trial.set_constraint(name, value).",
+                stacklevel=2,
             )
         return params
 

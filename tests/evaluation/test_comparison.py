@@ -381,8 +381,9 @@ def test_runs_that_cannot_be_paired():
     with pytest.raises(ValueError, match=message):
         Comparison(runs | {("R", "q"): []}, failed).paired("R")
     table = Comparison(runs | {("R", "q"): constant(3.0)}, failed[:2])
-    message = r"'R' and the other have finished: 'A' on 'p'. The"
-    with pytest.warns(UserWarning, match=message) as told:
+    with pytest.warns(
+        UserWarning, match="'R' and the other have finished: 'A' on 'p'. The"
+    ) as told:
         unknown, known = table.paired("R")
     assert told[0].filename == __file__
     assert math.isnan(unknown["difference"])

@@ -341,6 +341,38 @@ def test_constraints_that_are_named_are_modelled():
     assert_allclose(found, expected, atol=0.3)
 
 
+@pytest.mark.parametrize(
+    ("names", "missing", "given"),
+    [
+        (["latency_ms"], "'latency', 'memory'", "'latency_ms'"),
+        (["memory"], "'latency'", "'memory'"),
+        ([], "'latency', 'memory'", "none"),
+        (["latency", "memory"], None, None),
+    ],
+)
+def test_a_constraint_that_no_trial_sets_warns_once(names, missing, given):
+    limits = {"latency": (None, 0.0), "memory": (None, 0.0), "objective": (None, 9.0)}
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.number == 0:
+            raise OSError("a failure shows nothing of the names")
+        for name in names:
+            trial.set_constraint(name, x - 0.5)
+        return x
+
+    optimizer = WDBO(outcome_constraints=limits, n_initial_points=4)
+    study = new_study(TimeVaryingSampler(optimizer, time="number", seed=0))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        study.optimize(objective, n_trials=8, catch=OSError)
+    told = [str(one.message) for one in told if "outcome_constraints" in str(one.message)]
+    assert len(told) == (missing is not None)
+    for message in told:
+        assert f"has set the constraint {missing} of outcome_constraints" in message
+        assert f"set were: {given}. A trial without it is a failure." in message
+
+
 @deprecated
 @pytest.mark.parametrize("found", [ZeroDivisionError, float("nan")])
 def test_constraints_that_fail_are_errors(found):
