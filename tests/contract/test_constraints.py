@@ -225,7 +225,7 @@ def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
     limits = {"outcome_constraints": {"c": (None, 9.0)}, "safety": 0.9, "n_initial_points": "auto"}
     for options in (limits, {"n_initial_points": "auto"}):
         opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], **options)
-        for t, load in enumerate([0.1, 0.9, 0.75, 0.3, 0.79]):
+        for t, load in enumerate([0.1, 0.9, 0.75, 1.3, 0.79]):
             x = opt.ask(float(t), context=load)
             assert x[0] <= 1.0 - 0.5 * load
             opt.tell(x, 0.0, **({"outcomes": {"c": 0.0}} if "safety" in options else {}))

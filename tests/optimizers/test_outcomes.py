@@ -293,6 +293,8 @@ def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
     with pytest.raises(AskTellError, match=r"measured before predict.* Got 'cost', which is"):
         opt.predict([0.3, 0.3], 4.0, outcome="cost")
     opt.ask(4.0)
+    chance, U = Feasibility(run_of(opt)).at(4.0), np.array([[0.2, 0.3]])
+    assert_allclose(chance.log_with_slopes(U)[0], chance.log(U))
     assert opt.refit()
     x = opt.recommend(4.0)
     for other in (
@@ -365,6 +367,13 @@ def test_a_violation_of_a_certified_query_widens_without_y(held):
     before = run_of(held).outcomes.excess
     held.tell(x, failed=True, outcomes=outcomes(x, 30.0) | {"load": 3.0})
     assert run_of(held).outcomes.excess > before + 0.2
+
+
+def test_a_start_point_may_be_told_in_part():
+    opt = cautious()
+    opt.tell(opt.suggest(0.0), 1.0, outcomes={"load": 0.1, "heat": None})
+    opt.tell(opt.suggest(1.0), failed=True, outcomes={"load": None, "heat": 0.1})
+    assert (opt.n_told_, opt.n_failed_) == (1, 1)
 
 
 def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
