@@ -197,7 +197,7 @@ def test_a_step_limit_holds_in_every_context():
     before = fingerprint(opt)
     # From here nothing within reach is allowed.
     with pytest.raises(
-        DomainError, match=r"context \[1\.5\] must be .* within max_step\. Got none"
+        DomainError, match=r"context \[1\.5\] must be .* within reach\. Got none"
     ):
         opt.ask(7.0, context=1.5)
     assert fingerprint(opt) == before
