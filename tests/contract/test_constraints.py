@@ -196,9 +196,7 @@ def test_a_step_limit_holds_in_every_context():
     opt.tell([1.0, 0.0], 1.0, 6.0, context=0.0)
     before = fingerprint(opt)
     # From here nothing within reach is allowed.
-    with pytest.raises(
-        DomainError, match=r"context \[1\.5\] must be .* within reach\. Got none"
-    ):
+    with pytest.raises(DomainError, match=r"context \[1\.5\] must be .* within reach\. Got none"):
         opt.ask(7.0, context=1.5)
     assert fingerprint(opt) == before
     assert 0.8 <= opt.ask(7.0, context=0.3)[0] <= 0.85
@@ -276,6 +274,9 @@ def test_what_reads_a_context_needs_one():
     ):
         with pytest.raises(DomainError, match=match):
             WDBO(IN_CONTEXT["box"], constraints=rule).ask(0.0, context=0.5)
+    sky = {"x": ("real", 0.0, 1.0), "sky": Context(["sun", "rain"])}
+    with pytest.raises(DomainError, match="Got a coefficient of a category of the context"):
+        WDBO(sky, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)).ask(0.0)
     # A second argument with a default is none that must be given.
     opt = WDBO(IN_CONTEXT["box"], constraints=lambda x, most=0.5: most - x[0], random_state=0)
     assert opt.ask(0.0, context=0.9)[0] <= 0.5
