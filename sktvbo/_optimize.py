@@ -83,7 +83,7 @@ class Call:
     seconds: float
     optimizer: Any = field(repr=False)
     error: Exception | None = None
-    outcomes: Mapping[str, float] | None = None
+    outcomes: Mapping[str, float | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Optimization:
 
 
 def optimize(
-    function: Callable[[Any, float], float | tuple[float, Mapping[str, float]]],
+    function: Callable[[Any, float], float | tuple[float | None, Mapping[str, float | None]]],
     domain: object = None,
     optimizer: str | AskTell = "W-DBO",
     *,

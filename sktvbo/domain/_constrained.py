@@ -6,6 +6,7 @@ import copyreg
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import LinearConstraint
 from sklearn.utils import check_random_state
 
 from .._validation import invalid
@@ -13,7 +14,7 @@ from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain
 from ._context import WithContext, as_domain
-from ._rules import Rules, as_list, in_context, reads_context
+from ._rules import Rules, as_list, coefficients, in_context, reads_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -224,6 +225,16 @@ class ConstrainedInContext(WithContext):
     ) -> None:
         super().__init__(domain, context)
         self.constraints, self.owner, self.is_constrained = constraints, owner, True
+        unordered = self.kinds == "unordered"
+        unordered[: self.n_chosen] = False
+        for constraint in constraints:
+            is_linear = isinstance(constraint, LinearConstraint)
+            if is_linear and coefficients(constraint)[:, unordered].any():
+                expected, got = "linear in numbers", "a coefficient of a category of the context"
+                advice, error = "Give a callable.", DomainError
+                raise invalid(
+                    "constraints", expected, owner=owner, got=got, advice=advice, error=error
+                )
         self._all, self._others = self.chosen, []
         if isinstance(domain, Constrained):
             self._all, self._others = domain.domain, domain.constraints

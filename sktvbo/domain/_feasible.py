@@ -205,7 +205,7 @@ class FeasibleSet:
     def _nothing(self, n):
         return invalid(
             "constraints",
-            f"satisfied by some point of the domain{' within max_step' * self.space.limited}",
+            f"satisfied by some point of the domain{' within reach' * self.space.limited}",
             owner=self.rules.owner,
             got=f"none among {n}",
             error=DomainError,

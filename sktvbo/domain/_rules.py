@@ -176,7 +176,7 @@ def _linear(constraint, domain, owner):
             "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
         )
 
-    A = _coefficients(constraint)
+    A = coefficients(constraint)
     if A.shape[1] != domain.n_dims:
         raise wrong(
             f"linear in {domain.n_dims} number(s), one per dimension",
@@ -198,7 +198,7 @@ def _linear(constraint, domain, owner):
     return A, low, high
 
 
-def _coefficients(constraint):
+def coefficients(constraint):
     """Return the coefficients (k, d) of a LinearConstraint."""
     A = constraint.A.toarray() if issparse(constraint.A) else constraint.A
     return np.atleast_2d(real_array(A, "A of a LinearConstraint", DomainError))
@@ -211,7 +211,7 @@ def reads_context(constraint, n_dims=None):
     a row with its context.
     """
     if isinstance(constraint, LinearConstraint):
-        return _coefficients(constraint).shape[1] == n_dims
+        return coefficients(constraint).shape[1] == n_dims
     function = constraint.fun if isinstance(constraint, NonlinearConstraint) else constraint
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -234,7 +234,7 @@ def in_context(constraint, row, context):
         The context in the form of users.
     """
     if isinstance(constraint, LinearConstraint):
-        A = _coefficients(constraint)
+        A = coefficients(constraint)
         shift, k = A[:, -len(row) :] @ row, A.shape[1] - len(row)
         return LinearConstraint(A[:, :k], constraint.lb - shift, constraint.ub - shift)
     if isinstance(constraint, NonlinearConstraint):

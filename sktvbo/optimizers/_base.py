@@ -644,7 +644,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextLike = None,
         y_variance: float | None = None,
-        outcomes: Mapping[str, float] | None = None,
+        outcomes: Mapping[str, float | None] | pd.Series | None = None,
         failed: bool = False,
     ) -> None:
         """Add an observation, search the hyperparameters, forget what is stale.

@@ -7,11 +7,12 @@ through a probit, being below ½. Of queries near one place only the latest coun
 
 Acquisition functions are weighted by this probability, and much less where it is below ½: where
 little else is to be gained, a place that always fails would otherwise have the largest value.
-A failure with a measured outcome beyond its limit teaches the model of this outcome, and is left
-out here once there is one: it would count twice.
 Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
 or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
 does not depend on the zero of y.
+
+A failure with a measured outcome beyond its limit teaches the model of this outcome. Once there is
+one, it is left out here: it would count twice.
 """
 
 from dataclasses import dataclass, replace

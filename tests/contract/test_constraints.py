@@ -160,25 +160,26 @@ def drive_in_contexts(opt, loads, domain="box", start=0):
 
 
 LOADS = 1.5 * np.random.RandomState(0).uniform(size=6)
-_OFTEN = ("RandomSearch", "WDBO", "ABO", "SparQGPUCB", "WGPUCB", "thompson")
+_OFTEN = ("RandomSearch", "WDBO", "thompson")
 OF_CONTEXT = [
     pytest.param(name, "number", "box", marks=() if name in _OFTEN else pytest.mark.slow)
     for name in BY_NAME
     if name != "SparQGPUCB-expert"
 ]
-OF_CONTEXT += itertools.product(["WDBO"], ["bool", "nonlinear", "linear"], ["box"])
+OF_CONTEXT += [pytest.param("WDBO", "nonlinear", "box", marks=pytest.mark.slow)]
+OF_CONTEXT += [("WDBO", form, "box") for form in ("bool", "linear")]
 OF_CONTEXT += [("WDBO", "linear", "finite"), ("WDBO", "by_name", "named")]
 
 
 @pytest.mark.parametrize(("name", "form", "domain"), OF_CONTEXT)
 def test_queries_satisfy_what_reads_the_context_in_theirs(name, form, domain):
-    opt = drive_in_contexts(reading(name, form, domain), LOADS, domain)
+    opt = drive_in_contexts(reading(name, form, domain), LOADS[:5], domain)
     loads = [0.1, 1.0, 0.8]
     batch = opt.suggest(6.0, n=3, context=[context_at(load, domain) for load in loads])
     found = [*(query.x for query in batch), opt.recommend(7.0, context=context_at(1.0, domain))]
     for x, load in zip(found, [*loads, 1.0]):
         assert (x["x"] if domain == "named" else x[0]) <= 1.0 - 0.5 * load + 1e-12
-    assert drive_in_contexts(opt, [0.9], domain, start=8).n_told_ == 7
+    assert drive_in_contexts(opt, [0.9], domain, start=8).n_told_ == 6
 
 
 def test_the_best_query_of_a_random_search_is_one_that_is_allowed_in_the_context():
@@ -189,23 +190,21 @@ def test_the_best_query_of_a_random_search_is_one_that_is_allowed_in_the_context
 
 
 def test_a_step_limit_holds_in_every_context():
-    opt = reading("WDBO", "number", max_step=0.2)
+    opt = reading("WDBO", "bool", max_step=0.2)
     drive_in_contexts(opt, [0.3, 0.5, 0.7, 0.5, 0.3, 0.1])
     assert np.abs(np.diff(opt.told_X_[:, :2] / [1.0, 2.0], axis=0)).max() <= 0.2 + 1e-9
     opt.tell([1.0, 0.0], 1.0, 6.0, context=0.0)
     before = fingerprint(opt)
     # From here nothing within reach is allowed.
-    with pytest.raises(
-        DomainError, match=r"context \[1\.5\] must be .* within max_step\. Got none"
-    ):
+    with pytest.raises(DomainError, match=r"context \[1\.5\] must be .* within reach\. Got none"):
         opt.ask(7.0, context=1.5)
     assert fingerprint(opt) == before
-    assert opt.ask(7.0, context=0.4)[0] <= 0.8
+    assert 0.8 <= opt.ask(7.0, context=0.3)[0] <= 0.85
 
 
 def test_a_context_in_which_nothing_is_allowed_is_an_error():
-    for domain, form in (("box", "number"), ("finite", "linear")):
-        opt = drive_in_contexts(reading("WDBO", form, domain), LOADS, domain)
+    for domain, form in (("box", "bool"), ("finite", "linear")):
+        opt = drive_in_contexts(reading("WDBO", form, domain), LOADS[:4], domain)
         before = fingerprint(opt)
         for call in (opt.ask, opt.recommend):
             match = r"WDBO in the context \[3\.\] must be satisfied by some point of the domain"
@@ -225,23 +224,25 @@ def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
     limits = {"outcome_constraints": {"c": (None, 9.0)}, "safety": 0.9, "n_initial_points": "auto"}
     for options in (limits, {"n_initial_points": "auto"}):
         opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], **options)
-        for t, load in enumerate([0.1, 0.9, 0.75, 0.3, 0.79]):
+        for t, load in enumerate([0.1, 0.9, 0.75, 1.3, 0.79]):
             x = opt.ask(float(t), context=load)
             assert x[0] <= 1.0 - 0.5 * load
             opt.tell(x, 0.0, **({"outcomes": {"c": 0.0}} if "safety" in options else {}))
 
 
 def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
-    opt = drive_in_contexts(reading("WDBO", "linear"), LOADS)
+    opt = drive_in_contexts(reading("WDBO", "linear"), LOADS[:5])
     copies = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json())]
     copies.append(opt.with_parameters(domain=WithContext([(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0)])))
     paths = {form: tmp_path / f"{form}.db" for form in ("linear", "number")}
     for form, path in paths.items():
         drive_in_contexts(reading("WDBO", form, journal=path), LOADS[:4]).close()
         journal = Journal(path, resume=True)
-        copies.append(drive_in_contexts(reading("WDBO", form, journal=journal), LOADS[4:], start=4))
+        copies.append(
+            drive_in_contexts(reading("WDBO", form, journal=journal), LOADS[4:5], start=4)
+        )
     for each in copies:
-        drive_in_contexts(each, [1.2, 0.9], start=6)
+        drive_in_contexts(each, [1.2], start=6)
         each.close()
 
 
@@ -273,6 +274,9 @@ def test_what_reads_a_context_needs_one():
     ):
         with pytest.raises(DomainError, match=match):
             WDBO(IN_CONTEXT["box"], constraints=rule).ask(0.0, context=0.5)
+    sky = {"x": ("real", 0.0, 1.0), "sky": Context(["sun", "rain"])}
+    with pytest.raises(DomainError, match="Got a coefficient of a category of the context"):
+        WDBO(sky, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)).ask(0.0)
     # A second argument with a default is none that must be given.
     opt = WDBO(IN_CONTEXT["box"], constraints=lambda x, most=0.5: most - x[0], random_state=0)
     assert opt.ask(0.0, context=0.9)[0] <= 0.5
