@@ -4,7 +4,7 @@ import inspect
 import warnings
 
 # What stands between a warning and the user's call: the package, what it calls, and what calls it.
-_INSIDE = {"sktvbo", "contextlib", "copy", "joblib", "pickle", "scipy", "sklearn"}
+_INSIDE = {"sktvbo", "contextlib", "copy", "joblib", "optuna", "pickle", "scipy", "sklearn"}
 
 
 def warn_caller(message, category=UserWarning):

@@ -6,7 +6,6 @@ import csv
 import math
 import textwrap
 import traceback
-import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import check_choice, invalid
+from .._warnings import warn_caller
 from ..exceptions import MissingExtraError
 from ._files import read_json, replacing, write_json
 from ._results import RunResult
@@ -378,11 +378,9 @@ class Comparison:
                 row["p_holm"] = p
             table.extend(rows)
         if unpaired:
-            warnings.warn(
+            warn_caller(
                 f"There is no seed for which {reference!r} and the other have finished: "
                 f"{', '.join(unpaired)}. The numbers are NaN. See failures.",
-                UserWarning,
-                stacklevel=2,
             )
         return table
 

@@ -216,11 +216,10 @@ class TimeVaryingSampler(BaseSampler):
             )
         if unset:
             given = ", ".join(map(repr, sorted(memory.constraints))) or "none"
-            warnings.warn(
+            warn_caller(
                 f"No complete trial has set the constraint {', '.join(map(repr, unset))} of "
                 f"outcome_constraints; set were: {given}. A trial without it is a failure. Use the "
                 "same name in trial.set_constraint(name, value).",
-                stacklevel=2,
             )
         return params
 
