@@ -128,15 +128,16 @@ def _confirmed(gp, standardize):
     return gp._recomputed(gp.rows.with_weights(weights, standardize))
 
 
-def reweighted(gp, n_known=0):
+def reweighted(gp, n_known=0, full=False):
     """Condition a GP with weights that its own predictions confirm, a fixed point.
 
     Scores are those of leave-one-out predictions, O(n³) an iteration. The first ``n_known`` rows
-    keep the scores that they have, and weight 1 if these make them part of a change.
+    keep the scores that they have, and weight 1 if these make them part of a change. Rows of the
+    mask ``full`` have weight 1.
     """
     if gp.rows.n < MIN_ROWS:
         return gp
-    possible = may_be_outliers(gp.rows.y)
+    possible = may_be_outliers(gp.rows.y) & ~np.asarray(full)
     changed = are_changes(gp.rows.scores, gp.rows.t, gp.rows.heavy_tails)
     for i in range(_MAX_ITERATIONS):
         rows = gp.rows
@@ -145,8 +146,8 @@ def reweighted(gp, n_known=0):
         least = limit(rows.n, heavy)
         weights = _weights(scores, spread, noise, least)
         # An outlier spoils the predictions of its neighbours: first weigh the largest scores.
-        full = rows.weights == 1.0
-        weights[full & (size < 0.5 * size[full].max(initial=0.0))] = 1.0
+        before = rows.weights == 1.0
+        weights[before & (size < 0.5 * size[before].max(initial=0.0))] = 1.0
         shown = np.where(changed | (np.arange(rows.n) < n_known), rows.scores, scores)
         changed |= are_changes(scores, rows.t, heavy)
         changed |= are_changes(shown, rows.t, heavy, _APPENDED_CHANGE if n_known else _CHANGE)
