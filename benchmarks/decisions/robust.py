@@ -19,6 +19,7 @@ dropouts   as clean; 3 % are 0
 student    noise with Student's t distribution of 3 degrees of freedom
 heavy      the same with 1.5 degrees of freedom
 jumps      as clean; the function is replaced by another one every 50 steps
+shifts     as clean; a bowl whose maximum moves by half the range after half of the steps
 none       no noise
 =========  ========================================================================================
 """
@@ -30,7 +31,7 @@ import numpy as np
 from sktvbo.optimizers._names import ALGORITHMS
 
 N_STEPS, N_FEATURES, SHARE = 150, 200, 0.03
-VARIANTS = ("clean", "glitches", "dropouts", "student", "heavy", "jumps", "none")
+VARIANTS = ("clean", "glitches", "dropouts", "student", "heavy", "jumps", "shifts", "none")
 
 DEGREES = {"student": 3.0, "heavy": 1.5}
 
@@ -73,15 +74,30 @@ class Bowl:
         return self._level - 6.0 * ((X - center) ** 2).sum(axis=1)
 
 
+class Shift:
+    """A quadratic function whose maximum moves once, by half the range in each coordinate."""
+
+    def __init__(self, n_dims, time, level, rng):
+        low, up = rng.uniform(0.15, 0.35, n_dims), rng.uniform(size=n_dims) < 0.5
+        self._centers, self._level = (
+            (np.where(up, low, low + 0.5), np.where(up, low + 0.5, low)),
+            level,
+        )
+
+    def __call__(self, X, t):
+        """Return f (m,) at places (m, d)."""
+        center = self._centers[int(t >= N_STEPS // 2)]
+        return self._level - 6.0 * ((X - center) ** 2).sum(axis=1)
+
+
 def run(optimizer, variant, setting, n_dims, seed):
     """Return the relative regret of an optimizer."""
     noise, space, time, level = setting
     rng = np.random.RandomState(1000 * n_dims + seed)
     n_functions = 1 + N_STEPS // 50
-    scales = (space, time) if space else (time,)
-    functions = [
-        (Drift if space else Bowl)(n_dims, *scales, level, rng) for _ in range(n_functions)
-    ]
+    kind = Shift if variant == "shifts" else Drift if space else Bowl
+    scales = (space, time) if kind is Drift else (time,)
+    functions = [kind(n_dims, *scales, level, rng) for _ in range(n_functions)]
     uniform = rng.uniform(size=(2000, n_dims))
     degrees = DEGREES.get(variant)
     errors = rng.standard_t(degrees, N_STEPS) if degrees else rng.normal(size=N_STEPS)

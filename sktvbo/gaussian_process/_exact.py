@@ -176,12 +176,16 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
-    and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. A row appended
-    alone is compared with the prediction for it, and has that weight until the next search.
-    Consecutive outliers of one sign are a change of the function, and have weight 1: three if their
-    sizes differ by at most a factor of 4 and, of appended rows, two if by at most 1.5. All weights
-    are 1 with fewer than 10 rows, or if more than a fifth would have a smaller one. A fit searches
-    hyperparameters until the weights agree with them, up to ten times more.
+    and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. Consecutive
+    outliers of one sign, three or more if they were not appended, whose sizes differ by at most a
+    factor of 4, are a change of the function: they and the rows beside it have weight 1. All
+    weights are 1 with fewer than 10 rows, or if more than a quarter would have a smaller one. A fit
+    first compares rows with the medians of their neighbours, and searches hyperparameters until the
+    weights agree with them, up to ten times more.
+
+    A row appended alone is compared with the prediction for it, and has that weight until the next
+    search. If it is an outlier, its influence is that of L standard deviations until another row is
+    appended, which could show that the function changes.
 
     References
     ----------

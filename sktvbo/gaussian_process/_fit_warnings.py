@@ -9,7 +9,7 @@ from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
-from ._outliers import MIN_ROWS, are_too_many, limit
+from ._outliers import MIN_ROWS, are_too_many, excess_of, limit
 from ._starts import extents_of, far_lengthscales, flat_columns
 from .kalman._state_space import LARGE_STATE, Composed, state_space
 
@@ -109,7 +109,7 @@ def advise_on_dates(rows, kind, unit):
 def advise_on_constant(rows):
     """Warn that a constant, centred y determines no hyperparameters."""
     _warn(
-        f"y is constant ({rows.y[0]:.4g}), which determines neither a scale nor hyperparameters: "
+        f"y is constant ({np.median(rows.y):.4g}), which determines neither a scale nor hyperparameters: "
         "these stay as given, with a scale of 1. Fit again when y has other values."
     )
 
@@ -122,12 +122,15 @@ def advise_on_outliers(rows):
             f"{MIN_ROWS} rows on."
         )
         return
-    outliers = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
-    if (rows.weights == 1.0).all() and are_too_many(outliers):
+    if (rows.weights < 1.0).any():
+        return
+    far = excess_of(rows.X, rows.y, rows.layout.position) > 1.0
+    large = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
+    if are_too_many(far) or are_too_many(large):
         _warn(
-            "robust=True has no effect, because more than a fifth of the rows would be outliers: "
-            "the model does not suit the data. Check the kernels, or raise the bounds of "
-            "noise_variance."
+            "robust=True has no effect, because more than a quarter of the rows would be outliers: "
+            "they are far from neighbouring rows or from the predictions. Remove known outliers, "
+            "check the kernels, or raise the bounds of noise_variance."
         )
 
 

@@ -515,7 +515,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
             options["standardize"] = like.standardize if standardize is None else standardize
         if self.robust:
-            weights, scores = known or (screened(y), np.zeros(len(y)))
+            weights, scores = known or (screened(X, y, position), np.zeros(len(y)))
             options |= {"weights": weights, "scores": scores}
         return Rows.of(X, y, variance, total, layout, **options)
 
@@ -573,15 +573,18 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if not self.robust:
             return gp, record
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
-        gp = slices(reweighted, gp, n_known)
+        gp, full = slices(reweighted, gp, n_known), np.zeros(rows.n, dtype=bool)
         for _ in range(n_more):
             weights = gp.rows.weights
             if np.abs(weights - rows.weights).max() <= change or not self._can_learn_from(rows):
                 break
-            rows = gp.rows.with_weights(weights, standardize=self.normalize_y)
-            theta = gp.covariance.theta
+            rows, theta = gp.rows.with_weights(weights, self.normalize_y), gp.covariance.theta
+            if (weights == 1.0).all() and not n_known:
+                theta = record = None  # without outliers the search is that of a plain fit
             gp, record = self._learn_with_mean(rows, theta, record, warn=warn, slices=slices)
-            gp = slices(reweighted, gp, n_known)
+            gp = slices(reweighted, gp, n_known, full)
+            # A weight that a search takes back does not become smaller again: searches end.
+            full = full | ((weights < 0.5) & (gp.rows.weights == 1.0))
         return gp, record
 
     def _learn_with_mean(self, rows, start, record, *, warn, slices):
