@@ -217,6 +217,10 @@ class Composite:
     # Marks that theta is taken from the kernel, as for the rate of a `Forgetting` kernel.
     forgetting = True
 
+    def __getstate__(self):
+        # Without values computed on demand.
+        return {"leaves": self.leaves, "terms": self.terms}
+
     @classmethod
     def of(cls, kernel):
         """Return the composite of a kernel of one column, None if it has an unknown part."""

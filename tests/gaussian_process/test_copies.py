@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 import pickle
 
 import joblib
@@ -165,6 +166,8 @@ def through_states(value):
         return value
     if isinstance(value, np.ndarray):
         return value.copy()
+    if isinstance(value, slice):
+        json.dumps([value.start, value.stop, value.step])
     constructor, arguments, *_ = value.__reduce__()  # an error for objects with slots
     if constructor is type(value):
         return constructor(*through_states(arguments))
@@ -200,6 +203,7 @@ def test_every_fitted_model_can_be_stored(name):
     gp.fit(X[:25], y[:25], v[:25]).partial_fit(X[25:28], y[25:28])
     # Values computed on demand are no part of what is stored.
     gp.predict(X, return_cov=True), gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
+    assert gp._gp.covariance.periodic_bounds.keys() <= set(gp._gp.covariance.names)
     expected = everything(gp, X), everything(gp.condition_on(X[28:], y[28:]), X)
     for way, through in FILES.items():
         other = through(gp)
