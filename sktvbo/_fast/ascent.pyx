@@ -375,19 +375,23 @@ cdef double _inside(
 
 
 cdef void _weigh(
-    Formula formula, double floor, double log_weight, double* value, double* share, double* on_log
+    Formula formula, bint decides, double floor, double log_weight, double* value, double* share,
+    double* on_log,
 ) noexcept nogil:
     """Weigh a score as `sktvbo.acquisition._objective.Score` does.
 
     ``share`` and ``on_log`` are the derivatives in the score and in the log weight."""
     cdef double log_p
     share[0] = on_log[0] = 1.0
-    if formula == PROBABILITY:
-        log_p = log_ndtr(value[0])
-        share[0] = exp(-0.5 * value[0] * value[0] - log_p) / sqrt(2.0 * M_PI)
-        value[0] = log_p + log_weight
+    if decides:
+        share[0], value[0] = 0.0, log_weight
     elif formula != BOUND:
-        value[0] += log_weight
+        if formula == PROBABILITY:
+            log_p = log_ndtr(value[0])
+            share[0] = exp(-0.5 * value[0] * value[0] - log_p) / sqrt(2.0 * M_PI)
+            value[0] = log_p
+        on_log[0] = max(-floor, 1.0)
+        value[0] += on_log[0] * log_weight
     elif value[0] > floor:
         share[0] = exp(log_weight)
         on_log[0] = share[0] * (value[0] - floor)
@@ -424,7 +428,8 @@ def climb(
     limits : Limits, default=None
         Weights of the scores.
     floor : float, default=0
-        Score of the formula BOUND where the limits do not hold.
+        Score of the formula BOUND where the limits do not hold; of others the largest logarithm of
+        an improvement where they probably hold.
     """
     cdef clock_t begin = clock() if seconds < INFINITY else 0
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
@@ -474,7 +479,7 @@ def climb(
                     score_of(formula, parameter, moments[0, j], root * moments[1, j], &value,
                              &on_mean, &on_std)
                     if limits is not None:
-                        _weigh(formula, floor, weights[j], &value, &share, &on_log)
+                        _weigh(formula, limits.decides, floor, weights[j], &value, &share, &on_log)
                     for m in range(f):
                         k = free_columns[m]
                         gradient[m] = (share * (on_mean * S[0, j, k] + on_std * root

@@ -1,7 +1,8 @@
 cdef class Limits:
     cdef readonly Py_ssize_t n_coordinates
     cdef list posteriors
-    cdef double z
+    cdef readonly bint decides
+    cdef double z, optimism
     cdef const double[:, ::1] units
     cdef const double[::1] low, high, widths, least
 

@@ -4,14 +4,18 @@ An outcome is Gaussian with a posterior of its own. The log weight of a place fo
 probability p of all limits: with a required quantile z it is 0 where the quantile of p is at least
 z, and falls with the square of the lack below it. Without one it is log p, and falls faster where
 p is below 1/2.
+
+Where no place is probably within the limits, log p falls with the square of the distance from them in
+standard deviations, and prefers whatever is uncertain. The weight is then minus the expected excess
+E max(f - high, 0) + E max(low - f, 0), summed over standardized outcomes.
 """
 
 import numpy as np
 
-from libc.math cimport M_PI, exp, fmax, fmin, isnan, log, log1p, sqrt
+from libc.math cimport INFINITY, M_PI, exp, fmax, fmin, isnan, log, log1p, sqrt
 from libc.stdlib cimport free, malloc
 
-from scipy.special.cython_special cimport log_ndtr, ndtri_exp
+from scipy.special.cython_special cimport log_ndtr, ndtr, ndtri_exp
 
 from .posterior cimport Posterior
 
@@ -54,6 +58,30 @@ cdef void _within(
     on_std[0] = (a * at_low - b * at_high) / std
 
 
+cdef void _beyond(
+    double mean, double std, double low, double high, double optimism, double* value,
+    double* on_mean, double* on_std,
+) noexcept nogil:
+    """Compute the expected excess of Gaussian f, and its derivatives in mean and std.
+
+    The mean is first moved into the limits by ``optimism`` standard deviations.
+    """
+    cdef double sign, z, pdf, cdf
+    cdef int side
+    value[0] = on_mean[0] = on_std[0] = 0.0
+    for side in range(2):
+        sign = 1.0 if side else -1.0
+        z = sign * (mean - (high if side else low))
+        if z == -INFINITY:
+            continue
+        # std h(z) with h(z) = pdf + z cdf
+        z = z / std - optimism
+        pdf, cdf = exp(-0.5 * (z * z + LOG_2PI)), ndtr(z)
+        value[0] += fmax(std * (pdf + z * cdf), 0.0)
+        on_mean[0] += sign * cdf
+        on_std[0] += pdf - optimism * cdf
+
+
 cdef double _weight(double log_p, double z, double* slope) noexcept nogil:
     """Return the log weight of a log probability, and write its derivative."""
     cdef double found
@@ -91,6 +119,29 @@ def within(
     return found[0], found[1], found[2]
 
 
+def excess(
+    const double[::1] mean, const double[::1] std, double low, double high, double width=1.0,
+    double least=0.0, double optimism=0.0,
+):
+    """Return the expected excess (m,) of Gaussian f beyond limits, and its derivatives.
+
+    It is E max(f - high, 0) + E max(low - f, 0), with a mean that is first moved into the limits by
+    ``optimism`` standard deviations. The standard deviation of f is that of `within`.
+    """
+    if mean.shape[0] != std.shape[0]:
+        raise ValueError("mean and std must have one length")
+    found = np.empty((3, mean.shape[0]))
+    cdef double[:, ::1] out = found
+    cdef double slope
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(mean.shape[0]):
+            _beyond(mean[i], _widened(std[i], width, least, &slope), low, high, optimism,
+                    &out[0, i], &out[1, i], &out[2, i])
+            out[2, i] *= slope
+    return found[0], found[1], found[2]
+
+
 def log_weights(const double[::1] log_p, double z=np.nan):
     """Return log weights (m,) of log probabilities, and their derivatives.
 
@@ -122,15 +173,20 @@ cdef class Limits:
         Standardized limits, infinite where there is none.
     widths, least : ndarray of shape (k,)
         The standard deviation is sqrt((width std)^2 + least^2).
-    z : float
+    z : float, default=nan
         See `log_weights`.
+    optimism : float, default=nan
+        If given, the log weight is minus the sum of the `excess` of the outcomes.
     """
 
-    def __init__(self, posteriors, units, low, high, widths, least, double z):
+    def __init__(
+        self, posteriors, units, low, high, widths, least, double z=np.nan, double optimism=np.nan
+    ):
         arrays = units, low, high, widths, least
         arrays = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
         self.units, self.low, self.high, self.widths, self.least = arrays
         self.posteriors, self.n_coordinates, self.z = list(posteriors), self.units.shape[1], z
+        self.optimism, self.decides = optimism, not isnan(optimism)
         cdef Py_ssize_t k = len(posteriors)
         cdef Posterior posterior
         if not k == self.units.shape[0] == self.low.shape[0] == self.high.shape[0] or not (
@@ -170,14 +226,21 @@ cdef class Limits:
                 posterior.evaluate(X, b, True, mean, std, mean_slopes, std_slopes, work)
                 for j in range(b):
                     wide = _widened(std[j], self.widths[i], self.least[i], &slope)
-                    _within(mean[j], wide, self.low[i], self.high[i], &value, &on_mean, &on_std)
+                    if self.decides:
+                        _beyond(mean[j], wide, self.low[i], self.high[i], self.optimism, &value,
+                                &on_mean, &on_std)
+                    else:
+                        _within(mean[j], wide, self.low[i], self.high[i], &value, &on_mean, &on_std)
                     log_weight[j] += value
                     for m in range(j * u, (j + 1) * u):
                         slopes[m] += self.units[i, m - j * u] * (
                             on_mean * mean_slopes[m] + slope * on_std * std_slopes[m])
         free(mean)
         for j in range(b):
-            log_weight[j] = _weight(log_weight[j], self.z, &value)
+            if self.decides:
+                log_weight[j], value = -log_weight[j], -1.0
+            else:
+                log_weight[j] = _weight(log_weight[j], self.z, &value)
             for m in range(j * u, (j + 1) * u):
                 slopes[m] *= value
 

@@ -71,7 +71,7 @@ class AcquisitionState:
     @cached_property
     def incumbent(self) -> float:
         """Largest posterior mean at the places of the observations that succeed."""
-        places = self.surrogate.X_train_[:, :-1]
+        places = self.surrogate.X_train_[: len(self.surrogate.X_train_) - self.n_pending, :-1]
         places, _ = distinct_rows(places if self.space is None else self.space.nearest(places))
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         values = mean(places)

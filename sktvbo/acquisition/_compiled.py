@@ -69,6 +69,11 @@ class ManyPlaces:
         self._posterior = posterior
         self.compiled = posterior.compiled() if hasattr(posterior, "compiled") else None
 
+    @property
+    def scale(self):
+        """Scale by which the observations were standardized."""
+        return self._posterior.scale
+
     def __call__(self, U):
         """Return mean and standard deviation (m,) at places (m, u), in units of y."""
         if self.compiled is None:

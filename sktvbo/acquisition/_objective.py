@@ -74,17 +74,21 @@ class Score:
     def weighed(self, success, floor):
         """Return the score, weighed by the probability of success.
 
-        An improvement (an acquisition function with a ``logarithm``) is multiplied by it. Other
-        scores are replaced by their expectations.
+        An improvement (an acquisition function with a ``logarithm``) is multiplied by it. Where
+        improvements are so small that their logarithms differ by more than those of the weights,
+        the logarithms are divided by the largest one: no place that is probably a failure may be
+        the best because all improvements are next to impossible. Other scores are replaced by their
+        expectations.
 
         Parameters
         ----------
         success : object
             With ``log_weight(U)`` (m,), and ``log_weight_with_slopes(U)`` (m,), (m, u).
             ``compiled()`` returns the same as `sktvbo._fast.limits.Limits`, or None. With
-            ``is_sure`` the weight is 1 except on the way of a climb.
+            ``is_sure`` the weight is 1 except on the way of a climb. If it ``decides``, the score
+            is the log weight alone.
         floor : float
-            Score of a failure.
+            Score of a failure; of an improvement its largest logarithm where success is probable.
         """
         found = copy.copy(self)
         found.success, found.floor = success, floor
@@ -150,9 +154,12 @@ class Score:
 
     def _weighed(self, value, log_weight):
         """The weighed score (m,), and its derivatives in the score and in the log weight."""
+        if self.success.decides:
+            return log_weight, np.zeros(len(value)), np.ones(len(value))
         if self.acquisition.logarithm is not None:
             logarithm, slope = self.acquisition.logarithm(value)
-            return logarithm + log_weight, slope, np.ones(len(value))
+            factor = max(-self.floor, 1.0)
+            return logarithm + factor * log_weight, slope, np.full(len(value), factor)
         above, share = value > self.floor, np.exp(log_weight)
         gain = np.where(above, share * (value - self.floor), 0.0)
         return np.where(above, self.floor + gain, value), np.where(above, share, 1.0), gain

@@ -225,9 +225,11 @@ class Chance:
     ----------
     is_sure : bool
         The weight is 1 at all places that a search compares, and matters to climbs alone.
+    decides : bool
+        The log weight is maximized, whatever the score is.
     """
 
-    is_sure = False
+    is_sure = decides = False
 
     def succeeds(self, U):
         """Return where (m,) a query probably succeeds."""
@@ -247,16 +249,27 @@ class Chance:
         """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
         return None
 
-    def floor(self, values, U):
-        """Return the value of a failure, given values (m,) at places (m, u)."""
+    def floor(self, values, succeed):
+        """Return the value of a failure, given values (m,) and where (m,) success is probable."""
         return values.min()
+
+    def least_excess(self):
+        """Return the `Chance` that decides if no place probably succeeds; None for the same."""
+        return None
+
+    def at_best(self, succeed):
+        """Return the chance by which to weigh, given where (m,) success is probable."""
+        return (None if succeed.any() else self.least_excess()) or self
 
     def weigh_draw(self, draw):
         """Return a draw of values (m,) at places in unit form, weighted as a score."""
 
         def weighed(U):
-            values = draw(U)
-            floor = self.floor(values, U)
+            succeed = self.succeeds(U)
+            chance, values = self.at_best(succeed), draw(U)
+            if chance.decides:
+                return chance.log_weight(U)
+            floor = self.floor(values, succeed)
             return floor + np.exp(self.log_weight(U)) * (values - floor)
 
         return weighed
@@ -303,8 +316,18 @@ class Jointly(Chance):
     def succeeds(self, U):
         return np.all([chance.succeeds(U) for chance in self._chances], axis=0)
 
-    def floor(self, values, U):
-        return max(chance.floor(values, U) for chance in self._chances)
+    def floor(self, values, succeed):
+        return max(chance.floor(values, succeed) for chance in self._chances)
+
+    def least_excess(self):
+        found = [chance.least_excess() for chance in self._chances]
+        if not any(found):
+            return None
+        return Jointly([least or chance for least, chance in zip(found, self._chances)])
+
+    @property
+    def decides(self):
+        return any(chance.decides for chance in self._chances)
 
     # The weight of a chance is no function of its probability alone: see `Certified`.
     def log_weight(self, U):
@@ -339,9 +362,16 @@ def weighed(score, chance, posterior, space, places):
     """Return the score of places in a search space, weighed by the `Chance` of success.
 
     A failure is worth as much as the worst of some places (m, k), or the median of those that are
-    probably within the limits. Their posterior is known at the time of the query.
+    probably within the limits. Their posterior is known at the time of the query. If none is, the
+    limits alone decide: see `LeastExcess`.
     """
-    posterior = ManyPlaces(posterior)
     shown = places if space.window is None else np.column_stack([places, np.zeros(len(places))])
-    floor = chance.floor(score.values(*posterior(places), shown), shown)
-    return score.weighed(chance, floor)
+    succeed = chance.succeeds(shown)
+    chance = chance.at_best(succeed)
+    if chance.decides:
+        return score.weighed(chance, 0.0)
+    values = score.values(*ManyPlaces(posterior)(places), shown)
+    if score.acquisition.logarithm is None:
+        return score.weighed(chance, chance.floor(values, succeed))
+    largest = score.acquisition.logarithm(values[succeed])[0].max(initial=-np.inf)
+    return score.weighed(chance, largest if np.isfinite(largest) else 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 from sklearn.utils import check_random_state
 
-from .._fast.limits import Limits, log_weights, within
+from .._fast.limits import Limits, excess, log_weights, within
 from .._tables import as_table, frame_columns
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
@@ -37,6 +37,9 @@ _RATE, _ROUNDING = 0.5, 1e-2
 # The prior deviation of an outcome is at least this part of the median distance to the limit, but
 # not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
+
+# Where no limit probably holds, an outcome is taken for better by this multiple of its deviation.
+_OPTIMISM = 1.0
 
 # Typical distances of candidates from known places, in unit form.
 _NEAR, _FAR = 1e-3, 0.3
@@ -316,13 +319,15 @@ class WithinLimits(Chance):
             found += within(*posterior(U), *limits)[0]
         return found
 
-    def floor(self, values, U):
+    def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
         With the lowest value a search would stay where the limits hold surely.
         """
-        probable = self.succeeds(U)
-        return np.median(values[probable]) if probable.any() else values.min()
+        return np.median(values[succeed])
+
+    def least_excess(self, optimism=_OPTIMISM):
+        return LeastExcess(self._parts, optimism)
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
@@ -334,15 +339,55 @@ class WithinLimits(Chance):
             slopes += on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
         return log_p, slopes
 
-    def compiled(self, z=np.nan):
-        """Return the log weight as compiled `Limits`, with a required quantile z; None if none."""
+    def compiled(self, **options):
+        """Return the log weight as compiled `Limits` with more arguments, or None."""
         parts = [posterior.compiled for posterior, *_ in self._parts]
         if None in parts:
             return None
         posteriors, units, locations, scales = zip(*parts)
         low, high, widths, least = np.array([part[1:] for part in self._parts]).T
         low, high = ((limit - np.array(locations)) / scales for limit in (low, high))
-        return Limits(posteriors, units, low, high, widths, least / np.array(scales), z)
+        return Limits(posteriors, units, low, high, widths, least / np.array(scales), **options)
+
+
+class LeastExcess(WithinLimits):
+    """Limits of which none probably holds: the log weight is minus the expected excess.
+
+    It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
+    better by some multiple of its standard deviation, so that uncertain places are explored.
+
+    Parameters
+    ----------
+    parts : iterable
+        See `WithinLimits`.
+    optimism : float
+        This multiple.
+    """
+
+    decides = True
+
+    def __init__(self, parts, optimism):
+        super().__init__(parts)
+        self._optimism = optimism
+
+    def log_weight(self, U):
+        found = np.zeros(len(U))
+        for posterior, *limits in self._parts:
+            found -= excess(*posterior(U), *limits, self._optimism)[0] / posterior.scale
+        return found
+
+    def log_weight_with_slopes(self, U):
+        found, slopes = np.zeros(len(U)), np.zeros(U.shape)
+        for posterior, *limits in self._parts:
+            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
+            value, on_mean, on_std = excess(mean, std, *limits, self._optimism)
+            found -= value / posterior.scale
+            slope = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+            slopes -= slope / posterior.scale
+        return found, slopes
+
+    def compiled(self):
+        return super().compiled(optimism=self._optimism)
 
 
 class Certificate:
@@ -438,7 +483,7 @@ class Certified(Chance):
         return found, on_log[:, np.newaxis] * slopes
 
     def compiled(self):
-        return self._chance.compiled(self._z)
+        return self._chance.compiled(z=self._z)
 
 
 @dataclass(frozen=True, eq=False)
