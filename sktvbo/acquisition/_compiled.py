@@ -72,7 +72,7 @@ class ManyPlaces:
     @property
     def scale(self):
         """Scale by which the observations were standardized."""
-        return self._posterior.scale
+        return getattr(self._posterior, "scale", 1.0)
 
     def __call__(self, U):
         """Return mean and standard deviation (m,) at places (m, u), in units of y."""

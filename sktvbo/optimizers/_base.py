@@ -1126,7 +1126,8 @@ class BayesianOptimizer(BaseEstimator):
         """Return the point with the best posterior mean: exploitation without exploration.
 
         ``predict`` there gives the posterior mean and its standard deviation. With
-        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5.
+        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5, which
+        ``probability_feasible`` gives.
 
         Parameters
         ----------
@@ -1149,7 +1150,9 @@ class BayesianOptimizer(BaseEstimator):
         Warns
         -----
         LimitWarning
-            No such point is known, and the one where the limits hold most probably is returned.
+            No such point is known, or the data say little about the limits at this time. The point
+            of the least expected violation is returned: in the second case, of the data set. The
+            text states the time and the probability.
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]

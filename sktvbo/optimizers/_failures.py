@@ -39,6 +39,10 @@ _N_DRAWN = 64
 # Distance in the unit box below which only the latest of two queries is used.
 _NEAR = 0.05
 
+# Where no limit probably holds, queries take outcomes for better by this multiple of their standard
+# deviations, so that uncertain places are explored.
+OPTIMISM = 1.0
+
 # Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3
 
@@ -253,7 +257,7 @@ class Chance:
         """Return the value of a failure, given values (m,) and where (m,) success is probable."""
         return values.min()
 
-    def least_excess(self):
+    def least_excess(self, optimism=OPTIMISM):
         """Return the `Chance` that decides if no place probably succeeds; None for the same."""
         return None
 
@@ -319,8 +323,8 @@ class Jointly(Chance):
     def floor(self, values, succeed):
         return max(chance.floor(values, succeed) for chance in self._chances)
 
-    def least_excess(self):
-        found = [chance.least_excess() for chance in self._chances]
+    def least_excess(self, optimism=OPTIMISM):
+        found = [chance.least_excess(optimism) for chance in self._chances]
         if not any(found):
             return None
         return Jointly([least or chance for least, chance in zip(found, self._chances)])

@@ -21,7 +21,7 @@ from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
 from ..domain._search_space import SearchSpace
 from ..exceptions import InvalidObservationError
-from ._failures import Chance
+from ._failures import OPTIMISM, Chance
 from ._state import History, Model, SearchState
 
 # Name of the objective among the limits.
@@ -38,8 +38,8 @@ _RATE, _ROUNDING = 0.5, 1e-2
 # not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
 
-# Where no limit probably holds, an outcome is taken for better by this multiple of its deviation.
-_OPTIMISM = 1.0
+# The data say little about an outcome where this part of its prior variance is left.
+_UNKNOWN = 0.5
 
 # Typical distances of candidates from known places, in unit form.
 _NEAR, _FAR = 1e-3, 0.3
@@ -291,6 +291,15 @@ class Feasibility:
             for surrogate, *limits in self._parts
         )
 
+    def is_known(self, U, t):
+        """Return at which places U (m, u) the data explain most of each variance at time t (m,)."""
+        found = np.ones(len(U), dtype=bool)
+        for surrogate, *_ in self._parts:
+            posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
+            share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
+            found &= share < _UNKNOWN
+        return found
+
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
         return WithinLimits(
@@ -326,7 +335,7 @@ class WithinLimits(Chance):
         """
         return np.median(values[succeed])
 
-    def least_excess(self, optimism=_OPTIMISM):
+    def least_excess(self, optimism=OPTIMISM):
         return LeastExcess(self._parts, optimism)
 
     def log_with_slopes(self, U):
@@ -468,11 +477,6 @@ class Certified(Chance):
     def succeeds(self, U):
         """Return which places (m, u) are certified (m,)."""
         return ndtri_exp(self.log(U)) >= self._z
-
-    def log_and_slope(self, u):
-        """Return `log` and its derivatives (u,) at one place (u,)."""
-        log_p, slopes = self.log_with_slopes(u[np.newaxis])
-        return log_p[0], slopes[0]
 
     def log_weight(self, U):
         return log_weights(self.log(U), self._z)[0]

@@ -18,7 +18,14 @@ from sklearn.base import clone
 from .._validation import invalid
 from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
 from ..exceptions import AskTellError, InvalidObservationError
-from ..gaussian_process._dates import NAIVE, NUMBERS, is_auto, mixed_kinds, numeric_periods
+from ..gaussian_process._dates import (
+    NAIVE,
+    NUMBERS,
+    dates_of,
+    is_auto,
+    mixed_kinds,
+    numeric_periods,
+)
 from ..journal._rows import START, Place
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
@@ -821,6 +828,12 @@ class RunState:
             return np.full(n, t), state
         kind, t = as_times(t, n, self.config.algorithm.time_unit)
         return t, self if kind == self.time.kind else self._with_kind(kind, t, True)
+
+    def shown_time(self, t):
+        """Return a time as text, a date where dates were given."""
+        if self.time.kind in (None, NUMBERS):
+            return f"{t:.15g}"
+        return str(dates_of(np.array([t]), self.config.algorithm.time_unit)[0])
 
     def _with_kind(self, kind, t, given):
         """Return the state whose times are of a kind, which never changes afterwards.

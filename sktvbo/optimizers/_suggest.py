@@ -10,7 +10,7 @@ import numpy as np
 from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
-from ..acquisition._objective import ScipyClimber, Score
+from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, N_STARTS, maximize_joint, optimize
 from ..domain import StepLimit
 from ..exceptions import ForgottenQueryWarning, LimitWarning
@@ -91,18 +91,49 @@ def in_context(run, context):
 
 
 def recommend(run, t):
-    """Return the row (d,) where the posterior mean at time t is best, within the limits."""
+    """Return the row (d,) where the posterior mean at time t is best, within the limits.
+
+    Where no place is, or the data say little about the limits there, it is the row of the least
+    expected excess, and a warning states the probability.
+    """
     surrogate, rng, certificate = run.model.at(t), copied(run.rng), None
     if run.outcomes is not None:
         certificate = Certificate(run, run.algorithm.safety or 0.5)
     risk = _risk(run, certificate)
     row = _best_query(run, surrogate, PosteriorMean(), t, t, rng, risk, certificate=certificate)[0]
-    if row is None:
-        chance = certificate.at(t, run.domain.continuous)
-        objective = ScipyClimber(chance.log, chance.log_and_slope)
-        recent = run.model.X_train_[-3:, :-1]
-        row = optimize(objective, run.domain.search_space(), rng, recent)
-        _warn_uncertified(certificate, "The most probable point is recommended.", 3)
+    if certificate is None:
+        return row
+    feasibility, unit = Feasibility(run), run.domain.unit_of
+    reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
+    if row is not None:
+        if feasibility.is_known(unit(row[np.newaxis]), t)[0]:
+            return row
+        reason = "The data say little about the limits"
+    row = _of_least_excess(run, surrogate, feasibility, t, rng)
+    probability = np.exp(feasibility.at(t).log(unit(row[np.newaxis]))[0])
+    # With its numbers each situation has another text: Python shows the same one only once.
+    warnings.warn(
+        f"{reason} at t={run.shown_time(t)}. The point of least expected violation is recommended: "
+        f"all limits hold there with probability {probability:.2g}. See probability_feasible().",
+        LimitWarning,
+        stacklevel=3,  # the caller of recommend
+    )
+    return row
+
+
+def _of_least_excess(run, surrogate, feasibility, t, rng):
+    """Return the row (d,) of the least expected excess over the limits at time t.
+
+    It is one of the known rows if the data say little about the limits at time t elsewhere.
+    """
+    moving, space = run.domain.continuous, run.domain.search_space()
+    chance = _risk(run).at(t, moving).least_excess(0.0)
+    score = Score(PosteriorMean(), None).weighed(chance, 0.0)
+    known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
+    known = known[space.allowed(known)]
+    row = optimize(objective_of(score, surrogate.posterior_at(t, moving)), space, rng, known)
+    if len(known) and not feasibility.is_known(run.domain.unit_of(row[np.newaxis]), t)[0]:
+        row = space.decode(known[[np.argmax(chance.log_weight(known))]])[0]
     return row
 
 

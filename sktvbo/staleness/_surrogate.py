@@ -35,6 +35,7 @@ class Surrogate(Protocol):
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
+    - ``signal_variance_``: ``recommend`` with ``outcome_constraints``;
     - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_domain``, which
       without it holds the hyperparameters in the unit box;
     - a parameter ``robust``, and ``outlier_weights_`` (n,): optimizers with ``robust=True``;

@@ -435,6 +435,17 @@ def test_incumbent_is_the_best_mean_at_the_places_observed_at_the_time_of_the_qu
     assert state.incumbent < 2.0  # neither the noisy record of the place nor the old one of all
 
 
+def test_pending_queries_are_no_incumbents():
+    gp, t = drifted(), 10.5
+    rows = np.array([[0.35, t], [0.9, t]])
+    hallucinated = gp.condition_on(rows, [3.0, 2.5], restandardize=False)
+    parts = {"surrogate": hallucinated, "posterior": hallucinated.posterior_at(t)}
+    found = AcquisitionState(n=5, n_told=5, n_dims=1, n_pending=2, **parts).incumbent
+    means = hallucinated.predict([[0.2, t], [0.5, t], [0.8, t]])
+    assert found == pytest.approx(means.max(), rel=1e-12)
+    assert found < hallucinated.predict(rows).max() - 0.3
+
+
 def test_an_optimizer_gives_the_state_of_the_query():
     states = []
 

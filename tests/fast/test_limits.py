@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from twins import limits as twin
 
-from sktvbo._fast.limits import Limits, log_weights, within
+from sktvbo._fast.limits import Limits, excess, log_weights, within
 from sktvbo.gaussian_process import TimeVaryingGPRegressor
 
 LIMITS = [(-1.0, 1.0), (-np.inf, 0.5), (0.2, np.inf)]
@@ -39,6 +39,32 @@ def test_the_log_probability_is_exact_in_the_tails():
     assert (found <= 0.0).all()
 
 
+@pytest.mark.parametrize("optimism", [0.0, 1.0])
+@pytest.mark.parametrize(("low", "high"), LIMITS)
+def test_expected_excesses_and_their_slopes(low, high, optimism):
+    rng = np.random.RandomState(0)
+    mean, std = 3.0 * rng.standard_normal(50), rng.uniform(0.1, 2.0, size=50)
+    found, _, _ = excess(mean, std, low, high, optimism=optimism)
+    assert_allclose(found, twin.excess(mean, std, low, high, optimism), rtol=1e-12, atol=1e-15)
+    draws = mean[0] + std[0] * rng.standard_normal(200_000)
+    drawn = np.maximum(np.maximum(draws - high, low - draws), 0.0).mean()
+    assert optimism or found[0] == pytest.approx(drawn, abs=0.02)
+    for widened in ((1.0, 0.0), (1.5, 0.3)):
+        options, step = (low, high, *widened, optimism), 1e-6
+        _, on_mean, on_std = excess(mean, std, *options)
+        for slope, a, b in ((on_mean, step, 0.0), (on_std, 0.0, step)):
+            up, down = (excess(mean + s * a, std + s * b, *options)[0] for s in (1.0, -1.0))
+            assert_allclose(slope, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-7)
+
+
+def test_expected_excesses_far_from_the_limits():
+    mean, std = np.array([0.0, 1e9, -1e9, 5.0]), np.array([1e-150, 1e-150, 1e9, 1e-9])
+    found, on_mean, on_std = excess(mean, std, -np.inf, 1.0)
+    assert_allclose(found, [0.0, 1e9, 1e9 * (norm.pdf(1.0) - norm.cdf(-1.0)), 4.0], rtol=1e-6)
+    assert np.isfinite([found, on_mean, on_std]).all()
+    assert excess(np.empty(0), np.empty(0), 0.0, 1.0)[0].shape == (0,)
+
+
 @pytest.mark.parametrize("z", [np.nan, 0.0, norm.ppf(0.99)])
 def test_weights_and_their_slopes(z):
     log_p = np.log(np.array([1e-300, 1e-9, 0.01, 0.3, 0.49, 0.7, 0.98, 0.9999]))
@@ -51,8 +77,10 @@ def test_weights_and_their_slopes(z):
     assert len(log_weights(np.empty(0), z)[0]) == 0
 
 
-@pytest.mark.parametrize("z", [np.nan, norm.ppf(0.9)])
-def test_limits_of_several_outcomes(z):
+@pytest.mark.parametrize(
+    "options", [{}, {"z": norm.ppf(0.9)}, {"optimism": 0.0}, {"optimism": 1.0}], ids=str
+)
+def test_limits_of_several_outcomes(options):
     rng = np.random.RandomState(0)
     X, t = rng.uniform(size=(40, 2)), np.arange(40.0)
     rows, posteriors = np.column_stack([X, t]), []
@@ -64,16 +92,24 @@ def test_limits_of_several_outcomes(z):
     bounds, widths = np.array(LIMITS), np.array([1.0, 1.25, 2.0])
     least = np.array([0.0, 0.3, 0.1])
     low, high = (bounds.T - locations) / scales
-    limits = Limits(compiled, units, low, high, widths, least / np.array(scales), z)
+    limits = Limits(compiled, units, low, high, widths, least / np.array(scales), **options)
+    assert limits.decides == ("optimism" in options)
     U = rng.uniform(size=(9, 2))
     found, slopes = limits.log_weights_with_slopes(U)
 
     def expected(U):
-        log_p = 0.0
-        for posterior, (low, high), width, less in zip(posteriors, LIMITS, widths, least):
+        log_p = beyond = 0.0
+        parts = zip(posteriors, LIMITS, widths, least, scales)
+        for posterior, bounds, width, less, scale in parts:
             mean, std = posterior(U)
-            log_p = log_p + twin.within(mean, np.hypot(width * std, less), low, high)
-        return twin.log_weights(log_p, z)
+            std = np.hypot(width * std, less)
+            log_p = log_p + twin.within(mean, std, *bounds)
+            beyond = (
+                beyond + twin.excess(mean, std, *bounds, **options) / scale
+                if limits.decides
+                else 0.0
+            )
+        return -beyond if limits.decides else twin.log_weights(log_p, **options)
 
     assert_allclose(found, expected(U), rtol=1e-6, atol=1e-9)
     for i, step in enumerate(1e-5 * np.eye(2)):
@@ -83,7 +119,8 @@ def test_limits_of_several_outcomes(z):
 
 
 def test_shapes_that_do_not_fit():
-    with pytest.raises(ValueError, match="one length"):
-        within(np.zeros(2), np.ones(3), 0.0, 1.0)
+    for function in (within, excess):
+        with pytest.raises(ValueError, match="one length"):
+            function(np.zeros(2), np.ones(3), 0.0, 1.0)
     with pytest.raises(ValueError, match="one row for each"):
         Limits([], np.zeros((1, 2)), np.zeros(1), np.ones(1), np.ones(1), np.zeros(1), 0.0)

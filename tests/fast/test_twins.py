@@ -17,6 +17,7 @@ MODULES = {
     ],
     "kalman": ["filter", "smooth"],
     "kdpp": ["is_symmetric", "best", "eliminate", "swap_chain"],
+    "limits": ["excess", "log_weights", "within"],
     "posterior": ["Posterior", "scores"],
     "relevancy": ["remove"],
     "series": ["Chains"],
@@ -34,4 +35,4 @@ def test_twins_are_two(module):
         assert getattr(fast, name) is not getattr(twin, name)
     functions = {name for name, value in vars(fast).items() if callable(value) and name[0] != "_"}
     functions = {name for name in functions if getattr(fast, name).__module__ == fast.__name__}
-    assert functions - {"Ascents", "Formula", "Family"} == set(MODULES[module])
+    assert functions - {"Ascents", "Formula", "Family", "Limits"} == set(MODULES[module])

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from contract.cases import ARMS, CASES, NAMED
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
@@ -21,12 +22,16 @@ from sktvbo import (
     optimize,
 )
 from sktvbo._values import replaced
-from sktvbo.domain import Context, FiniteSet
+from sktvbo.acquisition import UCB, AcquisitionState, ExpectedImprovement, ProbabilityOfImprovement
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import optimize as maximum
+from sktvbo.domain import Box, Context, FiniteSet, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal
 from sktvbo.optimizers._base import run_of
-from sktvbo.optimizers._failures import Causes
+from sktvbo.optimizers._failures import Causes, weighed
 from sktvbo.optimizers._outcomes import Certificate, Feasibility
 from sktvbo.problems import Problem, from_callable
 
@@ -207,16 +212,184 @@ def test_queries_and_recommendations_are_within_the_limits(driven):
         assert objective(x, t) > -0.25
 
 
-def test_where_no_limit_can_hold_the_most_probable_point_is_recommended():
+@pytest.mark.parametrize(
+    "acquisition", [UCB(2.0), ExpectedImprovement(), ProbabilityOfImprovement()]
+)
+@pytest.mark.parametrize("shift", [0.0, 9.0], ids=["attainable", "hopeless"])
+@pytest.mark.parametrize("window", [False, True])
+def test_weighed_scores_are_climbed_as_without_compiled_code(driven, acquisition, shift, window):
+    run, t = driven._run, 25.0
+    limits = tuple(
+        limit._replace(high=limit.high - shift, low=-np.inf) for limit in run.config.limits
+    )
+    run, model = replaced(run, config=replaced(run.config, limits=limits)), driven.surrogate_
+    at_t, feasibility, space = model.posterior_at(t), Feasibility(run), Box(BOX).search_space()
+    posterior, chance = at_t, feasibility.at(t)
+    if window:
+        posterior, chance = model.posterior_between(t, 40.0), feasibility.between(t, 40.0)
+        space = space.during(t, 40.0)
+    state = AcquisitionState(25, 25, 2, model, at_t, succeeds=feasibility.at(t).succeeds)
+    score = weighed(Score(acquisition, state), chance, at_t, space, model.X_train_[:, :-1])
+    assert score.success.decides == (shift > 0.0)
+    objectives = objective_of(score, posterior), ScipyClimber.of_posterior(score, posterior)
+    assert objectives[0].formula is not None
+    places = [maximum(each, space, np.random.RandomState(0)) for each in objectives]
+    assert_allclose(*places, rtol=1e-3, atol=1e-3)
+    U = np.random.RandomState(1).uniform(size=(200, 2 + window))
+    found, expected = (each.values(U) for each in objectives)
+    if isinstance(acquisition, UCB) and not shift:  # of the standardized y
+        found = found * at_t.scale + np.mean(expected - found * at_t.scale)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+# Without its expert SparQ-GP-UCB knows the last rows alone.
+LEARNING = [
+    case
+    if case.name in ("WDBO", "ABO", "WGPUCB", "improvement")
+    else pytest.param(case, marks=pytest.mark.slow)
+    for case in CASES
+    if case.kind not in (RandomSearch, SparQGPUCB)
+]
+
+
+def violation(x):
+    return 0.1 + (x[0] - 0.2) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
+@pytest.mark.parametrize("case", LEARNING, ids=lambda case: case.name)
+def test_where_no_limit_can_hold_queries_go_to_the_least_violation(case):
+    opt = case.kind(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 0.0)},
+        random_state=0,
+        **copy.deepcopy(case.options),
+    )
+    for t in range(32):
+        x = opt.ask(float(t))
+        opt.tell(x, x[0], outcomes={"c": violation(x)})
+    assert np.median(np.abs(opt.told_X_[-12:, 0] - 0.2)) < 0.05
+    assert abs(opt.recommend(31.5)[0] - 0.2) < 0.05 or len(opt.X_) < 5  # after a reset
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
+def test_with_a_custom_acquisition_function_as_well():
+    def bound(mean, std, state):
+        return mean + std, 1.0, 1.0
+
+    opt = WDBO(
+        [(0.0, 1.0)], acquisition=bound, outcome_constraints={"c": (None, 0.0)}, random_state=0
+    )
+    for t in range(25):
+        x = opt.ask(float(t))
+        opt.tell(x, x[0], outcomes={"c": violation(x)})
+    assert np.median(np.abs(opt.told_X_[-10:, 0] - 0.2)) < 0.05
+
+
+def test_an_outage_is_survived_near_the_least_violation():
+    opt, queries = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.2)}, random_state=0), []
+    for t in range(85):
+        out = 30 <= t < 60
+        queries.append(opt.ask(float(t))[0])
+        c = (queries[-1] - 0.3) ** 2 + 0.6 * out
+        opt.tell(queries[-1:], queries[-1], outcomes={"c": c})
+    assert np.median(np.abs(np.array(queries[45:60]) - 0.3)) < 0.15
+    assert np.abs(np.array(queries[-10:]) - 0.3 - np.sqrt(0.2)).mean() < 0.1
+
+
+@pytest.mark.parametrize("seed", [1, 9, 27])  # the least violation known at first is elsewhere
+def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violation(seed):
+    rng = np.random.RandomState(seed)
+    frequency, phase = rng.normal(size=100) / 0.12, rng.uniform(0.0, 2.0 * np.pi, 100)
+    heights = rng.normal(size=100)
+
+    def c(x):
+        return np.cos(np.outer(x, frequency) + phase) @ heights
+
+    limit = np.quantile(c(np.linspace(0.0, 1.0, 2001)), 0.06)
+    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, limit)}, random_state=0)
+    for t in range(25):
+        x = opt.ask(float(t))
+        opt.tell(x, -x[0], outcomes={"c": c(x)[0]})
+    assert np.mean(c(opt.told_X_[-10:, 0]) <= limit) > 0.5
+
+
+def test_failures_and_violations_are_avoided_together():
+    opt = WDBO(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
+    for t in range(25):
+        x = opt.ask(float(t))
+        if x[0] < 0.3:  # where the violation is least
+            opt.tell(x, failed=True)
+        else:
+            opt.tell(x, x[0], outcomes={"load": x[0]})
+    assert 0.3 <= np.median(opt.told_X_[-8:, 0]) < 0.5
+    with pytest.warns(LimitWarning):
+        assert 0.25 < opt.recommend(25.0)[0] < 0.5
+
+
+@pytest.mark.parametrize("kind", [GPUCB, WDBO])
+@pytest.mark.parametrize("name", ["ei", "pi"])
+def test_improvements_next_to_impossible_do_not_lead_beyond_a_limit(kind, name):
+    opt = kind(
+        [(0.0, 1.0)], outcome_constraints={"load": (None, 0.5)}, acquisition=name, random_state=0
+    )
+    for t in range(30):
+        x = opt.ask(float(t))
+        opt.tell(x, x[0], outcomes={"load": x[0]})
+    assert np.count_nonzero(opt.told_X_[:, 0] > 0.5) <= 4
+    assert opt.told_X_[-10:, 0].mean() > 0.45
+
+
+def test_where_no_limit_can_hold_the_least_violation_is_recommended():
     opt = GPUCB(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
     for t in range(8):
         x = opt.ask(float(t))
         opt.tell(x, objective(x, t), outcomes={"load": load(x, t)})
-    with pytest.warns(LimitWarning, match="most probable point is recommended") as caught:
+    with pytest.warns(
+        LimitWarning, match=r"with probability 0.5 at t=8\. .*probability 0\. S"
+    ) as caught:
         x = opt.recommend(8.0)
     assert caught[0].filename == __file__
     grid = np.random.RandomState(0).uniform(size=(500, 2)) * [1.0, 2.0]
-    assert opt.probability_feasible(x, 8.0) >= opt.probability_feasible(grid, 8.0).max()
+    predicted = opt.predict(np.vstack([x, grid]), 8.0, outcome="load")
+    assert predicted[0] <= predicted.min() + 1e-2
+
+
+@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
+def test_far_from_all_data_a_known_point_is_recommended(domain):
+    opt, space = (
+        WDBO(domain, outcome_constraints={"c": (None, 0.7)}, random_state=0),
+        as_domain(domain),
+    )
+    for t in range(20):
+        x = opt.ask(float(t))
+        u = space.to_unit(space.validate_point(x))
+        opt.tell(x, u[0], outcomes={"c": u[0] + 0.2 * np.sin(t / 3.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LimitWarning)
+        opt.recommend(19.5)
+    texts = []
+    for t in (500.0, 1000.0):
+        with pytest.warns(LimitWarning, match=rf" at t={t:g}\.") as caught:
+            x = opt.recommend(t)
+        texts.append(str(caught[0].message))
+        row = space.validate_point(x)
+        assert (opt.X_[:, :-1] == row).all(axis=1).any()
+        assert f"probability {opt.probability_feasible(x, t):.2g}." in texts[-1]
+
+
+def test_the_warning_is_shown_again_in_another_situation():
+    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.0)}, time_unit="h", random_state=0)
+    dates = np.datetime64("2026-01-01T00") + np.arange(12) * np.timedelta64(1, "h")
+    for t in dates[:8]:
+        x = opt.ask(t)
+        opt.tell(x, x[0], t, outcomes={"c": violation(x)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for t in dates[8:]:
+            opt.recommend(t)
+    assert len(caught) == 4
+    assert "at t=2026-01-01T08:00" in str(caught[0].message)
 
 
 # --- persistence and undoing ----------------------------------------------------------------------

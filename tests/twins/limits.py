@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
+from scipy.stats import norm
 
 
 def within(mean, std, low, high):
@@ -12,6 +13,16 @@ def within(mean, std, low, high):
     larger, smaller = log_ndtr(b), log_ndtr(a)
     with np.errstate(divide="ignore"):
         return np.maximum(larger + np.log1p(-np.exp(np.minimum(smaller - larger, 0.0))), -5e11)
+
+
+def excess(mean, std, low, high, optimism=0.0):
+    """Return E max(f − high, 0) + E max(low − f, 0) of Gaussian f, moved into the limits first."""
+    total = np.zeros_like(mean)
+    for beyond in (mean - high, low - mean):
+        if np.isfinite(beyond).all():
+            z = (beyond - optimism * std) / std
+            total += std * (norm.pdf(z) + z * norm.cdf(z))
+    return total
 
 
 def log_weights(log_p, z=np.nan):
