@@ -3,11 +3,15 @@
     python benchmarks/decisions/outcomes.py --seeds 3                 # six problems: 20 minutes
     python benchmarks/decisions/outcomes.py --held-out --seeds 10 --safety none 0.8 0.9 0.95 0.99
     python benchmarks/decisions/outcomes.py --held-out --seeds 10 --pause --safety 0.99
+    python benchmarks/decisions/outcomes.py --zero-one --seeds 5      # a minute
 
 One query per unit of time, 200 queries. A violation is a query at which a noise-free outcome is
 beyond its limit. Regret is that of queries from the 60th on, to the best point within the limits;
 a better value at a violation has none. With ``--pause`` nothing is asked for one temporal
 lengthscale of the problem before query 100, and only the three queries after it count.
+
+With ``--zero-one`` it is only seen that the limit of boundary-1d does not hold. This is told as an
+outcome of 0 or 1, or as a failure; or the margin is measured.
 """
 
 import argparse
@@ -207,6 +211,43 @@ def run(problem, seed, pauses=False, kind=WDBO, **options):
     return np.array(violations), np.array(regrets[FIRST:])
 
 
+ZERO_ONE = {
+    "0 or 1, limit 0.5": {"outcome_constraints": {"beyond": (None, 0.5)}},
+    "0 or 1, limit 0.1": {"outcome_constraints": {"beyond": (None, 0.1)}},
+    "0 or 1, safety 0.95": {"outcome_constraints": {"beyond": (None, 0.5)}, "safety": 0.95},
+    "failed=True": {},
+    "margin": {"outcome_constraints": {"margin": (None, 0.0)}},
+    "margin, safety 0.95": {"outcome_constraints": {"margin": (None, 0.0)}, "safety": 0.95},
+}
+
+
+def run_of_zero_one(problem, seed, **options):
+    """Return the share of violations, and the median distance of other queries to the limit."""
+    rng, margins = np.random.RandomState(seed), []
+    optimizer = WDBO([(0.0, 1.0)], start_points=[problem.start], random_state=seed, **options)
+    for t in range(N_STEPS):
+        x = optimizer.ask(t)
+        margin = problem.excess(x[np.newaxis], t)[0]
+        margins.append(margin)
+        told = {"beyond": float(margin > 0.0), "margin": margin + NOISE * rng.standard_normal()}
+        known = {name: told[name] for name in options.get("outcome_constraints", ())}
+        if margin > 0.0 and not known:
+            optimizer.tell(x, failed=True)
+        else:
+            optimizer.tell(x, x[0] + NOISE * rng.standard_normal(), outcomes=known or None)
+    margins = np.array(margins)
+    return np.mean(margins > 0.0), np.median(-margins[margins <= 0.0])
+
+
+def print_zero_one(n_seeds):
+    print(f"{'told':22s}{'violations':>18s}{'distance':>12s}")
+    for name, options in ZERO_ONE.items():
+        runs = [run_of_zero_one(DEVELOPMENT["boundary-1d"], i, **options) for i in range(n_seeds)]
+        rates, distances = 100.0 * np.array(runs).T
+        error = rates.std(ddof=1) / np.sqrt(n_seeds)
+        print(f"{name:22s}{rates.mean():10.1f} ± {error:4.1f} %{distances.mean() / 100.0:12.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
@@ -215,9 +256,12 @@ def main():
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("--safety", nargs="+", default=["none", "0.9", "0.99"])
     parser.add_argument("--problems", nargs="+", default=list(DEVELOPMENT))
+    parser.add_argument("--zero-one", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", LimitWarning)
     warnings.simplefilter("ignore", ModelWarning)
+    if arguments.zero_one:
+        return print_zero_one(arguments.seeds)
     problems = HELD_OUT if arguments.held_out else UNSEEN if arguments.unseen else DEVELOPMENT
     print(f"{'problem':14s}{'safety':>8s}{'violations':>18s}{'worst run':>12s}{'regret':>18s}")
     for safety in arguments.safety:
