@@ -74,11 +74,10 @@ class Score:
     def weighed(self, success, floor):
         """Return the score, weighed by the probability of success.
 
-        An improvement (an acquisition function with a ``logarithm``) is multiplied by it. Where
-        improvements are so small that their logarithms differ by more than those of the weights,
-        the logarithms are divided by the largest one: no place that is probably a failure may be
-        the best because all improvements are next to impossible. Other scores are replaced by their
-        expectations.
+        An improvement (an acquisition function with a ``logarithm``) is multiplied by a power of
+        it, which is 1 unless all improvements are next to impossible: the largest logarithm where
+        success is probable, without sign. Otherwise a place that probably fails could be the best.
+        Other scores are replaced by their expectations.
 
         Parameters
         ----------

@@ -38,8 +38,9 @@ _RATE, _ROUNDING = 0.5, 1e-2
 # not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
 
-# The data say little about an outcome where this part of its prior variance is left.
-_UNKNOWN = 0.5
+# The data say little about an outcome where this part of its prior variance is left. This does not
+# matter where the limits hold with the second probability.
+_UNKNOWN, _SURE = 0.5, 0.99
 
 # Typical distances of candidates from known places, in unit form.
 _NEAR, _FAR = 1e-3, 0.3
@@ -292,13 +293,16 @@ class Feasibility:
         )
 
     def is_known(self, U, t):
-        """Return at which places U (m, u) the data explain most of each variance at time t (m,)."""
+        """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
+
+        The data explain most of the variance of each outcome there, or the limits surely hold.
+        """
         found = np.ones(len(U), dtype=bool)
         for surrogate, *_ in self._parts:
             posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
             found &= share < _UNKNOWN
-        return found
+        return found | (self.at(t).log(U) >= np.log(_SURE))
 
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""

@@ -378,6 +378,19 @@ def test_far_from_all_data_a_known_point_is_recommended(domain):
         assert f"probability {opt.probability_feasible(x, t):.2g}." in texts[-1]
 
 
+@pytest.mark.parametrize("seed", [2, 4])
+def test_limits_that_surely_hold_are_no_reason_to_warn(seed):
+    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 9.0)}, random_state=0)
+    rng = np.random.RandomState(seed)
+    for t in range(12):
+        x = opt.ask(float(t))
+        opt.tell(x, -((x[0] - 0.4) ** 2), outcomes={"c": rng.normal()})  # noise alone
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LimitWarning)
+        for t in (12.0, 20.0):
+            assert abs(opt.recommend(t)[0] - 0.4) < 0.05
+
+
 def test_the_warning_is_shown_again_in_another_situation():
     opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.0)}, time_unit="h", random_state=0)
     dates = np.datetime64("2026-01-01T00") + np.arange(12) * np.timedelta64(1, "h")
