@@ -47,8 +47,9 @@ class AcquisitionState:
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
-        Largest posterior mean, at the time of the query, at the places observed that succeed then,
-        or for those outside of the domain at the nearest members. If none succeeds, the smallest.
+        Largest posterior mean, at the time of the query, at the places observed or pending that
+        succeed then, or for those outside of the domain at the nearest members. If none succeeds,
+        the smallest. Without the pending ones all queries of a batch would improve at one place.
     scale : float
         Scale of the observations, by which improvements are divided to avoid overflow; 1 if the
         posterior has none.
@@ -70,8 +71,8 @@ class AcquisitionState:
 
     @cached_property
     def incumbent(self) -> float:
-        """Largest posterior mean at the places of the observations that succeed."""
-        places = self.surrogate.X_train_[: len(self.surrogate.X_train_) - self.n_pending, :-1]
+        """Largest posterior mean at the places observed or pending that succeed."""
+        places = self.surrogate.X_train_[:, :-1]
         places, _ = distinct_rows(places if self.space is None else self.space.nearest(places))
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         values = mean(places)

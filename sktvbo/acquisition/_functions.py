@@ -176,9 +176,9 @@ class PosteriorMean(AcquisitionFunction, BaseEstimator):
 class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
-    The incumbent is the best posterior mean, at the time of the query, at the places observed: an
-    old observation, or a noisy one, is not a reference. It is among the places that would probably
-    succeed at that time, within all limits.
+    The incumbent is the best posterior mean, at the time of the query, at the places observed or
+    pending: an old observation, or a noisy one, is not a reference. It is among the places that
+    would probably succeed at that time, within all limits.
 
     Parameters
     ----------
