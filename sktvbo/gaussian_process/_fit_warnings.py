@@ -9,7 +9,7 @@ from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
-from ._outliers import MIN_ROWS, are_too_many, excess_of, limit
+from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 from ._starts import extents_of, far_lengthscales, flat_columns
 from .kalman._state_space import LARGE_STATE, Composed, state_space
 
@@ -109,13 +109,15 @@ def advise_on_dates(rows, kind, unit):
 def advise_on_constant(rows):
     """Warn that a constant, centred y determines no hyperparameters."""
     _warn(
-        f"y is constant ({np.median(rows.y):.4g}), which determines neither a scale nor hyperparameters: "
-        "these stay as given, with a scale of 1. Fit again when y has other values."
+        f"y is constant ({np.median(rows.y):.4g}), which determines neither a scale nor "
+        "hyperparameters: these stay as given, with a scale of 1. Fit again when y has other "
+        "values."
     )
 
 
-def advise_on_outliers(rows):
+def advise_on_outliers(gp):
     """Warn if robust regression has left all weights at 1."""
+    rows = gp.rows
     if rows.n < MIN_ROWS:
         _warn(
             f"robust=True has no effect with {rows.n} rows: outliers are recognized from "
@@ -124,7 +126,9 @@ def advise_on_outliers(rows):
         return
     if (rows.weights < 1.0).any():
         return
-    far = excess_of(rows.X, rows.y, rows.layout.position) > 1.0
+    distance, largest = smooth_distances(rows.X, rows.y, rows.layout.position)
+    residual = rows.scale * np.abs(gp.leave_one_out()[0])
+    far = (distance > largest) & (residual > 0.5 * distance)
     large = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
     if are_too_many(far) or are_too_many(large):
         _warn(

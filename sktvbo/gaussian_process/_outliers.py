@@ -56,8 +56,9 @@ _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)
 # this factor: one event in 64 rows is an outlier, three are not.
 _ALONE = 8.0
 
-# A row is at the edge of a change if its score is at most the first number given so many rows before
-# or after it, and large given the others. The variances differ by at most the third number.
+# A row is at the edge of a change if its score is at most the first number given the rows before or
+# after it, the second number of them, and large given the others. The variances of both predictions
+# differ by at most the third number.
 _SUITS, _N_BESIDE, _INFORMED = 2.0, 50, 4.0
 
 # No row is screened if more of them would be: the smooth follows the outliers.
@@ -208,29 +209,28 @@ def screened(X, y, position):
 
     ``position`` is that of time among the columns.
     """
-    weights, excess = np.ones(len(y)), excess_of(X, y, position)
-    far = excess > 1.0
+    weights, (distance, limit) = np.ones(len(y)), smooth_distances(X, y, position)
+    far = distance > limit
     if np.count_nonzero(far) <= _MAX_SCREENED * len(y):
-        weights[far] = np.maximum(_HARDLY / excess[far] ** 2, _SMALLEST)
+        weights[far] = np.maximum(_HARDLY * (limit / distance[far]) ** 2, _SMALLEST)
     return weights
 
 
-def excess_of(X, y, position):
-    """Return the distances (n,) of y from a smooth, over the largest that is not an outlier's.
+def smooth_distances(X, y, position):
+    """Return the distances (n,) of y from a smooth, and the largest that is not an outlier's.
 
     The smooth is computed twice, the second time from the rows that are near the first one.
     """
     n, near = len(y), np.ones(len(y), dtype=bool)
     if n < MIN_ROWS:
-        return np.zeros(n)
+        return np.zeros(n), np.inf
     metrics = _metrics(X, position)
     for _ in range(2):
         if 2 * np.count_nonzero(near) >= n:
             distance = _distances_from_smooth(metrics, y, near)
             limit = _limit_of(distance)
             near = distance <= limit
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(near, 0.0, np.minimum(distance / limit, _LARGEST))
+    return distance, limit
 
 
 def _metrics(X, position):
@@ -244,7 +244,7 @@ def _metrics(X, position):
 
 
 def _distances_from_smooth(metrics, y, near):
-    """Return the smallest distances (n,) of y from the medians of y at the nearest ``near`` rows."""
+    """Return distances (n,) of y from the medians of y at the nearest rows of the mask ``near``."""
     best, known = np.abs(y - np.median(y[near])), y[near]
     for columns in metrics:
         if columns.shape[1]:

@@ -173,7 +173,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new._gp, new._search_record = new._learn(rows, warn=self.warn)
         if self.warn:
             if self.robust:
-                advise_on_outliers(new._gp.rows)
+                advise_on_outliers(new._gp)
             advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
         return self._replace_state(new)
 
@@ -569,9 +569,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         searched again until both agree; once, if a weight changes by more than a half, where the
         first ``n_known`` rows have been in an earlier search.
         """
-        gp, record = self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
         if not self.robust:
-            return gp, record
+            return self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
+        learn = self._learn_with_mean if n_known else self._learn_without_screened
+        gp, record = learn(rows, start, record, warn=warn, slices=slices)
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
         gp, full = slices(reweighted, gp, n_known), np.zeros(rows.n, dtype=bool)
         for _ in range(n_more):
@@ -586,6 +587,20 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             # A weight that a search takes back does not become smaller again: searches end.
             full = full | ((weights < 0.5) & (gp.rows.weights == 1.0))
         return gp, record
+
+    def _learn_without_screened(self, rows, start, record, *, warn, slices):
+        """Return the same as `_learn_with_mean`, with hyperparameters of the rows with weight 1.
+
+        The weights of screened rows are too small for their residuals: in a search, these would
+        make a small noise variance likely.
+        """
+        outliers = np.flatnonzero(rows.weights < 1.0)
+        if not len(outliers):
+            return self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
+        those = rows.drop(outliers, standardize=False)
+        gp, record = self._learn_with_mean(those, start, record, warn=warn, slices=slices)
+        rows = rows.with_scale_of(gp.rows).with_prior_mean(gp.rows.prior_mean)
+        return slices(self._condition, gp.covariance, rows), record
 
     def _learn_with_mean(self, rows, start, record, *, warn, slices):
         """Return the same as `_learn`, with the weights of the rows.
