@@ -95,7 +95,7 @@ class StepBudgetWarning(UserWarning):
 
 
 class LimitWarning(UserWarning):
-    """No point is within the measured limits with the required probability."""
+    """No point is known to be within the measured limits with the required probability."""
 
 
 class JournalError(SktvboError, RuntimeError):
