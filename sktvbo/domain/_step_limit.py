@@ -33,7 +33,8 @@ class StepLimit(BaseEstimator):
     it is cancelled, the one before it counts. The first query is free, and so is ``recommend``,
     which moves nothing. If the posterior mean at an observation beyond reach exceeds the mean plus
     one standard deviation of the best place within, queries go there step by step. They go to each
-    of the ``start_points`` in the same way.
+    of the ``start_points`` in the same way, and with ``safety`` to the nearest certified place if
+    none is within reach; places on the way may be beyond a limit.
 
     Parameters
     ----------

@@ -304,9 +304,11 @@ class BayesianOptimizer(BaseEstimator):
     row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them,
     are within 0.1 of each range around a start point, or at the next integer or member; categories
     are free. Later ones are where all limits hold with this probability, after deviations are
-    widened by at least 1.1, and more after violations. Every third one is the nearest of these
-    places to the best one where the limits probably hold. Where no place is certified, a start
-    point is asked. Hyperparameters are learnt: violations may be more frequent.
+    widened by at least 1.1, and more after violations. While an outcome is not seen to vary, they
+    are within 0.05 of a known place. Every third one is the nearest of these places to the best one
+    where the limits probably hold. Where no place within reach is certified, queries go to a start
+    point, or to the least predicted violation near known places. Hyperparameters are learnt:
+    violations may be more frequent.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 

@@ -16,7 +16,7 @@ from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, SlicedSearch
 from ._default_models import started_without_seasons
 from ._failures import with_failure
-from ._outcomes import check_start, recalibrated, views, with_models, with_values
+from ._outcomes import recalibrated, views, with_models, with_values
 from ._state import (
     Model,
     Observation,
@@ -184,8 +184,6 @@ def observe(
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    if query is not None and run.algorithm.safety is not None:
-        check_start(run, x, y, outcomes)
     row, history = np.append(x, t), run.history
     time, pending = _after_answer(run, t, query)
     whole = data = run.data.append(history.total, row, y, variance)

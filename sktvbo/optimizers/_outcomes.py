@@ -9,16 +9,17 @@ apply to the outcomes without noise.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import ndtri, ndtri_exp
 
 from .._fast.limits import Limits, excess, log_weights, within
 from .._tables import as_table, frame_columns, is_added
 from .._validation import (
     LARGEST_Y,
-    check_random_state,
     check_size,
     finite_number,
     invalid,
@@ -29,6 +30,7 @@ from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
 from ..domain._search_space import SearchSpace
 from ..exceptions import InvalidObservationError
+from ._caution import NEAR, Near, around
 from ._failures import OPTIMISM, Chance, is_missing
 from ._state import OBJECTIVE, DataSet, History, Model, SearchState
 
@@ -47,8 +49,19 @@ _REACH, _WIDEST = 0.5, 2.0
 # matter where the limits hold with the second probability.
 _UNKNOWN, _SURE = 0.5, 0.99
 
-# Typical distances of candidates from known places, in unit form.
-_NEAR, _FAR = 1e-3, 0.3
+# Latest observations among which violations of start points are looked for.
+_N_REMEMBERED = 256
+
+# Largest typical distance of candidates from known places, in unit form.
+_FAR = 0.3
+
+# After this number of certified queries in turn, one that is not certified is worth a warning.
+CALM = 10
+
+# An outcome is seen to vary if known places differ by this part of the distance to the limit.
+# Before, a certified place is within this part of each range of a known one. After, distances are
+# not limited where known places are this far apart.
+_VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
 
 # Halvings that locate the boundary of the certified places on the way of a climb.
 _N_HALVINGS = 8
@@ -75,22 +88,24 @@ class Outcomes:
         surrogate is None of an outcome without a row.
     excess : float
         Of the factor of standard deviations, after violations; see `recalibrated`.
+    calm : int
+        Certified queries since the latest other one, at most `CALM`: a warning comes after these.
     """
 
     values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
+    calm: int = CALM
 
     def to_plain(self):
         """Return what a journal stores: no unfinished search."""
         models = [list(model[:2]) for model in self.models]
-        return {"values": self.values, "models": models, "excess": self.excess}
+        return vars(self) | {"models": models}
 
     @classmethod
     def from_plain(cls, plain):
         """Return the outcomes of `to_plain`."""
-        models = tuple(Model(*model) for model in plain["models"])
-        return cls(plain["values"], models, plain["excess"])
+        return cls(**plain | {"models": tuple(Model(*model) for model in plain["models"])})
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,25 +213,6 @@ def many_outcomes_of(run, outcomes, failed):
         check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
         found[:, i] = values
     return [tuple(None if v != v else v for v in row) for row in found.tolist()]
-
-
-def check_start(run, x, y, outcomes):
-    """Raise an InvalidObservationError if a start point (d,) was measured beyond a limit."""
-    start = run.config.start_points
-    # Their contexts are not known.
-    if run.surrogate is not None or not ((start == x) | np.isnan(start)).all(axis=1).any():
-        return
-    values = {OBJECTIVE: y} | dict(zip(measured(run), outcomes or ()))
-    for name, low, high in run.config.limits:
-        if values[name] is not None and not low <= values[name] <= high:
-            raise invalid(
-                "start_points",
-                "within all outcome_constraints, as safety=... begins there",
-                got=f"{name}={values[name]:g} beyond ({low:g}, {high:g}) at {x.tolist()}",
-                owner=run.algorithm,
-                advice="Choose another start point.",
-                error=InvalidObservationError,
-            )
 
 
 def _columns(run, outcomes, optional):
@@ -436,6 +432,29 @@ class WithinLimits(Chance):
         # An outcome that was not measured yet does not tell places apart.
         return self.log(U) - self._log_unknown >= np.log(0.5)
 
+    def varies(self, U):
+        """Return True if every outcome is seen to vary among known places U (m, u).
+
+        The difference that is certain must be a part of their distance from the limit.
+        """
+        for posterior, low, high, width, least in self._parts:
+            mean, std = posterior(U)
+            spread = np.hypot(width * std, least)
+            margin = np.median(np.minimum(high - mean, mean - low))
+            if np.max(mean - spread) - np.min(mean + spread) < _VARIES * margin:
+                return False
+        return True
+
+    def violations(self, U):
+        """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
+        found = []
+        for posterior, low, high, width, least in self._parts:
+            mean, std = posterior(U)
+            std = np.hypot(width * std, least)
+            beyond = np.maximum(low - mean, mean - high)
+            found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
+        return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
+
     def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
@@ -510,6 +529,9 @@ class LeastExcess(WithinLimits):
 class Certificate:
     """Places where all limits hold with a required probability, by time.
 
+    While an outcome is not seen to vary, its model says nothing of other places: those alone are
+    certified that are near a known one. Then they are at most as far as known places are apart.
+
     Parameters
     ----------
     run : RunState
@@ -518,19 +540,37 @@ class Certificate:
     """
 
     def __init__(self, run, level):
-        self.level = level
-        self._feasibility = Feasibility(run, widens=run.algorithm.safety is not None)
-        self._starts = run.domain.unit_of(_without_violation(run, run.config.start_points))
-        self._unit = run.domain.unit_of
-        self._known = np.vstack([self._starts, run.model.X_train_[:, :-1]])
+        self.level, self._domain = level, run.domain
+        self._is_required = run.algorithm.safety is not None
+        self._feasibility = Feasibility(run, widens=self._is_required)
+        self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
+        # Answers of an expert are no part of it.
+        self._told, self._violations = run.surrogate.X_train_[:, :-1], violations(run)
+        self._known = np.vstack([self._starts, self._told])
+        self._near_at = cache(self._near)
 
     def at(self, t, moving=None):
         """Return the `Certified` at one time, for places (m, u) in unit form."""
-        return Certified(self._feasibility.at(t, moving), self.level)
+        return Certified(self._feasibility.at(t, moving), self.level, partial(self._near_at, t))
 
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
-        return Certified(self._feasibility.between(low, high, moving), self.level)
+        chance = self._feasibility.between(low, high, moving)
+        return Certified(chance, self.level, partial(self._near_at, high))
+
+    def _near(self, t):
+        """Return what is `Near` known places; None if that is everything."""
+        if not self._is_required:
+            return None
+        space, length = self._domain.search_space(), _UNSEEN
+        known = space.with_current_context(self._known)
+        if self._feasibility.at(t).varies(known):
+            length = max(length, np.ptp(self._told[:, : space.domain.n_unit], axis=0).max())
+        else:
+            # A violation is no noise of an outcome that is not seen to vary.
+            within = self._violations.max(axis=0) == 0.0
+            known = np.vstack([known[: len(self._starts)], known[len(self._starts) :][within]])
+        return Near(self._domain, known, length) if length < _WIDE else None
 
     def part_of(self, space, t):
         """Return the part of a search space that is certified, at time t unless it has a window."""
@@ -539,7 +579,8 @@ class Certificate:
 
     def towards(self, space, t, x):
         """Return the row (d,) that is certified at time t and nearest to one (d,); None if none."""
-        part, aim = self.part_of(space, t), self._unit(x[np.newaxis])
+        part, aim = self.part_of(space, t), self._domain.unit_of(x[np.newaxis])
+        aim = space.with_current_context(aim)
         places = part.candidates(N_CANDIDATES)
         if not len(places):
             return None
@@ -549,18 +590,31 @@ class Certificate:
         return space.decode(nearest)[0]
 
     def least_risky(self, space, t):
-        """Return the row (d,) in a space, of those known, where all limits most probably hold.
+        """Return the row (d,) in a space, near known places, of the least predicted violation.
 
-        Start points come first, unless they were measured to violate a limit.
+        Of those where none is predicted, it is that of the least expected one. The probability of
+        none is no guide: it is largest where least is known. What was measured last near a place is
+        expected there at least, also by a model that does not change. Start points come first,
+        unless they were measured to violate a limit.
         """
-        for known in (self._starts, self._known):
-            places = space.with_current_context(space.nearest(known))
+        starts = space.with_current_context(space.nearest(self._starts))
+        places = starts[space.allowed(starts)]
+        if not len(places):
+            known = space.with_current_context(space.nearest(self._known))
+            drawn = around(space, known, N_CANDIDATES, NEAR)
+            places = np.vstack([known, drawn, space.candidates(N_CANDIDATES)])
             places = places[space.allowed(places)]
-            if len(places):
-                break
-        else:
-            places = space.candidates(N_CANDIDATES)
-        return space.decode(places[[np.argmax(self.at(t).log(places))]])[0]
+            near = places[Near(self._domain, known, NEAR).contains(places)]
+            places = near if len(near) else places
+        found = np.maximum(self.at(t).violations(places), self._measured(places))
+        predicted, expected = map(summed, found)
+        return space.decode(places[np.lexsort([expected, predicted])[:1]])[0]
+
+    def _measured(self, U):
+        """Return distances (k, m) beyond limits as measured last near places (m, u); 0 if not."""
+        near = cdist(U, self._told, "chebyshev") <= _UNSEEN
+        latest = near.shape[1] - 1 - np.argmax(near[:, ::-1], axis=1)
+        return np.where(near.any(axis=1), self._violations[:, latest], 0.0)
 
 
 class Certified(Chance):
@@ -574,17 +628,21 @@ class Certified(Chance):
     chance : WithinLimits
     level : float
         Required probability.
+    near : callable, () -> Near or None
+        The only places that may be certified; None: all.
     """
 
     is_sure = True  # at the places of a CertifiedSpace
 
-    def __init__(self, chance, level):
-        self._chance, self._z = chance, ndtri(level)
+    def __init__(self, chance, level, near):
+        self._chance, self._z, self._near = chance, ndtri(level), near
         self.log, self.log_with_slopes = chance.log, chance.log_with_slopes
+        self.violations = chance.violations
 
     def succeeds(self, U):
         """Return which places (m, u) are certified (m,)."""
-        return ndtri_exp(self.log(U)) >= self._z
+        found, near = ndtri_exp(self.log(U)) >= self._z, self._near()
+        return found if near is None else found & near.contains(U)
 
     def log_weight(self, U):
         return log_weights(self.log(U), self._z)[0]
@@ -638,28 +696,54 @@ class CertifiedSpace(SearchSpace):
         if self.whole.size <= n:
             places = self.whole.candidates(n, rng)
             return places[self.allowed(places)]
-        places, free = self.whole.candidates(n // 2, rng), np.flatnonzero(self.whole.continuous)
-        rng = check_random_state(0 if rng is None else rng)
+        places = self.whole.candidates(n // 2, rng)
         known = self.whole.with_current_context(self.whole.nearest(self.known))
         known = known[self.allowed(known)]
         if len(known):
-            near = known[rng.randint(len(known), size=n // 4)]
-            shifts = rng.standard_normal((len(near), len(free)))
-            shifts *= np.geomspace(_NEAR, _FAR, len(near))[:, np.newaxis]
-            near[:, free] = np.clip(near[:, free] + shifts, self.lower[free], self.upper[free])
-            places = np.vstack([places, self.whole.projected(near)])
+            places = np.vstack([places, around(self.whole, known, n // 4, _FAR, rng)])
         return np.vstack([known, places[self.allowed(places)]])
 
 
-def _without_violation(run, points):
-    """Return those of some points (k, d) whose latest outcomes in the data set are allowed."""
-    known, found = _data_by_name(run), np.ones(len(points), dtype=bool)
-    for i, x in enumerate(points):
-        for name, low, high in run.config.limits:
-            data = known[name]
-            y = data.y[(data.rows[:, :-1] == x).all(axis=1)][-1:]
-            found[i] &= ((low <= y) & (y <= high)).all()
-    return points[found]
+def without_violation(run, points):
+    """Return those of some points (k, d) whose latest outcomes are allowed, also if forgotten."""
+    told = [(*entry.row, entry.outcomes, entry.y) for entry in run.history.latest(_N_REMEMBERED)]
+    if run.failures is not None:
+        rows = enumerate(run.failures.rows)
+        told += [(*row, run.failures.outcomes_at(i), None) for i, row in rows]
+    if not told:
+        return points
+    *columns, times, outcomes, y = zip(*told)
+    rows, times = np.column_stack(columns), np.array(times)
+    return points[[_is_allowed(run, x, rows, times, outcomes, y) for x in points]]
+
+
+def _is_allowed(run, x, rows, times, outcomes, y):
+    """Return False if the latest values of y and outcomes at a point x (d,) are beyond a limit."""
+    here = np.flatnonzero((rows == x).all(axis=1))
+    if not len(here):
+        return True
+    i = here[np.argmax(times[here])]
+    values = dict(zip(measured(run), outcomes[i] or ())) | {OBJECTIVE: y[i]}
+    limits = run.config.limits
+    return all(
+        values.get(name) is None or low <= values[name] <= high for name, low, high in limits
+    )
+
+
+def violations(run):
+    """Return distances (k, n) of the rows of the data set beyond the k limits, 0 if unknown."""
+    values = dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
+    found = [
+        np.fmax(np.fmax(low - values[name], values[name] - high), 0.0)
+        for name, low, high in run.config.limits
+    ]
+    return np.array(found)
+
+
+def summed(violations):
+    """Return sums (m,) of distances (k, m) beyond limits, each over the largest of its limit."""
+    largest = violations.max(axis=1, initial=0.0, keepdims=True)
+    return np.sum(violations / np.where(largest > 0.0, largest, 1.0), axis=0)
 
 
 def recalibrated(run, after, row):

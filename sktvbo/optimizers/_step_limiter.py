@@ -106,6 +106,14 @@ class StepLimiter:
         moved = gap - left > 0.0 or (waits and t <= self.at[-1])
         return part.decode(near[np.newaxis])[0] if moved else None
 
+    def step(self, run, t, aim):
+        """The row within reach at time t on the way to a row (d,); where the run is, if none is."""
+        x = self.towards(run, t, aim)
+        if x is None:
+            part, here = self.part_of(run, t), run.domain.to_unit(self.at[np.newaxis, :-1])
+            x = part.decode(part.with_current_context(here))[0]
+        return x
+
     def heading(self, run, surrogate, t, part, x, risk):
         """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
 

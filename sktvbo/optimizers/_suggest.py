@@ -15,10 +15,11 @@ from ..acquisition._optimize import N_CANDIDATES, N_STARTS, maximize_joint, opti
 from ..domain import StepLimit
 from ..exceptions import ForgottenQueryWarning, LimitWarning
 from ._budget import REST
+from ._caution import NEAR, steps_from
 from ._failures import Causes, Risk, sampled, weighed
 from ._log import log_queries, logger
 from ._observe import made_until
-from ._outcomes import Certificate, Feasibility
+from ._outcomes import CALM, Certificate, Feasibility, summed, violations, without_violation
 from ._random import copied
 from ._state import MAX_PENDING, Forecast
 from ._step_limiter import StepLimiter
@@ -45,9 +46,12 @@ _N_SPREAD = 16
 # at which the limits probably hold.
 _EXPAND_EVERY = 3
 
-# Initial points are within this part of each range around the first start point; with a required
-# safety within a smaller one, unless the first step of an integer is larger.
-_NEAR_START, _NEAR_SAFE, _STEP_SAFE = 0.2, 0.1, 0.6
+# Initial points are within this part of each range around the first start point.
+_NEAR_START = 0.2
+
+# With a required safety, an initial point is nearer to one within the limits by this factor than to
+# any beyond.
+_NEARER = 0.5
 
 
 def suggest(run, t, size, context=None, *, may_wait):
@@ -157,21 +161,46 @@ def _suggested(run, t, size, may_wait):
     forecast, (first, n_started) = None, _start_queries(run, t, size)
     before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
     size -= len(first)
-    is_safe = run.algorithm.safety is not None
+    is_safe, starts = run.algorithm.safety is not None, run.config.start_points
+    is_certified = True
     if run.surrogate is None or (run.policy.queries_prior and not is_safe):
         found = _initial_queries(before, t, size, rng)
+        is_certified = not is_safe or len(without_violation(run, starts)) == len(starts)
     else:
         found = []
         if size:
-            found, forecast = _best_queries(before, t, size, rng, may_wait, details)
+            found, forecast, is_certified = _best_queries(before, t, size, rng, may_wait, details)
         # Queries at later times were taken back.
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     after, found = _with_pending(before, found, t), first + found
+    if is_safe:
+        after = _warned(after, is_certified)
     if details is not None:
         log_queries(after, run.pending.n_total, details)
     time = replaced(run.time, now=t, next=found[-1][1])
     changes = {"rng": rng, "time": time, "query_sizes": sizes, "forecast": forecast}
     return replaced(after, **changes), found
+
+
+def _warned(run, is_certified):
+    """Return the run after a query; warn if it is the first for long that is not certified."""
+    calm = run.outcomes.calm
+    if not is_certified and calm == CALM:
+        cause = "A start point was measured beyond a limit."
+        if run.surrogate is not None:
+            cause = (
+                "No place within reach is known to satisfy all limits with probability "
+                f"{run.algorithm.safety:g}."
+            )
+        warn_caller(
+            f"{cause} The least risky known place is asked, or one near it; no warning follows "
+            f"until {CALM} queries are safe. Tell a measurement of a place within the limits, "
+            "tell(x, y, t, outcomes=...), or begin with other start_points. See "
+            "probability_feasible().",
+            LimitWarning,
+        )
+    after = min(calm + 1, CALM) if is_certified else 0
+    return run if after == calm else replaced(run, outcomes=replaced(run.outcomes, calm=after))
 
 
 def _with_pending(run, queries, asked):
@@ -203,12 +232,15 @@ def _risk(run, certificate=None):
 def _start_queries(run, t, size):
     """Return at most ``size`` queries (x, time) to start points; and how many of these are done."""
     found, n_started, start_points = [], run.n_started, run.config.start_points
+    # On the way from a start point within the limits to another one.
+    turns_back = run.limiter is not None and run.algorithm.safety is not None and _is_beyond(run)
+    turns_back = turns_back and len(without_violation(run, start_points[:n_started]))
     while len(found) < size and n_started < len(start_points):
         x = aim = start_points[n_started]
         if not _in_context_allowed(run.domain, aim[np.newaxis])[0]:
             break  # it waits for a context in which the constraints allow it
         if run.limiter is not None:
-            x = run.limiter.towards(run, t, aim)
+            x = None if turns_back else run.limiter.towards(run, t, aim)
         if x is None or np.array_equal(x, aim):
             n_started += 1
         if x is not None:
@@ -227,14 +259,16 @@ def _in_context_allowed(domain, start_points):
 
 def _initial_queries(run, t, size, rng):
     """Return queries (x, time) made without a surrogate, each within reach of the one before."""
-    risk, domain = _risk(run), run.domain
+    risk, domain, is_safe = _risk(run), run.domain, run.algorithm.safety is not None
     spreads = run.surrogate is None and run.algorithm.n_initial_points == "auto"
-    spreads = spreads or run.algorithm.safety is not None
-    if run.limiter is None and not spreads:
+    if run.limiter is None and not spreads and not is_safe:
         return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
     found = []
     for _ in range(size):
-        draw = _spread_out(run, t, found) if spreads else run.limiter.draw(run, t)
+        if is_safe:
+            draw = _cautious(run, t, found)
+        else:
+            draw = _spread_out(run, t, found) if spreads else run.limiter.draw(run, t)
         found.append((sampled(draw, domain, risk, t, 1, rng)[0], t))
         if run.limiter is not None:
             run = replaced(run, limiter=run.limiter.moved(*found[-1]))
@@ -246,49 +280,115 @@ def _spread_out(run, t, queries):
 
     The rows are within reach, or near the first start point; the most distant one is the first.
     """
-    limiter, start_points, near, others = run.limiter, run.config.start_points, _NEAR_START, []
+    limiter, start_points = run.limiter, run.config.start_points
     if limiter is None:
         start_points = start_points[_in_context_allowed(run.domain, start_points)]
-        if run.algorithm.safety is not None and len(start_points):
-            near, others = _NEAR_SAFE, [_steps_from(run.domain, start_points[0])]
         at = np.append(start_points[0], t) if len(start_points) else None
-        limiter = StepLimiter(StepLimit(near), at)
-    space, domain = limiter.part_of(run, t), run.domain
-    k = space.domain.n_unit
+        limiter = StepLimiter(StepLimit(_NEAR_START), at)
+    space = limiter.part_of(run, t)
+    return _distant(run, space, queries, lambda n, rng: _drawn(space, n, rng))
+
+
+def _cautious(run, t, queries):
+    """Return a sampler (n, rng) of rows as in `_spread_out`, near a place within the limits.
+
+    The rows are within reach as well, and nearer to what was told within the limits than to what
+    was told beyond. Where there are none, and where a step limit leads away from a violation, the
+    row is the step to the safest place.
+    """
+    domain, limiter, (centre, least) = run.domain, run.limiter, _safest(run)
+    near = space = StepLimiter(StepLimit(NEAR), np.append(centre, t)).part_of(run, t)
+    back, is_back, k = centre, False, near.domain.n_unit
+    if limiter is not None:
+        back, reach = limiter.step(run, t, centre), limiter.part_of(run, t)
+        low = np.maximum(near.lower, reach.lower)[:k]
+        high = np.minimum(near.upper, reach.upper)[:k]
+        is_back = np.any(low > high) or _is_beyond(run, least)
+        if not is_back:
+            space = near.within(low, high)
+    if is_back:
+        return lambda n, rng: np.tile(back, (n, 1))
+    here = domain.unit_of(centre[np.newaxis])
+    steps, beyond = steps_from(domain, here[0]), summed(violations(run)) > least
+    told = domain.unit_of(np.reshape(run.data.rows[:, :-1], (-1, domain.n_dims)))
+    within = np.vstack([here, told[~beyond]])
+
+    def draw(n, rng):
+        places = _drawn(space, n, rng)
+        places = np.vstack([places[near.allowed(places)], steps])
+        if limiter is not None:
+            places = places[reach.allowed(places)]
+        gaps = [_gaps(places, rows, k) for rows in (within, told[beyond])]
+        places = places[gaps[0] <= _NEARER * gaps[1]]
+        return places if len(places) else domain.unit_of(back[np.newaxis])
+
+    return _distant(run, space, queries, draw)
+
+
+def _safest(run):
+    """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
+
+    With a step limit it is the nearest one. Otherwise it is where the least violation was told, and
+    this violation. Before anything was told, it is the nearest allowed place to a start point that
+    the present context forbids.
+    """
+    starts, space = without_violation(run, run.config.start_points), run.domain.search_space()
+    starts = starts[_in_context_allowed(run.domain, starts)]
+    if len(starts):
+        if run.limiter is None or run.limiter.at is None:
+            return starts[0], 0.0
+        here = run.domain.unit_of(run.limiter.at[np.newaxis, :-1])
+        return starts[np.argmin(_gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
+    if not len(run.data):
+        places = space.candidates(N_CANDIDATES)
+        start = run.domain.unit_of(run.config.start_points[:1])
+        return space.decode(places[[np.argmin(_gaps(places, start, run.domain.n_unit))]])[0], 0.0
+    least = summed(violations(run))
+    order = np.argsort(least, kind="stable")
+    places = space.nearest(run.domain.unit_of(run.data.rows[order, :-1]))
+    places = space.with_current_context(places)
+    allowed = np.append(np.flatnonzero(space.allowed(places)), 0)[0]
+    return space.decode(places[[allowed]])[0], least[order[allowed]]
+
+
+def _is_beyond(run, least=0.0):
+    """Return True if the latest query of a run with a step limit was told to violate it by more."""
+    beyond = summed(violations(run)) > least
+    return beyond.any() and beyond[(run.data.rows == run.limiter.at).all(axis=1)].any()
+
+
+def _drawn(space, n, rng):
+    """Return places (m, u) of a space, of which the most distant of others are taken."""
+    return rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
+
+
+def _distant(run, space, queries, draw):
+    """Return a sampler of rows of the places that ``draw`` returns, the most distant first."""
     rows = [row[:-1] for row in run.data.rows]
     rows += [] if run.failures is None else [row[:-1] for row in run.failures.rows]
     rows += [query.x for query in run.pending_now] + [x for x, _ in queries]
-    taken = domain.unit_of(np.reshape(rows, (-1, domain.n_dims)))[:, :k]
+    taken = run.domain.unit_of(np.reshape(rows, (-1, run.domain.n_dims)))
 
-    def draw(n, rng):
-        places = rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
-        places = np.vstack([places, *others])
-        # Arms have no distance: all others are equally far.
-        steps = np.minimum(np.abs(places[:, np.newaxis, :k] - taken), 1.0)
-        gaps = np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
+    def distant(n, rng):
+        places = draw(n, rng)
+        gaps = _gaps(places, taken, space.domain.n_unit)
         return space.decode(places[np.argsort(-gaps, kind="stable")[:n]])
 
-    return draw
+    return distant
 
 
-def _steps_from(domain, x):
-    """Return the nearest place (m, u) on each side of a row (d,), by an integer or as a member."""
-    here, space = domain.unit_of(x[np.newaxis]), domain.search_space()
-    places = space.neighbours(space.with_current_context(here)[0])
-    moves = places - here
-    column = np.argmax(np.abs(moves), axis=1)
-    move = moves[np.arange(len(moves)), column]
-    order = np.argsort(np.abs(move), kind="stable")
-    side = np.where(move > 0.0, 1, -1) * (1 + column)
-    nearest = order[np.unique(side[order], return_index=True)[1]]
-    return places[nearest[np.abs(move[nearest]) < _STEP_SAFE]]
+def _gaps(places, others, k):
+    """Return distances (m,) of places from the nearest of others, in the first k coordinates."""
+    # Arms have no distance: all others are equally far.
+    steps = np.minimum(np.abs(places[:, np.newaxis, :k] - others[:, :k]), 1.0)
+    return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
 
 
 def _best_queries(run, t, size, rng, may_wait, details):
     """Return queries (x, time), each with the pending ones and those before hallucinated.
 
-    Also return the `Forecast` of the first, or None. What each was chosen for is added to
-    ``details``, by id, unless it is None.
+    Also return the `Forecast` of the first, or None, and False if one lacks a required safety. What
+    each was chosen for is added to ``details``, by id, unless it is None.
     """
     surrogate, config = run.model.at(t), run.config
     pending = run.pending.at(t)[-_MAX_HALLUCINATED:]
@@ -298,6 +398,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
     if safety is not None:
         certificate = Certificate(run, safety)
     queries, risk, forecast, timer = [], _risk(run, certificate), None, run.timer
+    is_certified = True
     if timer is not None:
         timer.lap(REST)
     for i in range(size):
@@ -323,14 +424,13 @@ def _best_queries(run, t, size, rng, may_wait, details):
             x, time, posterior = _best_query(
                 run, surrogate, acquisition, t, latest, rng, risk, space, **limits
             )
-        found = x is not None
-        if not found:
-            x, time, posterior = certificate.least_risky(whole, t), t, None
-            _warn_uncertified(certificate, "The least risky known point is asked.")
+        if x is None:
+            x, time, posterior = _least_risky(run, certificate, t), t, None
+            is_certified = False
+        elif run.limiter is not None:
+            part = space if certificate is None else certificate.part_of(space, time)
+            x = run.limiter.heading(run, surrogate, t, part, x, risk)
         if run.limiter is not None:
-            if found:
-                part = space if certificate is None else certificate.part_of(space, t)
-                x = run.limiter.heading(run, surrogate, t, part, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
         if not (i or pending) and posterior is not None:
             (mean,), (std,) = posterior(run.domain.unit_of(x[np.newaxis]))
@@ -341,7 +441,22 @@ def _best_queries(run, t, size, rng, may_wait, details):
         queries.append((x, time))
     if timer is not None:
         timer.queried(len(run.data))
-    return queries, forecast
+    return queries, forecast, is_certified
+
+
+def _least_risky(run, certificate, t):
+    """Return the row (d,) of a query where no place within reach is certified.
+
+    With a step limit it is the step to the nearest place that is certified, if any, or otherwise to
+    the least risky one.
+    """
+    whole = run.domain.search_space()
+    if run.limiter is None:
+        return certificate.least_risky(whole, t)
+    aim = certificate.towards(whole, t, run.limiter.at[:-1])
+    if aim is None:
+        aim = certificate.least_risky(whole, t)
+    return run.limiter.step(run, t, aim)
 
 
 def _unvisited(run, space, queries, t, certificate):

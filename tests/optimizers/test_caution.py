@@ -1,0 +1,309 @@
+"""Required safety: cautious steps where no model knows a limit, beside step limits and drift."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
+from sktvbo.acquisition import ThompsonSampling
+from sktvbo.domain import Context, FiniteSet, as_domain
+from sktvbo.exceptions import LimitWarning
+from sktvbo.optimizers._base import run_of
+from sktvbo.optimizers._caution import Near, steps_from
+from sktvbo.optimizers._outcomes import CALM, Certificate
+
+KINDS = {
+    "WDBO": (WDBO, {}),
+    "SWGPUCB": (SWGPUCB, {"window": 12}),
+    "ABO": (ABO, {"lookahead": 2.0, "refit_every": 20}),
+    "SparQGPUCB": (SparQGPUCB, {}),
+    "Thompson": (BOLT, {"acquisition": ThompsonSampling()}),
+}
+# A joint draw takes ten times as long.
+every_kind = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "Thompson")) for kind in KINDS],
+)
+
+# The first coordinate is what the limit is of, from 0 to 10.
+GRID = [[a, b] for a in np.arange(0.0, 10.1, 0.5) for b in (0.0, 0.5, 1.0)]
+NAMED = {"a": ("real", 0.0, 10.0), "n": ("integer", 0, 8), "k": ["u", "v"]}
+DOMAINS = {
+    "box": ([(0.0, 10.0), (0.0, 1.0)], [5.0, 0.5]),
+    "named": (NAMED, {"a": 5.0, "n": 4, "k": "u"}),
+    "arms": (FiniteSet(GRID), [5.0, 0.5]),
+}
+every_domain = pytest.mark.parametrize("domain", DOMAINS)
+
+
+def made(kind, domain, start, high, seed=0, **options):
+    """Return an optimizer with a limit of the outcome "c"."""
+    make, others = KINDS[kind]
+    options = {"safety": 0.95, "random_state": seed} | others | options
+    return make(domain, outcome_constraints={"c": (None, high)}, start_points=start, **options)
+
+
+def first(x):
+    return x["a"] if isinstance(x, dict) else x[0]
+
+
+def in_unit_form(opt, x):
+    space = as_domain(opt.domain)
+    return space.to_unit(space.validate_point(x))
+
+
+def drive(opt, c, stop, start=0, noise=0.0):
+    """Ask and tell at start, start + 1, ...; the first coordinates and values of c (n,)."""
+    rng, found = np.random.RandomState(0), []
+    for t in range(start, stop):
+        x = opt.ask(float(t))
+        found.append((first(x), c(first(x), t)))
+        measured = found[-1][1] + noise * rng.normal()
+        opt.tell(x, found[-1][0] + noise * rng.normal(), outcomes={"c": measured})
+    return np.array(found).T
+
+
+def ignoring(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        return function(*args, **options)
+
+
+# --- the first queries ----------------------------------------------------------------------------
+
+
+@every_kind
+@every_domain
+@pytest.mark.parametrize("max_step", [None, 0.05])
+def test_first_queries_are_near_the_start_point_within_reach_and_turn_back(kind, domain, max_step):
+    domain, start = DOMAINS[domain]
+    opt = made(kind, domain, [start], 5.3, max_step=max_step)
+    before, beyond = None, 0
+    for t in range(9):
+        x = opt.ask(float(t))
+        u, a = in_unit_form(opt, x), first(x)
+        assert abs(a - 5.0) <= 1.0 + 1e-9
+        if before is not None:
+            assert max_step is None or np.abs(u - before[0])[:2].max() <= max_step + 1e-9
+            assert before[1] <= 5.3 or a < before[1] - 0.1
+        before = u, a
+        beyond += a > 5.3
+        opt.tell(x, a, outcomes={"c": a})
+    assert 1 <= beyond <= 3
+
+
+def test_queries_step_back_on_the_way_to_another_start_point():
+    opt = made("WDBO", [(0.0, 10.0)], [[2.0], [8.0]], 4.1, max_step=0.1)
+    a, _ = drive(opt, lambda x, t: x, 6)
+    assert_allclose(a[:5], [2.0, 3.0, 4.0, 5.0, 4.0])
+    assert a[5] <= 4.0
+
+
+# --- start points beyond a limit ------------------------------------------------------------------
+
+
+def test_after_a_start_point_beyond_a_limit_the_next_one_is_asked():
+    opt = made("WDBO", [(0.0, 1.0)], [[0.6], [0.2]], 0.5)
+    x = opt.ask(0.0)
+    opt.tell(x, 1.0, outcomes={"c": 0.6})
+    assert opt.n_told_ == 1
+    assert not opt.pending_
+    with pytest.warns(LimitWarning, match=r"start point was measured .* other start_points") as got:
+        x = opt.ask(1.0)
+    assert [w.filename for w in got] == [__file__]
+    assert_array_equal(x, [0.2])
+    opt.tell_many([x], [1.0], outcomes={"c": [0.2]})
+    resumed = WDBO.from_json(opt.to_json())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LimitWarning)
+        assert abs(opt.ask(2.0)[0] - 0.2) <= 0.1 + 1e-9
+        resumed.ask(2.0)
+
+
+@every_kind
+@pytest.mark.parametrize("max_step", [None, 0.07])
+def test_without_another_start_point_queries_go_where_the_violation_is_least(kind, max_step):
+    opt = made(kind, [(0.0, 1.0)], [[0.4]], 0.33, max_step=max_step)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LimitWarning)
+        a, _ = drive(opt, lambda x, t: x, 16)
+    assert len(caught) == 1
+    assert np.abs(np.diff(a[:6])).max() <= 0.2 + 1e-9
+    assert np.sum(a > 0.33) <= 6
+    # The two rows of an outcome that SparQGPUCB may hold do not show its slope.
+    assert np.sum(a[-5:] > 0.34) <= (kind == "SparQGPUCB")
+
+
+def test_a_start_point_beyond_a_limit_in_its_context():
+    domain = {"a": ("real", 0.0, 1.0), "hour": Context(0.0, 1.0)}
+    opt = made("WDBO", domain, [{"a": 0.4}], 0.3)
+    found = []
+    for t in range(20):
+        x = ignoring(opt.ask, float(t), context={"hour": 0.1 * (t % 3)})
+        found.append(x["a"])
+        opt.tell(x, x["a"], outcomes={"c": x["a"]})
+    assert max(found[-10:]) < 0.32
+
+
+# --- the way back ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_the_safe_places_are_out_of_reach_queries_step_towards_them(kind):
+    opt = made(kind, [(0.0, 1.0)], [[0.2]], 1.0, max_step=0.05, n_initial_points=3)
+    # Within reach the violation is least at 0.85, farther away.
+    known = np.array([*np.linspace(0.1, 0.75, 14), 0.85, 0.8])
+    far = np.where(known > 0.42, 2.0, 0.0)
+    far[-2] = 1.2
+    for t, (x, c) in enumerate(zip(known, far)):
+        opt.tell([x], x, float(t), outcomes={"c": c})
+    a, _ = ignoring(drive, opt, lambda x, t: 2.0 * (x > 0.42), 25, 16)
+    out = a[: np.argmax(a < 0.42)]
+    assert_allclose(np.diff(np.append(0.8, out)), -0.05, atol=1e-9)
+    assert len(out) == 7
+    assert np.all(a[len(out) :] < 0.42)
+
+
+@every_kind
+def test_queries_with_a_step_limit_are_certified_or_announced(kind):
+    # A high hill beyond the limit attracts: the way to it must not lead out of what is certified.
+    opt = made(kind, [(0.0, 1.0), (0.0, 1.0)], [[0.2, 0.5]], 0.5, max_step=0.1)
+    opt.tell([0.9, 0.5], 9.0, 0.0, outcomes={"c": 0.9})
+    t, n_certified = 0.0, 0
+    for _ in range(20):
+        t += 1.0
+        before = copy.deepcopy(run_of(opt))
+        (query,) = ignoring(opt.suggest, t, n=1)
+        x, t = query.x, query.t
+        if before.surrogate is not None and run_of(opt).outcomes.calm:
+            chance = Certificate(before, 0.95).at(t)
+            assert chance.log(x[np.newaxis])[0] >= np.log(0.95) - 1e-3
+            n_certified += 1
+        opt.tell(query, -((x[0] - 0.9) ** 2), outcomes={"c": x[0] + 0.05 * np.sin(t / 5.0)})
+    assert n_certified >= 5
+
+
+# --- outcomes that were not seen to vary ----------------------------------------------------------
+
+
+@every_kind
+@every_domain
+def test_where_an_outcome_is_constant_so_far_certified_queries_are_near_known_places(kind, domain):
+    domain, start = DOMAINS[domain]
+    opt = made(kind, domain, [start], 1.0, n_initial_points=4)
+    t, known = 0.0, []
+    for _ in range(10):
+        (query,) = ignoring(opt.suggest, t, n=1)
+        t = query.t + 1.0
+        u = in_unit_form(opt, query.x)[:2]
+        if opt.surrogate_ is not None:
+            gaps = np.abs(np.array(known) - u)
+            steps = [0.05, 0.125 if opt.domain is NAMED else 0.05]
+            if isinstance(domain, FiniteSet):
+                steps = [0.05, 0.5]
+            assert (gaps <= np.array(steps) + 1e-6).all(axis=1).any()
+        known.append(u)
+        opt.tell(query, first(query.x), outcomes={"c": 0.0})
+    assert max(u[0] for u in known) > 0.55
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.005])
+@pytest.mark.parametrize(("slope", "most"), [(2.0, 0.15), (4.0, 0.25)])
+def test_an_outcome_that_is_flat_and_then_steep(slope, most, noise):
+    opt = made("WDBO", [(0.0, 1.0)], [[0.1]], 0.1)
+    a, c = ignoring(drive, opt, lambda x, t: max(0.0, slope * (x - 0.3)), 18, noise=noise)
+    assert c.max() <= most
+    assert np.sum(c > 0.1) <= 3
+    assert a[-1] > 0.3
+
+
+# Of one outcome SparQGPUCB may hold two rows, which say little of how far it is flat.
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "SparQGPUCB"])
+@pytest.mark.parametrize("seed", range(4))
+def test_outcomes_that_are_flat_and_then_steep(kind, seed):
+    opt = made(kind, [(0.0, 1.0)], [[0.1]], 0.1, seed)
+    _, c = ignoring(drive, opt, lambda x, t: max(0.0, 3.0 * (x - 0.4)), 50, noise=0.005)
+    assert c.max() <= 0.3
+
+
+def test_an_outcome_that_varies_is_certified_far_from_known_places():
+    opt = made("WDBO", [(0.0, 1.0)], [[0.2]], 5.0, n_initial_points=4)
+    for t, x in enumerate(np.linspace(0.0, 0.4, 9)):
+        opt.tell([x], x, float(t), outcomes={"c": 4.0 * np.sin(4.0 * x)})
+    varied = Certificate(run_of(opt), 0.95).at(9.0).succeeds(np.array([[0.47]]))
+    flat = made("WDBO", [(0.0, 1.0)], [[0.2]], 5.0, n_initial_points=4)
+    for t, x in enumerate(np.linspace(0.0, 0.4, 9)):
+        flat.tell([x], x, float(t), outcomes={"c": 0.1 * np.sin(4.0 * x)})
+    unvaried = Certificate(run_of(flat), 0.95).at(9.0).succeeds(np.array([[0.47], [0.44]]))
+    assert varied.all()
+    assert_array_equal(unvaried, [False, True])
+
+
+# --- nothing is certified any more ----------------------------------------------------------------
+
+
+def moving(x, t):
+    """All known places are beyond the limit from t = 30 on."""
+    return x + (0.3 if t < 30 else 0.75)
+
+
+def check_that_the_region_is_found_again(kind, seed, stop):
+    opt = made(kind, [(0.0, 1.0)], [[0.5]], 1.0, seed)
+    drive(opt, moving, 30, noise=0.01)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LimitWarning)
+        a, c = drive(opt, moving, stop, 30, noise=0.01)
+    beyond = c > 1.0
+    assert beyond.sum() <= 9
+    assert not beyond[-10:].any()
+    assert 1 <= len(caught) <= 3
+    assert "Tell a measurement of a place within the limits" in str(caught[0].message)
+    # What was just measured far beyond the limit is not asked again.
+    assert np.abs(np.diff(a))[beyond[:-1]].min() > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["WDBO", "ABO", "Thompson"])
+@pytest.mark.parametrize("seed", range(8))
+def test_regions_that_moved_away_are_found_again(kind, seed):
+    check_that_the_region_is_found_again(kind, seed, 90)
+
+
+def test_a_region_that_moves_away_and_back_is_found_and_warned_of_once_each_time():
+    opt = made("WDBO", [(0.0, 1.0)], [[0.5]], 1.0)
+    warned, beyond, calm = [], [], []
+    for t in range(50):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LimitWarning)
+            x = opt.ask(float(t))
+        warned += [t] * len(caught)
+        c = x[0] + (0.3 if (t // 15) % 2 == 0 else 0.75)
+        beyond += [t] if c > 1.0 else []
+        opt.tell(x, x[0], outcomes={"c": c})
+        calm.append(run_of(opt).outcomes.calm)
+    assert warned == [16, 46]
+    assert set(beyond) <= {15, 16, 17, 45, 46, 47}
+    assert calm[40] == CALM > calm[-1]
+    assert run_of(WDBO.from_json(opt.to_json())).outcomes.calm == calm[-1]
+
+
+# --- near places ----------------------------------------------------------------------------------
+
+
+def test_near_places_are_within_a_step_or_the_next_integer_of_a_known_one():
+    domain = as_domain({"a": ("real", 0.0, 1.0), "n": ("integer", 0, 4), "k": ["u", "v"]})
+    known = domain.to_unit(np.array([[0.5, 1.0, 0.0], [0.9, 4.0, 1.0]]))
+    near = Near(domain, known, 0.1)
+    rows = [[0.6, 1, 1], [0.61, 1, 0], [0.45, 2, 0], [0.5, 3, 0], [0.9, 3, 0], [0.5, 4, 0]]
+    found = near.contains(domain.to_unit(np.array(rows, dtype=float)))
+    assert_array_equal(found, [True, False, True, False, True, False])
+
+
+def test_the_next_member_on_each_side_is_a_step():
+    domain = as_domain(FiniteSet(GRID))
+    rows = domain.from_unit(steps_from(domain, domain.to_unit(np.array([5.0, 0.5]))))
+    assert_allclose(sorted(map(tuple, rows)), [(4.5, 0.5), (5.0, 0.0), (5.0, 1.0), (5.5, 0.5)])
