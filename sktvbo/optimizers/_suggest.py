@@ -329,8 +329,8 @@ def _safest(run):
     """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
 
     With a step limit it is the nearest one. Otherwise it is where the least violation was told, and
-    this violation. Before anything was told, it is the nearest allowed place to a start point that
-    the present context forbids.
+    this violation. If the constraints forbid all of these in the present context, it is the nearest
+    place that they allow.
     """
     starts, space = without_violation(run, run.config.start_points), run.domain.search_space()
     starts = starts[_in_context_allowed(run.domain, starts)]
@@ -339,16 +339,15 @@ def _safest(run):
             return starts[0], 0.0
         here = run.domain.unit_of(run.limiter.at[np.newaxis, :-1])
         return starts[np.argmin(_gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
-    if not len(run.data):
-        places = space.candidates(N_CANDIDATES)
-        start = run.domain.unit_of(run.config.start_points[:1])
-        return space.decode(places[[np.argmin(_gaps(places, start, run.domain.n_unit))]])[0], 0.0
-    least = summed(violations(run))
+    least, unit = summed(violations(run)), run.domain.unit_of
     order = np.argsort(least, kind="stable")
-    places = space.nearest(run.domain.unit_of(run.data.rows[order, :-1]))
-    places = space.with_current_context(places)
-    allowed = np.append(np.flatnonzero(space.allowed(places)), 0)[0]
-    return space.decode(places[[allowed]])[0], least[order[allowed]]
+    rows = np.vstack([*run.data.rows[order, :-1], *run.config.start_points])
+    known = space.with_current_context(space.nearest(unit(rows)))
+    allowed = np.flatnonzero(space.allowed(known[: len(order)]))
+    if len(allowed):
+        return space.decode(known[allowed[:1]])[0], least[order[allowed[0]]]
+    places = space.candidates(N_CANDIDATES)
+    return space.decode(places[[np.argmin(_gaps(places, known, space.domain.n_unit))]])[0], 0.0
 
 
 def _is_beyond(run, least=0.0):
