@@ -83,7 +83,9 @@ def appended(gp, rows, standardize):
         new = gp.append(*rows, standardize=standardize)
         if n + m >= MIN_ROWS:
             weights = screened(new.rows.X, new.rows.y, new.rows.layout.position)
-            new = reweighted(new._recomputed(new.rows.with_weights(weights, standardize)))
+            found = reweighted(new._recomputed(new.rows.with_weights(weights, standardize))).rows
+            # Location and scale are not those of the screened rows.
+            new = new._recomputed(found.with_weights(found.weights, standardize))
         return new
     X, y, variance, total = rows
     mean, spread = gp.joint(*gp.rows.layout.split(X), full=False)

@@ -203,7 +203,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             self.check()
             rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp, new._search_record = self._condition_again(covariance, rows), SearchRecord()
+            new._gp, new._search_record = (
+                self._condition_again(covariance, rows, self.normalize_y),
+                SearchRecord(),
+            )
         return self._replace_state(new)
 
     def forget(self, indices: ArrayLike) -> Self:
@@ -368,7 +371,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = self._new_rows(X, y, y_variance)
         standardize = self._standardize(restandardize)
         rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
-        return self._with_gp(self._condition_again(self._gp.covariance, rows))
+        return self._with_gp(self._condition_again(self._gp.covariance, rows, standardize))
 
     def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
         """Return an estimator of the same observations after a linear change of the places.
@@ -685,10 +688,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = self._choose_conditioning(covariance, rows)
         return kind.of(covariance, rows, *basis)
 
-    def _condition_again(self, covariance, rows):
+    def _condition_again(self, covariance, rows, standardize):
         """Return the same as `_condition`, with the weights of robust regression."""
         gp = self._condition(covariance, rows)
-        return reweighted(gp) if self.robust else gp
+        if not self.robust:
+            return gp
+        found = reweighted(gp).rows
+        return gp._recomputed(found.with_weights(found.weights, standardize))
 
     def _append(self, rows, standardize=None):
         """Return the conditioned GP with additional rows, and their weights."""
