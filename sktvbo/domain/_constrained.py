@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import LinearConstraint
-from sklearn.utils import check_random_state
 
-from .._validation import invalid
+from .._validation import check_random_state, invalid
 from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain

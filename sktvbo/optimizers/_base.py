@@ -695,7 +695,8 @@ class BayesianOptimizer(BaseEstimator):
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
-            failed, variance, others = has_failed(y, failed), 0.0, None
+            failed = failed is not False and has_failed(y, failed)
+            variance, others = 0.0, None
             y = None if failed else finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
@@ -1911,9 +1912,9 @@ def _columns(run, X, y, t, y_variance, context, failed):
 
 def _without_outcomes(run, X):
     """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
-    names = measured(run)
-    if not names or type(X) is np.ndarray:
+    if run.outcomes is None or type(X) is np.ndarray:
         return X
+    names = measured(run)
     if isinstance(X, list):
         return [_without_outcomes(run, x) for x in X]
     table = as_table(X) if is_table(X) else as_row(X)

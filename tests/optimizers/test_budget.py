@@ -505,7 +505,7 @@ def test_the_first_steps_may_be_slow(clock):
     for _ in range(3):
         updated(timer, clock, 100, 2.0)
     with pytest.warns(StepBudgetWarning, match="3 of the latest 3 steps"):
-        timer.begin(2)
+        timer.begin()
 
 
 def test_candidates_follow_the_time_of_a_query(clock):
