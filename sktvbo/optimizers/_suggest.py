@@ -140,15 +140,6 @@ def _of_least_excess(run, surrogate, feasibility, t, rng):
     return row
 
 
-def _warn_uncertified(certificate, instead):
-    """Warn that no point is within the limits with the required probability."""
-    warn_caller(
-        f"No point is known to satisfy all limits with probability {certificate.level:g}. "
-        f"{instead} See probability_feasible().",
-        LimitWarning,
-    )
-
-
 def announce(run, x, t):
     """Return the run with a query (d,) pending that it was not asked for."""
     return _with_pending(run, [(x, t)], -np.inf)
