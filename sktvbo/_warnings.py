@@ -4,7 +4,17 @@ import inspect
 import warnings
 
 # What stands between a warning and the user's call: the package, what it calls, and what calls it.
-_INSIDE = {"sktvbo", "contextlib", "copy", "joblib", "optuna", "pickle", "scipy", "sklearn"}
+_INSIDE = {
+    "sktvbo",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "joblib",
+    "optuna",
+    "pickle",
+    "scipy",
+    "sklearn",
+}
 
 
 def warn_caller(message, category=UserWarning):

@@ -158,13 +158,17 @@ def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
 
 def _best(places, values, space, taken):
     """Return the place (u,) of the largest value (m,), if possible without those ``taken``."""
-    if len(taken):
-        k = space.domain.n_unit
-        is_taken = np.isclose(places[:, np.newaxis, :k], np.asarray(taken)[:, :k]).all(axis=2)
-        free = ~is_taken.any(axis=1)
-        if free.any():
-            places, values = places[free], values[free]
-    return places[np.argmax(values)]
+    places = places[np.argsort(-values, kind="stable")]
+    return [*untaken(places, space, taken)[:1], places[0]][0]
+
+
+def untaken(places, space, taken):
+    """Return those of places (m, u) in a space that are not ``taken`` (j, u)."""
+    if not len(taken):
+        return places
+    k = space.domain.n_unit
+    is_taken = np.isclose(places[:, np.newaxis, :k], np.asarray(taken)[:, :k]).all(axis=2)
+    return places[~is_taken.any(axis=1)]
 
 
 def _step_aside(objective, space, places, values, going):

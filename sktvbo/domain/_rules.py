@@ -147,6 +147,9 @@ class _FunctionConstraint:
             if not isinstance(found, bool | np.bool_):
                 raise invalid(name, "a bool here, as it was before", found, error=DomainError)
             return np.array([0.0 if found else -np.inf])
+        if found is None:
+            expected = "True, False or a number"
+            raise invalid(name, expected, None, advice="Does it lack a return?", error=DomainError)
         values = real_array(found, name, DomainError)
         if self._bounds is None:
             if values.size != 1 or values.ndim > 1:

@@ -270,7 +270,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
             advice = "Set window=200, for example, to refit it to the latest 200 rows."
             raise invalid(
                 "estimator",
-                f"an estimator with {needed}, or with learn_one and predict_one",
+                f"an estimator with {needed}, or a model of river, with learn_one and predict_one",
                 self.estimator,
                 self,
                 advice=advice if hasattr(self.estimator, "fit") else "",

@@ -1,4 +1,4 @@
-"""Cautious steps: places near known ones, where no model says more of a limit."""
+"""Cautious steps: places near observed ones, before a model knows the outcome."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -44,8 +44,14 @@ class Near:
         self._parts = [(known[:, self._columns], np.full(len(self._columns), wide))]
         free = space.continuous[self._columns]
         if not free.all():
-            steps = np.vstack([known[:0], *(steps_from(domain, u) for u in known)])
-            self._parts.append((steps[:, self._columns], np.where(free, wide, _SLACK)))
+            found, moves = [], space.continuous
+            for shape in distinct_rows(known[:, ~moves])[0]:
+                # Steps of integers and members are the same whatever the reals are.
+                places = known[(known[:, ~moves] == shape).all(axis=1)]
+                for step in steps_from(domain, places[0]):
+                    found.append(np.where(moves, places, step)[:, self._columns])
+            steps = np.vstack([known[:0, self._columns], *found])
+            self._parts.append((steps, np.where(free, wide, _SLACK)))
 
     def contains(self, U):
         """Return which places (m, u) are near known ones (m,)."""

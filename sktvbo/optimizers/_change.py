@@ -44,16 +44,16 @@ def changed(run, changes, begun):
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
+    new.journal = None
+    new.set_params(**changes)
     if begun and old.journal is not None and "journal" not in changes:
         raise invalid(
             "journal",
-            "a new one, or None, as a journal holds one set of parameters",
-            got="none",
+            "given, as a journal holds one set of parameters",
+            got="no value",
             owner=old,
             advice="Give with_parameters() the path of a new file, or journal=None.",
         )
-    new.journal = None
-    new.set_params(**changes)
     for name in _HELD if begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:

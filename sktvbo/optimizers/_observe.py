@@ -104,11 +104,14 @@ def is_repeated(run, observation, others=()):
         parts = [(names[i], values[i]) for i in differ if i < 4 or values[i] is not None]
         return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
 
+    advice = "To correct an observation, call untell(query), then tell(x, y, t)."
+    if old[2] is None:
+        advice = "A failure cannot be taken back. Tell another observation: tell(x, y, t)."
     raise invalid(
         f"An answer to query {query.id}, which was told already,",
         f"the same as before, {shown(old)}",
         got=shown(new),
-        advice="To correct an observation, call untell(query), then tell(x, y, t).",
+        advice=advice,
         error=AskTellError,
     )
 
@@ -347,7 +350,7 @@ def _outcome_model(run, whole, after):
     drop = np.flatnonzero(~np.isin(old, data.positions))
     new = whole.data.positions[~np.isin(whole.data.positions, old)]
     model = Model(run.surrogate, run.search, run.sliced_search)
-    if len(new) and data.positions[-1] == new[-1]:
+    if len(new) == 1 and data.positions[-1] == new[0]:
         X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
         model = _next_model(run, X, target, drop, data, hold=False, fresh=False)
     elif len(new) or len(drop):
@@ -678,7 +681,13 @@ def _with_learnt_outcomes(run, learnt):
     """Return the run with surrogates of its outcomes, conditioned on the data set."""
     if run.outcomes is None:
         return run
-    return with_models(run, [_on_its_rows(*pair) for pair in zip(views(run), learnt)])
+    models = []
+    for each, surrogate in zip(views(run), learnt):
+        model = _on_its_rows(each, surrogate)
+        if surrogate is not each.surrogate:
+            model = model._replace(search=SearchState(run.search.age, len(each.data)))
+        models.append(model)
+    return with_models(run, models)
 
 
 def _learnt(run, observations, holds):

@@ -27,7 +27,7 @@ from .._validation import (
 )
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
-from ..acquisition._optimize import N_CANDIDATES, last_feasible
+from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
 from ..domain._search_space import SearchSpace
 from ..exceptions import InvalidObservationError
 from ._caution import NEAR, Near, around
@@ -194,11 +194,9 @@ def many_outcomes_of(run, outcomes, failed):
     failed : ndarray of bool of shape (n,)
     """
     n = len(failed)
-    if outcomes is None and failed.all():
-        return [outcomes_of(run, None, failed=True)] * n
     columns = _columns(run, outcomes, failed.all())
-    if columns is None:
-        return [None] * n
+    if columns is None or all(column is None for column in columns.values()):
+        return [columns and (None,) * len(columns)] * n
     found = np.empty((n, len(columns)))
     for i, (name, column) in enumerate(columns.items()):
         label = f"outcomes[{name!r}]"
@@ -364,9 +362,10 @@ class Feasibility:
 
     def __init__(self, run, widens=False):
         models, data, self._parts = iter(run.outcomes.models), _data_by_name(run), []
-        self._n_unknown = 0
+        self._n_unknown, self.is_modelled = 0, []
         for name, *limits in run.config.limits:
             surrogate = run.model if name == OBJECTIVE else next(models).surrogate
+            self.is_modelled.append(surrogate is not None)
             if surrogate is None:
                 self._n_unknown += 1
                 continue
@@ -478,7 +477,7 @@ class WithinLimits(Chance):
     def compiled(self, **options):
         """Return the log weight as compiled `Limits` with more arguments, or None."""
         parts = [posterior.compiled for posterior, *_ in self._parts]
-        if None in parts or self._log_unknown:
+        if not parts or None in parts or self._log_unknown:
             return None
         posteriors, units, locations, scales = zip(*parts)
         low, high, widths, least = np.array([part[1:] for part in self._parts]).T
@@ -530,7 +529,8 @@ class Certificate:
     """Places where all limits hold with a required probability, by time.
 
     While an outcome is not seen to vary, its model says nothing of other places: those alone are
-    certified that are near a known one. Then they are at most as far as known places are apart.
+    certified that are near a known one. Afterwards the distance to a known one is at most the
+    widest range of the known ones.
 
     Parameters
     ----------
@@ -544,8 +544,8 @@ class Certificate:
         self._is_required = run.algorithm.safety is not None
         self._feasibility = Feasibility(run, widens=self._is_required)
         self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
-        # Answers of an expert are no part of it.
-        self._told, self._violations = run.surrogate.X_train_[:, :-1], violations(run)
+        rows, self._distances = measurements(run)
+        self._told = run.domain.unit_of(rows[:, :-1])
         self._known = np.vstack([self._starts, self._told])
         self._near_at = cache(self._near)
 
@@ -563,13 +563,16 @@ class Certificate:
         if not self._is_required:
             return None
         space, length = self._domain.search_space(), _UNSEEN
-        known = space.with_current_context(self._known)
-        if self._feasibility.at(t).varies(known):
-            length = max(length, np.ptp(self._told[:, : space.domain.n_unit], axis=0).max())
+        # Where an outcome was not measured, nothing is known.
+        told = self._told[~np.isnan(self._distances).any(axis=0)]
+        known = space.with_current_context(np.vstack([self._starts, told]))
+        if len(known) and self._feasibility.at(t).varies(known):
+            extents = np.ptp(known[:, : space.domain.n_unit], axis=0)
+            length = max(length, extents.max())
         else:
             # A violation is no noise of an outcome that is not seen to vary.
-            within = self._violations.max(axis=0) == 0.0
-            known = np.vstack([known[: len(self._starts)], known[len(self._starts) :][within]])
+            told = self._told[self._distances.max(axis=0) == 0.0]
+            known = space.with_current_context(np.vstack([self._starts, told]))
         return Near(self._domain, known, length) if length < _WIDE else None
 
     def part_of(self, space, t):
@@ -577,44 +580,61 @@ class Certificate:
         chance = self.at(t) if space.window is None else self.between(*space.window)
         return CertifiedSpace.of(space, chance, self._known)
 
-    def towards(self, space, t, x):
-        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none."""
+    def towards(self, space, t, x, taken=()):
+        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
+
+        Places ``taken`` (j, u) are excluded unless nothing else is found.
+        """
         part, aim = self.part_of(space, t), self._domain.unit_of(x[np.newaxis])
         aim = space.with_current_context(aim)
         places = part.candidates(N_CANDIDATES)
         if not len(places):
             return None
+        free = untaken(places, space, taken)
+        places = free if len(free) else places
         nearest = places[[np.argmin(np.linalg.norm(places - aim, axis=1))]]
         if space.continuous[: space.domain.n_unit].all():
-            nearest = last_feasible(part, nearest, aim, part.n_halvings)
+            end = last_feasible(part, nearest, aim, part.n_halvings)
+            nearest = np.vstack([untaken(end, space, taken), nearest])[:1]
         return space.decode(nearest)[0]
 
-    def least_risky(self, space, t):
+    def least_risky(self, space, t, taken=()):
         """Return the row (d,) in a space, near known places, of the least predicted violation.
 
         Of those where none is predicted, it is that of the least expected one. The probability of
         none is no guide: it is largest where least is known. What was measured last near a place is
         expected there at least, also by a model that does not change. Start points come first,
-        unless they were measured to violate a limit.
+        unless a violation was measured or is predicted there. Places ``taken`` (j, u) are excluded
+        unless nothing else is found.
         """
-        starts = space.with_current_context(space.nearest(self._starts))
-        places = starts[space.allowed(starts)]
-        if not len(places):
-            known = space.with_current_context(space.nearest(self._known))
-            drawn = around(space, known, N_CANDIDATES, NEAR)
-            places = np.vstack([known, drawn, space.candidates(N_CANDIDATES)])
-            places = places[space.allowed(places)]
-            near = places[Near(self._domain, known, NEAR).contains(places)]
-            places = near if len(near) else places
-        found = np.maximum(self.at(t).violations(places), self._measured(places))
-        predicted, expected = map(summed, found)
+        known = space.with_current_context(space.nearest(self._known))
+        starts = known[: len(self._starts)]
+        starts = untaken(starts[space.allowed(starts)], space, taken)
+        if len(starts):
+            predicted, expected = self._violations(starts, t)
+            if predicted.min() == 0.0:
+                return space.decode(starts[np.lexsort([expected, predicted])[:1]])[0]
+        places = space.candidates(N_CANDIDATES)
+        if len(known):
+            places = np.vstack([known, around(space, known, N_CANDIDATES, NEAR), places])
+        places = places[space.allowed(places)]
+        near = places[Near(self._domain, known, NEAR).contains(places)]
+        places = near if len(near) else places
+        free = untaken(places, space, taken)
+        places = free if len(free) else places
+        predicted, expected = self._violations(places, t)
         return space.decode(places[np.lexsort([expected, predicted])[:1]])[0]
 
-    def _measured(self, U):
-        """Return distances (k, m) beyond limits as measured last near places (m, u); 0 if not."""
-        near = cdist(U, self._told, "chebyshev") <= _UNSEEN
-        latest = near.shape[1] - 1 - np.argmax(near[:, ::-1], axis=1)
-        return np.where(near.any(axis=1), self._violations[:, latest], 0.0)
+    def _violations(self, U, t):
+        """Return predicted and expected violations (m,) of all limits at places (m, u)."""
+        k = self._domain.search_space().domain.n_unit
+        measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
+        for distances in self._distances[self._feasibility.is_modelled]:
+            steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
+            latest = steps.max(axis=1, initial=-1)
+            measured.append(np.append(distances, 0.0)[latest])
+        measured = np.reshape(measured, (-1, len(U)))
+        return map(summed, np.maximum(self.at(t).violations(U), measured))
 
 
 class Certified(Chance):
@@ -706,44 +726,50 @@ class CertifiedSpace(SearchSpace):
 
 def without_violation(run, points):
     """Return those of some points (k, d) whose latest outcomes are allowed, also if forgotten."""
-    told = [(*entry.row, entry.outcomes, entry.y) for entry in run.history.latest(_N_REMEMBERED)]
+    rows, distances = measurements(run, _N_REMEMBERED)
+    k, found = run.domain.n_chosen, np.ones(len(points), dtype=bool)
+    for i, x in enumerate(points):
+        here = distances[:, (rows[:, :k] == x[:k]).all(axis=1)]
+        found[i] = not any(of_limit[~np.isnan(of_limit)][-1:].any() for of_limit in here)
+    return points[found]
+
+
+def measurements(run, n_latest=None):
+    """Return rows (m, d + 1) at which outcomes are known, and their distances (k, m) beyond limits.
+
+    A distance is 0 within the limit, and NaN if the outcome was not measured. The rows are those of
+    the data set, or of the latest observations, and failures, in the order of time.
+    """
+    if n_latest is None:
+        data = run.data
+        rows, y, outcomes, order = data.rows, data.y, run.outcomes.values, data.positions
+    else:
+        entries = run.history.latest(n_latest)
+        rows, y = run.rows(entries), np.array([entry.y for entry in entries])
+        outcomes = np.array([entry.outcomes or () for entry in entries], dtype=np.float64)
+        positions = run.history.positions
+        order = np.array(positions[len(positions) - len(entries) :])
+    names, rows = measured(run), rows.reshape(-1, run.domain.n_dims + 1)
+    outcomes = outcomes.reshape(len(rows), len(names))
     if run.failures is not None:
-        rows = enumerate(run.failures.rows)
-        told += [(*row, run.failures.outcomes_at(i), None) for i, row in rows]
-    if not told:
-        return points
-    *columns, times, outcomes, y = zip(*told)
-    rows, times = np.column_stack(columns), np.array(times)
-    return points[[_is_allowed(run, x, rows, times, outcomes, y) for x in points]]
-
-
-def _is_allowed(run, x, rows, times, outcomes, y):
-    """Return False if the latest values of y and outcomes at a point x (d,) are beyond a limit."""
-    here = np.flatnonzero((rows == x).all(axis=1))
-    if not len(here):
-        return True
-    i = here[np.argmax(times[here])]
-    values = dict(zip(measured(run), outcomes[i] or ())) | {OBJECTIVE: y[i]}
-    limits = run.config.limits
-    return all(
-        values.get(name) is None or low <= values[name] <= high for name, low, high in limits
-    )
-
-
-def violations(run):
-    """Return distances (k, n) of the rows of the data set beyond the k limits, 0 if unknown."""
-    values = dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
+        rows = np.vstack([rows, run.failures.rows])
+        y = np.append(y, np.full(len(rows) - len(y), np.nan))
+        outcomes = np.vstack([outcomes, run.failures.outcomes])
+        order = np.append(order, np.array(run.failures.n_before) - 0.5)
+    values = dict(zip(names, outcomes.T)) | {OBJECTIVE: y}
     found = [
-        np.fmax(np.fmax(low - values[name], values[name] - high), 0.0)
+        np.maximum(np.maximum(low - values[name], values[name] - high), 0.0)
         for name, low, high in run.config.limits
     ]
-    return np.array(found)
+    found, chosen = np.array(found), np.lexsort([order, rows[:, -1]])
+    chosen = chosen[~np.isnan(found).all(axis=0)[chosen]]
+    return rows[chosen], found[:, chosen]
 
 
-def summed(violations):
-    """Return sums (m,) of distances (k, m) beyond limits, each over the largest of its limit."""
-    largest = violations.max(axis=1, initial=0.0, keepdims=True)
-    return np.sum(violations / np.where(largest > 0.0, largest, 1.0), axis=0)
+def summed(distances):
+    """Return sums (m,) of known distances (k, m) beyond limits, over the largest of each limit."""
+    largest = np.fmax.reduce(distances, axis=1, initial=0.0, keepdims=True)
+    return np.nansum(distances / np.where(largest > 0.0, largest, 1.0), axis=0)
 
 
 def recalibrated(run, after, row):

@@ -19,7 +19,7 @@ from ._caution import NEAR, steps_from
 from ._failures import Causes, Risk, sampled, weighed
 from ._log import log_queries, logger
 from ._observe import made_until
-from ._outcomes import CALM, Certificate, Feasibility, summed, violations, without_violation
+from ._outcomes import CALM, Certificate, Feasibility, measurements, summed, without_violation
 from ._random import copied
 from ._state import MAX_PENDING, Forecast
 from ._step_limiter import StepLimiter
@@ -285,32 +285,35 @@ def _cautious(run, t, queries):
 
     The rows are within reach as well, and nearer to what was told within the limits than to what
     was told beyond. Where there are none, and where a step limit leads away from a violation, the
-    row is the step to the safest place.
+    row is the step to the safest place. While all of these are beyond a limit, the rows are spread
+    around the least violation.
     """
     domain, limiter, (centre, least) = run.domain, run.limiter, _safest(run)
     near = space = StepLimiter(StepLimit(NEAR), np.append(centre, t)).part_of(run, t)
     back, is_back, k = centre, False, near.domain.n_unit
     if limiter is not None:
         back, reach = limiter.step(run, t, centre), limiter.part_of(run, t)
-        low = np.maximum(near.lower, reach.lower)[:k]
-        high = np.minimum(near.upper, reach.upper)[:k]
-        is_back = np.any(low > high) or _is_beyond(run, least)
+        low = np.maximum(near.lower, reach.lower)
+        high = np.minimum(near.upper, reach.upper)
+        # A place that violates a limit itself is not asked again.
+        is_back = np.any(low[:k] > high[:k]) or (least == 0.0 and _is_beyond(run))
         if not is_back:
             space = near.within(low, high)
     if is_back:
         return lambda n, rng: np.tile(back, (n, 1))
     here = domain.unit_of(centre[np.newaxis])
-    steps, beyond = steps_from(domain, here[0]), summed(violations(run)) > least
-    told = domain.unit_of(np.reshape(run.data.rows[:, :-1], (-1, domain.n_dims)))
-    within = np.vstack([here, told[~beyond]])
+    steps, (rows, distances) = steps_from(domain, here[0]), measurements(run)
+    told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
+    within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
 
     def draw(n, rng):
         places = _drawn(space, n, rng)
         places = np.vstack([places[near.allowed(places)], steps])
         if limiter is not None:
             places = places[reach.allowed(places)]
-        gaps = [_gaps(places, rows, k) for rows in (within, told[beyond])]
-        places = places[gaps[0] <= _NEARER * gaps[1]]
+        if least == 0.0:
+            gaps = [_gaps(places, rows, k) for rows in (within, told[beyond])]
+            places = places[gaps[0] <= _NEARER * gaps[1]]
         return places if len(places) else domain.unit_of(back[np.newaxis])
 
     return _distant(run, space, queries, draw)
@@ -330,10 +333,11 @@ def _safest(run):
             return starts[0], 0.0
         here = run.domain.unit_of(run.limiter.at[np.newaxis, :-1])
         return starts[np.argmin(_gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
-    least, unit = summed(violations(run)), run.domain.unit_of
-    order = np.argsort(least, kind="stable")
-    rows = np.vstack([*run.data.rows[order, :-1], *run.config.start_points])
-    known = space.with_current_context(space.nearest(unit(rows)))
+    told, distances = measurements(run)
+    least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
+    order = np.lexsort([least, is_partial])
+    rows = np.vstack([told[order, :-1], run.config.start_points])
+    known = space.with_current_context(space.nearest(run.domain.unit_of(rows)))
     allowed = np.flatnonzero(space.allowed(known[: len(order)]))
     if len(allowed):
         return space.decode(known[allowed[:1]])[0], least[order[allowed[0]]]
@@ -341,10 +345,10 @@ def _safest(run):
     return space.decode(places[[np.argmin(_gaps(places, known, space.domain.n_unit))]])[0], 0.0
 
 
-def _is_beyond(run, least=0.0):
-    """Return True if the latest query of a run with a step limit was told to violate it by more."""
-    beyond = summed(violations(run)) > least
-    return beyond.any() and beyond[(run.data.rows == run.limiter.at).all(axis=1)].any()
+def _is_beyond(run):
+    """Return True if the latest query of a run with a step limit was told to violate a limit."""
+    rows, distances = measurements(run)
+    return (summed(distances) > 0.0)[(rows == run.limiter.at).all(axis=1)].any()
 
 
 def _drawn(space, n, rng):
@@ -402,20 +406,19 @@ def _best_queries(run, t, size, rng, may_wait, details):
         if algorithm._has_default_acquisition and algorithm._visits_members:
             space = _unvisited(run, space, queries, t, certificate)
         limits = {} if timer is None else timer.limits_of_query(size - i)
-        acquisition = config.acquisition
+        acquisition, taken = config.acquisition, [run.domain.to_unit(row) for row, _ in queries]
         whole = run.domain.search_space() if space is None else space
         if certificate is not None and (run.pending.n_total + i) % _EXPAND_EVERY == 0:
             free = _risk(run)
             aim = _best_query(run, surrogate, acquisition, t, t, rng, free, whole, **limits)[0]
-            x, time, posterior = certificate.towards(whole, t, aim), t, None
+            x, time, posterior = certificate.towards(whole, t, aim, taken), t, None
         else:
-            limits["certificate"] = certificate
-            limits["taken"] = [run.domain.to_unit(row) for row, _ in queries]
+            limits |= {"certificate": certificate, "taken": taken}
             x, time, posterior = _best_query(
                 run, surrogate, acquisition, t, latest, rng, risk, space, **limits
             )
         if x is None:
-            x, time, posterior = _least_risky(run, certificate, t), t, None
+            x, time, posterior = _least_risky(run, certificate, t, taken), t, None
             is_certified = False
         elif run.limiter is not None:
             part = space if certificate is None else certificate.part_of(space, time)
@@ -434,7 +437,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
     return queries, forecast, is_certified
 
 
-def _least_risky(run, certificate, t):
+def _least_risky(run, certificate, t, taken):
     """Return the row (d,) of a query where no place within reach is certified.
 
     With a step limit it is the step to the nearest place that is certified, if any, or otherwise to
@@ -442,7 +445,7 @@ def _least_risky(run, certificate, t):
     """
     whole = run.domain.search_space()
     if run.limiter is None:
-        return certificate.least_risky(whole, t)
+        return certificate.least_risky(whole, t, taken)
     aim = certificate.towards(whole, t, run.limiter.at[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)

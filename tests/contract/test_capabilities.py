@@ -301,14 +301,20 @@ def check_members(trial, tmp_path):
     assert all((np.isclose(MEMBERS, x).all(axis=1)).any() for x in trial.x)
 
 
+SAFE_STEPS = "safety", "max_step"
 CHECKS = {name: globals()[f"check_{name}"] for name in OPTIONS}
 
 
 def pairs_and_algorithms():
-    """Every pair with every algorithm; of most pairs all but one, in turns, are slow."""
-    for i, pair in enumerate(itertools.combinations(OPTIONS, 2)):
+    """Every pair with every algorithm; of most all but one, in turns, are slow.
+
+    Safety beside a step limit is also combined with each other capability.
+    """
+    pairs = [*itertools.combinations(OPTIONS, 2)]
+    pairs += [(*SAFE_STEPS, name) for name in OPTIONS if name not in SAFE_STEPS]
+    for i, pair in enumerate(pairs):
         for j, algorithm in enumerate(ALGORITHMS):
-            quick = i % len(ALGORITHMS) == j or pair == ("safety", "max_step")
+            quick = i % len(ALGORITHMS) == j or pair == SAFE_STEPS
             marks = [] if quick else [pytest.mark.slow]
             yield pytest.param(pair, algorithm, marks=marks, id="-".join([*pair, algorithm]))
 

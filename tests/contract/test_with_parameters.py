@@ -698,7 +698,7 @@ def test_journals(tmp_path):
     with pytest.raises(JournalError, match="holds a run already"):
         opt.with_parameters(domain=NARROW["box"], journal=opt.journal)
     with pytest.raises(
-        ValueError, match=r"'journal' parameter of GPUCB must be a new one, or None"
+        ValueError, match=r"'journal' parameter of GPUCB must be given, as a journal"
     ):
         opt.with_parameters(domain=NARROW["box"])
     assert opt.with_parameters(domain=NARROW["box"], journal=None).journal is None

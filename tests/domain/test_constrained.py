@@ -255,3 +255,10 @@ def test_an_answer_stays_of_one_kind():
     domain = Constrained(CUBE, lambda x: next(answers))
     with pytest.raises(DomainError, match="a bool here, as it was before"):
         domain.contains([0.5, 0.5, 0.5])
+
+
+def test_a_function_without_a_return_is_an_error():
+    with pytest.raises(
+        DomainError, match="must be True, False or a number. Got None instead. Does"
+    ):
+        Constrained([(0.0, 1.0)], lambda x: None)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
 from sktvbo.acquisition import ThompsonSampling
-from sktvbo.domain import Context, FiniteSet, as_domain
+from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
 from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._caution import Near, steps_from
@@ -307,3 +307,98 @@ def test_the_next_member_on_each_side_is_a_step():
     domain = as_domain(FiniteSet(GRID))
     rows = domain.from_unit(steps_from(domain, domain.to_unit(np.array([5.0, 0.5]))))
     assert_allclose(sorted(map(tuple, rows)), [(4.5, 0.5), (5.0, 0.0), (5.0, 1.0), (5.5, 0.5)])
+
+
+# --- beside contexts, failures and partial results ------------------------------------------------
+
+
+def violations_after_a_jump(opt, context=None, as_failure=False):
+    """Violations of 30 queries after the outcome has moved beyond the limit at all known places."""
+    found = []
+    for t in range(60):
+        x = opt.ask(float(t), **({} if context is None else {"context": context(t)}))
+        c = x[0] + (0.3 if t < 30 else 0.75)
+        found.append(c > 1.0)
+        if as_failure and c > 1.0:
+            opt.tell(x, failed=True, outcomes={"c": c})
+        else:
+            opt.tell(x, x[0], outcomes={"c": c})
+    return sum(found[30:])
+
+
+def test_violations_in_other_contexts_and_of_failures_are_violations():
+    options = {"outcome_constraints": {"c": (None, 1.0)}, "safety": 0.95, "start_points": [[0.5]]}
+    opt = WDBO([(0.0, 1.0)], random_state=0, **options)
+    assert violations_after_a_jump(opt, as_failure=True) <= 6
+    opt = WDBO(WithContext([(0.0, 1.0)], [(0.0, 1.0)]), random_state=0, **options)
+    assert violations_after_a_jump(opt, context=lambda t: [0.5 + 0.5 * np.sin(2.4 * t)]) <= 8
+
+
+def test_a_failure_beyond_a_limit_turns_a_run_back_as_an_observation_does():
+    told = []
+    for as_failure in (False, True):
+        opt = WDBO(
+            [(0.0, 1.0)],
+            outcome_constraints={"c": (None, 0.5)},
+            safety=0.95,
+            start_points=[[0.45]],
+            max_step=0.05,
+            n_initial_points=15,
+            random_state=0,
+        )
+        told.append(0)
+        for t in range(15):
+            x = opt.ask(float(t))
+            told[-1] += x[0] > 0.5
+            y = {"failed": True} if as_failure and x[0] > 0.5 else {"y": x[0]}
+            opt.tell(x, **y, outcomes={"c": x[0]})
+    assert told[1] <= told[0] + 1 <= 5
+
+
+def test_a_place_at_which_an_outcome_was_not_measured_is_not_known():
+    opt = WDBO(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 1.0)},
+        safety=0.95,
+        start_points=[[0.1]],
+        random_state=0,
+    )
+    for t in range(8):
+        opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": 0.0})
+    opt.tell([0.95], 5.0, 8.0, outcomes={"c": None})
+    for t in range(9, 12):
+        x = opt.ask(float(t))
+        assert x[0] < 0.6
+        opt.tell(x, 1.0, outcomes={"c": 0.0})
+
+
+@pytest.mark.parametrize("limit", [1.0, -1.0])
+def test_queries_of_a_batch_are_at_different_places(limit):
+    """Also where no place is within the limit."""
+    options = {"outcome_constraints": {"c": (None, limit)}, "safety": 0.9, "random_state": 0}
+    opt = WDBO({"k": ("integer", 0, 9)}, start_points=[{"k": 3}], **options)
+    for t in range(12):
+        x = opt.ask(float(t))
+        opt.tell(x, x["k"], outcomes={"c": 0.05 * x["k"]})
+    batch = [query.x["k"] for query in opt.suggest(12.0, n=4)]
+    assert len(set(batch)) == 4
+
+
+def test_a_start_point_beyond_the_limit_is_not_asked_again_within_a_step_limit():
+    for seed in range(3):
+        opt = WDBO(
+            [(0.0, 1.0)] * 2,
+            outcome_constraints={"over": (None, 0.1)},
+            safety=0.95,
+            start_points=[[0.5, 0.5]],
+            max_step=0.1,
+            random_state=seed,
+        )
+        beyond = []
+        for t in range(25):
+            x = opt.ask(float(t))
+            over = 0.16 + 0.6 * (x[1] - 0.5) - 0.5 * (x[0] - 0.5)
+            beyond.append(over > 0.1)
+            assert t == 0 or not np.array_equal(x, [0.5, 0.5])
+            opt.tell(x, -(x[0] ** 2), outcomes={"over": over})
+        assert not any(beyond[12:])

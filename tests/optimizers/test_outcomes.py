@@ -32,7 +32,7 @@ from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 from sktvbo.journal import Journal, events
 from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES, Causes, Risk, weighed
-from sktvbo.optimizers._outcomes import Certificate, Feasibility
+from sktvbo.optimizers._outcomes import Certificate, Feasibility, view
 from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -1337,3 +1337,48 @@ def test_members_beyond_the_limit_are_not_asked(n_members):
             assert 0.3 + 0.62 * x[0] < 0.65
             noise = 0.05 * rng.normal(size=2)
             opt.tell(x, x[0] + noise[0], outcomes={"load": 0.3 + 0.62 * x[0] + noise[1]})
+
+
+def test_failures_that_become_older_than_the_data_set_again_are_rows():
+    """An observation from before all others lets them return; the models have these rows."""
+    opt = BayesianOptimizer(
+        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, max_size=8, random_state=0
+    )
+    for t in range(10, 16):
+        opt.tell([0.1 * (t - 9)], failed=True, t=float(t), outcomes={"c": 0.2})
+    for t in (*range(20, 32), 5, *range(32, 38)):
+        x = [0.3] if t == 5 else opt.ask(float(t))
+        opt.tell(x, x[0], float(t), outcomes={"c": 0.3})
+        run = run_of(opt)
+        if run.surrogate is not None:
+            each = view(run, 0)
+            assert len(each.data) == len(each.surrogate.X_train_)
+
+
+def test_outcomes_that_were_never_measured_leave_a_recommendation():
+    opt = WDBO(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 1.0), "d": (0.0, None)},
+        safety=0.9,
+        start_points=[[0.5]],
+        random_state=0,
+    )
+    for t in range(8):
+        opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": None, "d": None})
+    with pytest.warns(LimitWarning, match=r"probability 0\.25"):
+        assert 0.0 <= opt.recommend(9.0)[0] <= 1.0
+
+
+def test_many_failures_may_have_an_empty_dict_of_outcomes():
+    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    opt.tell_many([[0.1], [0.2]], t=[0.0, 1.0], failed=True, outcomes={})
+    assert opt.n_failed_ == 2
+
+
+def test_the_searches_of_told_histories_are_those_of_the_outcomes_as_well():
+    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    X = np.linspace(0.0, 1.0, 15)[:, np.newaxis]
+    opt.tell_many(X, np.sin(9.0 * X[:, 0]), np.arange(15.0), outcomes={"c": 0.5 * X[:, 0]})
+    run = run_of(opt)
+    search = view(run, 0).search
+    assert (search.age, search.size) == (run.search.age, run.search.size)
