@@ -566,9 +566,8 @@ class Certificate:
         # Where an outcome was not measured, nothing is known.
         told = self._told[~np.isnan(self._distances).any(axis=0)]
         known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(known) and self._feasibility.at(t).varies(known):
-            extents = np.ptp(known[:, : space.domain.n_unit], axis=0)
-            length = max(length, extents.max())
+        if len(told) and self._feasibility.at(t).varies(known):
+            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
         else:
             # A violation is no noise of an outcome that is not seen to vary.
             told = self._told[self._distances.max(axis=0) == 0.0]
