@@ -491,7 +491,10 @@ def test_invalid_parameters(options, error, message):
 def test_advice_is_only_what_helps(window):
     tuner = OnlineTuner(object(), LEVELS, window=window)
     needed = "partial_fit" if window is None else "fit"
-    message = rf"'estimator' .* with {needed}, or a model of river, with learn_one and predict_one\. Got <.*> instead\.$"
+    message = (
+        rf"'estimator' .* with {needed}, or a model of river, with learn_one and predict_one\. "
+        r"Got <.*> instead\.$"
+    )
     with pytest.raises(TypeError, match=message):
         tuner.partial_fit([[0.0]], [0.0])
 
