@@ -306,9 +306,10 @@ def test_no_infeasible_query_in_ten_thousand():
     n, rng = 0, np.random.RandomState(0)
     for domain, rules, check in problems.values():
         for kind, options, n_batches in kinds:
-            opt = kind(domain, constraints=rules, random_state=0, **options)
+            opt, latest = kind(domain, constraints=rules, random_state=0, **options), 0.0
             for t in range(n_batches):
-                queries = opt.suggest(10.0 * t, n=10)
+                queries = opt.suggest(max(10.0 * t, latest), n=10)
+                latest = max(query.t for query in queries)  # ABO waits
                 assert all(check(query.x) for query in queries)
                 for query in queries:
                     opt.tell(query, rng.normal())
