@@ -8,9 +8,10 @@ posterior decreases as 1 / |z| beyond. This is the plateau function of Ezzerg, B
 (arXiv 2511.15315) with c = √v, without the shift of y.
 
 An outlier is alone, a change of the function is not: consecutive observations that all have large,
-similar scores of one sign have weight 1. So have the rows beside a change: they suit the rows on
-their side. Of the latest row it is not known: until another one is appended, its weight is at least
-σ² / (σ² + v (|z| / L − 1)), Huber's, with which its influence is that of L standard deviations.
+similar scores of one sign have weight 1. So have the rows beside a change, which suit the rows on
+their side, and those appended soon after it. Of the latest row it is not known: until another one
+is appended, its weight is at least σ² / (σ² + v (|z| / L − 1)), Huber's, with which its influence
+is that of L standard deviations.
 """
 
 from functools import lru_cache
@@ -56,6 +57,9 @@ _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)
 # this factor: one event in 64 rows is an outlier, three are not.
 _ALONE = 8.0
 
+# Rows appended after a change that have full weight: their predictions are those of before it.
+_SETTLES = 10
+
 # A row is at the edge of a change if its score is at most the first number given the rows before or
 # after it, the second number of them, and large given the others. The variances of both predictions
 # differ by at most the third number.
@@ -94,6 +98,9 @@ def appended(gp, rows, standardize):
     spread, least = np.maximum(spread, 0.0) + noise, limit(n + m, heavy)
     scores = (y - mean) / scale / np.sqrt(spread)
     weights = _weights(scores, spread, noise, least)
+    if are_changes(gp.rows.scores, gp.rows.t, heavy, _APPENDED_CHANGE)[-_SETTLES:].any():
+        # The hyperparameters are held, and do not explain the change.
+        weights[:] = 1.0
     is_outlier = weights.min(initial=1.0) < 1.0
     if m == 1 and is_outlier:
         excess = np.minimum(np.abs(scores), _LARGEST) / least - 1.0

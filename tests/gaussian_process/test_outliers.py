@@ -531,3 +531,20 @@ def test_several_rows_with_an_outlier_have_the_weights_of_a_fit():
 def test_unsupported_combinations_are_errors(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*data())
+
+
+def test_rows_appended_after_a_change_have_full_weight():
+    """The hyperparameters are held, and do not explain it: rows beyond are no outliers."""
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=120), np.arange(120.0)])
+    y = np.sin(6.0 * X[:, 0] + 0.05 * X[:, 1]) + 0.05 * rng.standard_normal(120)
+    y[90:] += 10.0
+    robust, plain = (
+        TimeVaryingGPRegressor(normalize_y=True, robust=robust).fit(X[:60], y[:60])
+        for robust in (True, False)
+    )
+    for i in range(60, 120):
+        robust.partial_fit(X[i : i + 1], y[i : i + 1])
+        plain.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert robust.outlier_weights_[90:].min() == 1.0
+    assert robust.predict(X[95:]) == pytest.approx(plain.predict(X[95:]), abs=0.05)
