@@ -48,7 +48,7 @@ _BY_CHANCE = 0.02
 
 # Before a search, rows farther from a smooth of y than this many robust standard deviations have
 # at most the second number as weight: otherwise the search explains them as noise. The smooth is
-# the median of so many nearest rows, by each of these factors of time.
+# the median of the third number of nearest rows, by each of these factors of time.
 _FAR, _HARDLY = 4.0, 1e-6
 _N_NEAREST = 15
 _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)

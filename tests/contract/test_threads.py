@@ -113,7 +113,7 @@ def test_readers_do_not_wait():
 
 
 def answers(opt):
-    """What an optimizer answers, by name: all properties, tables, predictions, texts, displays."""
+    """Answers of an optimizer by name: all properties, tables, predictions, texts, displays."""
     X, kind = as_domain(BOX).sample(3, np.random.RandomState(0)), type(opt)
     names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
     found = {name: partial(getattr, opt, name) for name in names if not name.startswith("_")}

@@ -222,7 +222,7 @@ WITHOUT_EFFECT = {
 
 @pytest.mark.parametrize("call", WITHOUT_EFFECT.values(), ids=WITHOUT_EFFECT)
 def test_a_step_without_effect_is_over(call, monkeypatch):
-    """What the caller computes afterwards is not counted as a step."""
+    """Work of the caller after a step is not counted as a step."""
     seconds = [0.0]
     monkeypatch.setattr(time, "process_time", lambda: seconds[0])
     opt = WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0)
