@@ -18,13 +18,7 @@ from scipy.special import ndtri, ndtri_exp
 
 from .._fast.limits import Limits, excess, log_weights, within
 from .._tables import as_table, frame_columns, is_added
-from .._validation import (
-    LARGEST_Y,
-    check_size,
-    finite_number,
-    invalid,
-    real_array,
-)
+from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken

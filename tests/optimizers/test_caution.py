@@ -355,21 +355,35 @@ def test_a_failure_beyond_a_limit_turns_a_run_back_as_an_observation_does():
     assert told[1] <= told[0] + 1 <= 5
 
 
-def test_a_place_at_which_an_outcome_was_not_measured_is_not_known():
+def test_a_start_point_beyond_a_limit_in_another_context_is_beyond_it():
+    opt = WDBO(
+        WithContext([(0.0, 1.0)], [(0.0, 1.0)]),
+        outcome_constraints={"c": (None, 1.0)},
+        safety=0.95,
+        start_points=[[0.9]],
+        random_state=0,
+    )
+    opt.tell(opt.ask(0.0, context=[0.2]), 1.0, outcomes={"c": 2.7})
+    with pytest.warns(LimitWarning, match="A start point was measured beyond a limit"):
+        opt.ask(1.0, context=[0.7])
+
+
+@pytest.mark.parametrize("other", [{}, {"d": 0.0}])
+def test_a_place_at_which_an_outcome_was_not_measured_is_not_known(other):
     opt = WDBO(
         [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 1.0)},
+        outcome_constraints=dict.fromkeys(["c", *other], (None, 1.0)),
         safety=0.95,
         start_points=[[0.1]],
         random_state=0,
     )
     for t in range(8):
-        opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": 0.0})
-    opt.tell([0.95], 5.0, 8.0, outcomes={"c": None})
+        opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": 0.0} | other)
+    opt.tell([0.95], 5.0, 8.0, outcomes={"c": None} | other)
     for t in range(9, 12):
         x = opt.ask(float(t))
         assert x[0] < 0.6
-        opt.tell(x, 1.0, outcomes={"c": 0.0})
+        opt.tell(x, 1.0, outcomes={"c": 0.0} | other)
 
 
 @pytest.mark.parametrize("limit", [1.0, -1.0])

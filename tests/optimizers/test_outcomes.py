@@ -1382,3 +1382,13 @@ def test_the_searches_of_told_histories_are_those_of_the_outcomes_as_well():
     run = run_of(opt)
     search = view(run, 0).search
     assert (search.age, search.size) == (run.search.age, run.search.size)
+
+
+def test_outcomes_that_were_never_measured_leave_the_choice_to_y():
+    limits = dict.fromkeys("cde", (None, 1.0))
+    opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, random_state=0)
+    for t in range(20):
+        x = opt.ask(float(t))
+        c = 0.5 * np.sin(7.0 * x[0])
+        opt.tell(x, -((x[0] - 0.3) ** 2), outcomes={"c": c, "d": None, "e": None})
+    assert np.abs(opt.told_X_[-5:, 0] - 0.3).max() < 0.05
