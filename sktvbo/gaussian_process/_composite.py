@@ -213,20 +213,38 @@ class Composite:
 
     leaves: tuple
     terms: tuple
+    n_shared: int = 0
 
     # Marks that theta is taken from the kernel, as for the rate of a `Forgetting` kernel.
     forgetting = True
 
     def __getstate__(self):
         # Without values computed on demand.
-        return {"leaves": self.leaves, "terms": self.terms}
+        return {"leaves": self.leaves, "terms": self.terms, "n_shared": self.n_shared}
 
     @classmethod
-    def of(cls, kernel):
+    def of(cls, kernel, level=None):
         """Return the composite of a kernel of one column, None if it has an unknown part."""
         leaves = []
         terms = _expand(kernel, leaves)
-        return None if terms is None else cls(tuple(leaves), tuple(terms))
+        shared = [] if level is None else _expand(level, leaves)
+        if terms is None or shared is None:
+            return None
+        return cls(tuple(leaves), tuple(terms + shared), len(shared))
+
+    @cached_property
+    def varying(self):
+        """The composite of the terms that depend on the place."""
+        if not self.n_shared:
+            return self
+        terms = self.terms[: -self.n_shared]
+        n_leaves = 1 + max(i for term in terms for i in term)
+        return Composite(self.leaves[:n_leaves], terms)
+
+    @cached_property
+    def shared(self):
+        """The composite of the terms that all places share."""
+        return Composite(self.leaves, self.terms[len(self.terms) - self.n_shared :])
 
     @cached_property
     def n_theta(self):
@@ -241,7 +259,7 @@ class Composite:
     def with_theta(self, theta):
         """Return the composite with other hyperparameters theta (n_theta,)."""
         leaves = (leaf.with_theta(theta[part]) for leaf, part in zip(self.leaves, self.slices))
-        return Composite(tuple(leaves), self.terms)
+        return Composite(tuple(leaves), self.terms, self.n_shared)
 
     def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
@@ -264,7 +282,7 @@ class Composite:
             else leaf
             for leaf in self.leaves
         )
-        return Composite(tuple(leaves), self.terms)
+        return Composite(tuple(leaves), self.terms, self.n_shared)
 
     # --- covariance matrices ----------------------------------------------------------------------
 
@@ -483,10 +501,10 @@ def _add(series, key, polynomial):
     series[key] = polyadd(series[key], polynomial) if key in series else polynomial
 
 
-def recognize_temporal(kernel):
+def recognize_temporal(kernel, level=None):
     """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code."""
-    factor = recognize(kernel, 1)
-    return Composite.of(kernel) if factor is None else factor
+    factor = recognize(kernel, 1) if level is None else None
+    return Composite.of(kernel, level) if factor is None else factor
 
 
 def recognize_temporal_or_raise(kernel, purpose):

@@ -35,7 +35,7 @@ from ._kernel_families import Factor, recognize, recognize_or_raise
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 # Prefixes of the kernels' hyperparameters, as in the parameters of a regressor.
-_KERNELS = ("spatial_kernel", "temporal_kernel")
+_KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 
 # Covariances of points with themselves are computed in blocks of this many points.
 _BLOCK = 64
@@ -95,6 +95,7 @@ class SeparableCovariance(ABC):
         n_dims,
         noise_model=None,
         mean_variance=0.0,
+        level=None,
     ):
         """Return a compiled covariance if both kernels have compiled code, else the generic one.
 
@@ -116,10 +117,10 @@ class SeparableCovariance(ABC):
         -------
         SeparableCovariance
         """
-        kernels = spatial, temporal
+        kernels = (spatial, temporal) if level is None else (spatial, temporal, level)
         rest = (kernels, signal_variance, noise_variance, n_dims, noise_model, mean_variance)
         in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-        in_time = None if in_space is None else recognize_temporal(temporal)
+        in_time = None if in_space is None else recognize_temporal(temporal, level)
         if in_time is None:
             return GenericCovariance(*rest)
         kind = CompositeCovariance if isinstance(in_time, Composite) else CompiledCovariance
@@ -167,7 +168,8 @@ class SeparableCovariance(ABC):
         signal, *_, noise, _ = self._sizes
         parts = [
             np.log([self._signal_bounds]) if signal else None,
-            *[None if kernel is None else kernel.bounds for kernel in self._given],
+            self._given[0].bounds if self._given[0] is not None else None,
+            np.vstack([kernel.bounds.reshape(-1, 2) for kernel in self._given[1:]]),
             np.log([self._noise_bounds]) if noise else None,
             None if self.noise_model is None else self.noise_model.bounds,
         ]
@@ -211,7 +213,7 @@ class SeparableCovariance(ABC):
             new.noise_model = self.noise_model.clone_with_theta(model)
         return new
 
-    def with_kernels(self, spatial, temporal, n_dims):
+    def with_kernels(self, spatial, temporal, n_dims, level=None):
         """Return the same covariance with other kernels, of ``n_dims`` columns of space."""
         return self.of(
             spatial,
@@ -221,6 +223,7 @@ class SeparableCovariance(ABC):
             n_dims,
             self.noise_model,
             self.mean_variance,
+            level,
         )
 
     def terms(self):
@@ -239,6 +242,11 @@ class SeparableCovariance(ABC):
         return self._kernels[1]
 
     @property
+    def level(self):
+        """Kernel in time of what all places share; None: nothing."""
+        return self._kernels[2] if len(self._kernels) > 2 else None
+
+    @property
     def kernel(self):
         """The product as one scikit-learn kernel of space and time, time last."""
         factor = self.temporal
@@ -253,7 +261,7 @@ class SeparableCovariance(ABC):
     @cached_property
     def _stationary(self):
         purpose = "The relevancy of observations"
-        spatial, temporal = self._kernels
+        spatial, temporal, *_ = self._kernels
         if spatial is None:
             spatial = _NO_SPACE
         elif not isinstance(spatial, Empirical):
@@ -437,7 +445,10 @@ class CompiledCovariance(SeparableCovariance):
 
     def _kernel_thetas(self):
         if self._thetas is None:
-            return [k.theta if f.forgetting else f.theta for k, f in zip(self._given, self.factors)]
+            spatial, temporal = self.factors
+            time = [k.theta for k in self._given[1:]] if temporal.forgetting else [temporal.theta]
+            space = self._given[0].theta if spatial.forgetting else spatial.theta
+            return [space, np.concatenate(time)]
         return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
 
     def _set_kernel_thetas(self, *thetas):
@@ -448,7 +459,11 @@ class CompiledCovariance(SeparableCovariance):
     @cached_property
     def _kernels(self):
         # Made on demand: a search clones no kernels.
-        return self._given if self._thetas is None else _with_thetas(self._given, self._thetas)
+        if self._thetas is None:
+            return self._given
+        space, time = self._thetas
+        parts = np.split(time, np.cumsum([k.n_dims for k in self._given[1:-1]]))
+        return _with_thetas(self._given, [space, *parts])
 
     @cached_property
     def _stationary(self):
@@ -619,13 +634,16 @@ class CompositeCovariance(CompiledCovariance):
         """
         (spatial, temporal), (Z, constant, leaves) = self.factors, points
         _, first, others = temporal.products[r]
+        space = spatial.family
+        if r >= len(temporal.terms) - temporal.n_shared:
+            Z, space = np.empty((0, len(constant))), Family.CONSTANT
         found, family = (Z, constant), Family.CONSTANT
         if first is not None:
             found, family = (Z, leaves[first][0]), temporal.leaves[first].family
         others = [
             ((leaves[i], constant), (temporal.leaves[i].family, Family.CONSTANT)) for i in others
         ]
-        return [(found, (spatial.family, family)), *others]
+        return [(found, (space, family)), *others]
 
     def _term(self, r, points, other, out):
         """Write term r to ``out``; its lower triangle if ``other`` points are None."""
@@ -668,15 +686,23 @@ class CompositeCovariance(CompiledCovariance):
         n, families = len(times), (self.factors[0].family, Family.CONSTANT)
         k, dk, still = np.empty(n), np.empty((len(s) + 1, n)), np.zeros(n)
         _gram.cross_with_gradient(s, 0.0, Z, still, *families, self.signal_variance, k, dk)
-        in_time, slope = self.factors[1].row_with_slope(t, times)
+        in_time, slope = self.factors[1].varying.row_with_slope(t, times)
         dk *= in_time
         dk[-1] = k * slope
-        return k * in_time, dk
+        k = k * in_time
+        if self.factors[1].n_shared:
+            level, slope = self.factors[1].shared.row_with_slope(t, times)
+            k, dk[-1] = k + self.signal_variance * level, dk[-1] + self.signal_variance * slope
+        return k, dk
+
+    def level_at(self, t, time):
+        """Return the covariance (n,) of the level between times t (n,) and one time."""
+        return self.signal_variance * self.factors[1].shared.row_with_slope(time, t)[0]
 
     def at_one_time(self, S, t, time):
         spatial, temporal = self.factors
-        in_time, _ = temporal.row_with_slope(time, t)
-        variance = self.signal_variance * temporal.variance
+        in_time, _ = temporal.varying.row_with_slope(time, t)
+        variance = self.signal_variance * temporal.varying.variance
         return spatial, spatial.scale(S), self.signal_variance * in_time, variance
 
     def _slopes(self, contract, K, one, other=None):
@@ -693,7 +719,10 @@ class CompositeCovariance(CompiledCovariance):
                 both = zip(factors, self._factors_of(r, points2))
                 factors = [((*one, *two), families) for (one, families), (two, _) in both]
             slopes = contract(*factors[0], K_r)
-            on_space = on_space + slopes[:-1]
+            if r < len(temporal.terms) - temporal.n_shared:
+                on_space = on_space + slopes[:-1]
+            else:
+                on_space[0] += slopes[0]
             _, first, others = temporal.products[r]
             for i in term:
                 leaf = temporal.leaves[i]

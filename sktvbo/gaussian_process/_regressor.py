@@ -103,6 +103,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     robust: bool = False
     time_unit: str = "s"
     warn: bool = True
+    level_kernel: Kernel | None = None
     random_state: RandomState = None
 
     # A regressor with a prior mean makes it a parameter.
@@ -563,6 +564,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
             prior_variance(float(self.mean_prior_std)),
+            None if self.level_kernel is None else clone(self.level_kernel),
         )
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, slices=AT_ONCE, warn=False):
@@ -1045,7 +1047,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         gp = self._dense()
         return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
 
-    def posterior_at(self, t: Time, moving: Mask | None = None) -> Posterior:
+    def posterior_at(self, t: Time, moving: Mask | None = None, **options) -> Posterior:
         """Return the posterior at one time as a function of space, for many evaluations.
 
         Parameters
@@ -1062,7 +1064,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
-        return TimeSlice(self._fitted, self._number_of(t, "t"), moving)
+        return TimeSlice(self._fitted, self._number_of(t, "t"), moving, **options)
 
     def posterior_between(self, low: Time, high: Time, moving: Mask | None = None) -> Posterior:
         """Return the posterior as a function of space and of time in an interval.
