@@ -49,7 +49,7 @@ if SANITIZE:
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
 # The headers count on the order of operations, and say themselves which sums may be reordered.
-ORDERED = {"gram", "posterior", "series", "tiles"}
+ORDERED = {"gram", "posterior", "series", "sums", "tiles"}
 HEADERS = [f"sktvbo/_fast/{name}.h" for name in ("correlation", "product", "series", "triangle")]
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
 ordered_args += [] if WINDOWS else ["-fopenmp-simd"]
@@ -125,6 +125,7 @@ extensions = [
         "posterior",
         "relevancy",
         "series",
+        "sums",
         "tiles",
     )
 ]

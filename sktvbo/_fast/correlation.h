@@ -177,6 +177,49 @@ static void sktvbo_log_slope(int family, ptrdiff_t n, const double *restrict q,
         }
 }
 
+/* For n distances v, times a rate: weight times the correlation, k, and its derivative in the
+   logarithm of the lengthscale, slope. */
+SKTVBO_CLONES
+static void sktvbo_stretch(int family, ptrdiff_t n, double rate, double weight,
+                           const double *restrict v, double *restrict k, double *restrict slope)
+{
+    /* Larger distances are as far apart, and their powers may overflow. */
+    const double most = 1e90;
+    ptrdiff_t j;
+    for (j = 0; j < n; j++) {
+        double z = rate * v[j];
+        slope[j] = z > most ? most : z;
+    }
+    if (family == 0) /* constant */
+        for (j = 0; j < n; j++) {
+            k[j] = weight;
+            slope[j] = 0.0;
+        }
+    else if (family == 1) /* RBF */
+        for (j = 0; j < n; j++) {
+            double q = slope[j] * slope[j];
+            k[j] = weight * sktvbo_exp(-q);
+            slope[j] = 2.0 * q * k[j];
+        }
+    else if (family == 2) /* Matern 1/2 */
+        for (j = 0; j < n; j++) {
+            k[j] = weight * sktvbo_exp(-slope[j]);
+            slope[j] *= k[j];
+        }
+    else if (family == 3) /* Matern 3/2 */
+        for (j = 0; j < n; j++) {
+            double z = slope[j], e = weight * sktvbo_exp(-z);
+            k[j] = e * (1.0 + z);
+            slope[j] = e * z * z;
+        }
+    else /* Matern 5/2 */
+        for (j = 0; j < n; j++) {
+            double z = slope[j], e = weight / 3.0 * sktvbo_exp(-z);
+            k[j] = e * (3.0 + 3.0 * z + z * z);
+            slope[j] = e * z * z * (1.0 + z);
+        }
+}
+
 /* w_j = 2 (a_i a_j - P_ij) K_ij of one row, and their sum. */
 SKTVBO_CLONES
 static double sktvbo_row_weights(ptrdiff_t n, double ai, const double *restrict a,

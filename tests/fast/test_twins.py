@@ -21,6 +21,7 @@ MODULES = {
     "posterior": ["Posterior", "scores"],
     "relevancy": ["remove"],
     "series": ["Chains"],
+    "sums": ["Sum"],
     "tiles": [
         *("factor", "inverse", "solve_lower"),
         *("solve_lower_few", "product", "product_with_few"),
