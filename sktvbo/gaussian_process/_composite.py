@@ -23,7 +23,7 @@ the state-space form, which needs a Schur decomposition of nearly defective matr
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from math import comb, factorial
+from math import comb, factorial, prod
 
 import numpy as np
 from numpy.polynomial.polynomial import polyadd
@@ -52,6 +52,12 @@ _MATERN52_INTEGRAL = sum(
     for i, a in enumerate(FAMILIES[Family.MATERN52].polynomial)
     for j, b in enumerate(FAMILIES[Family.MATERN52].polynomial)
 ) / np.sqrt(5.0)
+
+# Values computed on demand that are the same for all theta.
+_FOR_ALL_THETA = ("n_theta", "slices", "roles", "families", "_members")
+
+# Factor of a term that is constant.
+_NO_LINE = Factor(Family.CONSTANT, np.ones(1), 0)
 
 
 @dataclass(frozen=True)
@@ -258,8 +264,13 @@ class Composite:
 
     def with_theta(self, theta):
         """Return the composite with other hyperparameters theta (n_theta,)."""
-        leaves = (leaf.with_theta(theta[part]) for leaf, part in zip(self.leaves, self.slices))
-        return Composite(tuple(leaves), self.terms, self.n_shared)
+        leaves = [
+            leaf.with_theta(theta[part]) if leaf.n_theta else leaf
+            for leaf, part in zip(self.leaves, self.slices)
+        ]
+        new = Composite(tuple(leaves), self.terms, self.n_shared)
+        vars(new).update((name, getattr(self, name)) for name in _FOR_ALL_THETA)
+        return new
 
     def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
@@ -286,35 +297,67 @@ class Composite:
 
     # --- covariance matrices ----------------------------------------------------------------------
 
+    @cached_property
+    def roles(self):
+        """Leaves of each term by index: amplitudes, the first `Line` (or None), and others."""
+        found = []
+        for term in self.terms:
+            kinds = {i: type(self.leaves[i]) for i in term}
+            first = next((i for i in term if kinds[i] is Line), None)
+            amplitudes = [i for i in term if kinds[i] is Amplitude]
+            found.append((amplitudes, first, [i for i in term if i not in (first, *amplitudes)]))
+        return found
+
+    @cached_property
+    def amplitudes(self):
+        """Product of the amplitudes of each term."""
+        return [prod(self.leaves[i].value for i in amplitudes) for amplitudes, *_ in self.roles]
+
     @property
     def variance(self):
         """k(0)."""
-        return sum(self._amplitude(term) for term in self.terms)
+        return sum(self.amplitudes)
 
     @property
     def variance_slopes(self):
         """Derivatives (n_theta,) of `variance` in theta."""
         found = np.zeros(self.n_theta)
-        for term in self.terms:
-            for i in term:
-                if isinstance(self.leaves[i], Amplitude):
-                    found[self.slices[i]] += self._amplitude(term)
+        for (amplitudes, *_), value in zip(self.roles, self.amplitudes):
+            for i in amplitudes:
+                found[self.slices[i]] += value
         return found
-
-    def _amplitude(self, term):
-        leaves = (self.leaves[i] for i in term)
-        return float(np.prod([leaf.value for leaf in leaves if isinstance(leaf, Amplitude)]))
 
     @cached_property
-    def products(self):
-        """Amplitude, first `Line` (or None) and other leaves of each term, leaves by index."""
-        found = []
-        for term in self.terms:
-            kinds = {i: type(self.leaves[i]) for i in term}
-            first = next((i for i in term if kinds[i] is Line), None)
-            others = [i for i in term if kinds[i] is not Amplitude and i != first]
-            found.append((self._amplitude(term), first, others))
-        return found
+    def factors(self):
+        """Factor of the line of each term."""
+        return [_NO_LINE if i is None else self.leaves[i].factor for _, i, _ in self.roles]
+
+    @cached_property
+    def families(self):
+        """Families (R,) of `factors`; None if these are not all but the amplitudes."""
+        if any(others for *_, others in self.roles):
+            return None
+        return np.array([factor.family for factor in self.factors], dtype=np.intc)
+
+    @cached_property
+    def _members(self):
+        """1 where a hyperparameter is one of an amplitude, or of a line, (n_theta, 2 R)."""
+        found = np.zeros((self.n_theta, 2, len(self.terms)))
+        for r, (amplitudes, first, _) in enumerate(self.roles):
+            for i in amplitudes:
+                found[self.slices[i], 0, r] = 1.0
+            if first is not None:
+                found[self.slices[first], 1, r] = 1.0
+        return found.reshape(self.n_theta, -1)
+
+    def fold(self, slopes):
+        """Return derivatives by theta (n_theta, ...), of a composite with `families`.
+
+        From those (2 R, ...) by the logarithms of the R amplitudes and R lengthscales of its terms.
+        """
+        scales = np.ones(len(slopes))
+        scales[len(self.terms) :] = [factor.log_slope for factor in self.factors]
+        return np.einsum("pi,i...->p...", self._members * scales, slopes)
 
     def row_with_slope(self, t, times):
         """Return k (n,) between a time and others, and its derivative (n,) in the former."""

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._fast import cholesky as _cholesky
 from .._fast import gram as _gram
 from .._fast.gram import Family
+from .._fast.sums import Sum
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
@@ -41,7 +42,7 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_stationary", "_kernels")
+_FOR_THETA = ("theta", "_stationary", "_kernels", "_compiled")
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families")
 
 
@@ -123,7 +124,9 @@ class SeparableCovariance(ABC):
         in_time = None if in_space is None else recognize_temporal(temporal, level)
         if in_time is None:
             return GenericCovariance(*rest)
-        kind = CompositeCovariance if isinstance(in_time, Composite) else CompiledCovariance
+        kind = CompiledCovariance
+        if isinstance(in_time, Composite):
+            kind = CompositeCovariance if in_time.families is None else SumCovariance
         return kind((in_space, in_time), *rest)
 
     def __getstate__(self):
@@ -633,7 +636,7 @@ class CompositeCovariance(CompiledCovariance):
         The first is that of space and a `Line`; then follow the other leaves.
         """
         (spatial, temporal), (Z, constant, leaves) = self.factors, points
-        _, first, others = temporal.products[r]
+        _, first, others = temporal.roles[r]
         space = spatial.family
         if r >= len(temporal.terms) - temporal.n_shared:
             Z, space = np.empty((0, len(constant))), Family.CONSTANT
@@ -647,7 +650,7 @@ class CompositeCovariance(CompiledCovariance):
 
     def _term(self, r, points, other, out):
         """Write term r to ``out``; its lower triangle if ``other`` points are None."""
-        signal = self.signal_variance * self.factors[1].products[r][0]
+        signal = self.signal_variance * self.factors[1].amplitudes[r]
         factors = self._factors_of(r, points)
         others = factors if other is None else self._factors_of(r, other)
         for i, ((one, families), (two, _)) in enumerate(zip(factors, others)):
@@ -723,7 +726,7 @@ class CompositeCovariance(CompiledCovariance):
                 on_space = on_space + slopes[:-1]
             else:
                 on_space[0] += slopes[0]
-            _, first, others = temporal.products[r]
+            _, first, others = temporal.roles[r]
             for i in term:
                 leaf = temporal.leaves[i]
                 if i == first:
@@ -741,6 +744,68 @@ class CompositeCovariance(CompiledCovariance):
         found = super().variance_gradient(S, t, w)
         found[self._parts[2]] = w.sum() * self.signal_variance * self.factors[1].variance_slopes
         return found
+
+
+class SumCovariance(CompositeCovariance):
+    """Covariance of a `Composite` without products of kernels, computed in one pass."""
+
+    @cached_property
+    def _compiled(self):
+        spatial, temporal = self.factors
+        rates = np.array([factor.units[0] for factor in temporal.factors])
+        weights = self.signal_variance * np.array(temporal.amplitudes)
+        return Sum(spatial.family, temporal.families, rates, weights, temporal.n_shared)
+
+    def _points(self, S, t):
+        """Return scaled places (d, n), and times (n,)."""
+        known_S, known_t, points = self._scaled
+        if known_S is not S or known_t is not t:
+            points = self.factors[0].scale(S), np.ascontiguousarray(t)
+            self._scaled = S, t, points
+        return points
+
+    to_scaled = _points
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        self._compiled.gram(*self._points(S, t), out)
+        return out
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        one = self._points(S, t)
+        other = one if S2 is None else self._points(S2, t2)
+        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+        self._compiled.cross_gram(*one, *other, out)
+        return out
+
+    def row(self, S, t, i):
+        Z, t = self._points(S, t)
+        k = np.empty((1, len(t)))
+        self._compiled.cross_gram(Z[:, i : i + 1].copy(), t[i : i + 1], Z, t, k)
+        return k[0]
+
+    def cross_with_gradient(self, s, t, Z, times, moving=None):
+        k, dk = np.empty(len(times)), np.empty((len(s) + 1, len(times)))
+        self._compiled.cross_with_gradient(s, t, Z, times, k, dk)
+        return k, dk
+
+    def gradient(self, S, t, K, P, a):
+        return self._in_theta(self._compiled.contract_gradient, *self._points(S, t), P, a)
+
+    def slope_products(self, S, t, K, a):
+        return self._in_theta(self._compiled.slope_products, *self._points(S, t), a, n=(len(a),))
+
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        points = *self._points(S, t), *self._points(S2, t2)
+        return self._in_theta(self._compiled.contract_cross_gradient, *points, W)
+
+    def _in_theta(self, contract, Z, t, *rest, n=()):
+        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
+        (spatial, temporal), end = self.factors, 1 + len(Z)
+        slopes = np.empty((end + 2 * len(temporal.terms), *n))
+        contract(Z, t, *rest, slopes)
+        on_space, on_time = spatial.fold(slopes[1:end]), temporal.fold(slopes[end:])
+        return np.concatenate([slopes[: self._sizes[0]], on_space, on_time])
 
 
 class GenericCovariance(SeparableCovariance):

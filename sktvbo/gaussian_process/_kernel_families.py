@@ -145,7 +145,7 @@ class Factor:
         if self.forgetting:
             return Factor.of_rate(np.exp(theta[0]), self.n_theta)
         scales = np.exp(theta)
-        if self.n_theta == 1:
+        if self.n_theta < len(self.length_scales):
             scales = self.length_scales / self.length_scales.max() * scales
         return Factor(self.family, scales, self.n_theta)
 

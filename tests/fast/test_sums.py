@@ -23,9 +23,7 @@ CASES = {
     "none": ([], 0),
 }
 every_case = pytest.mark.parametrize(("families", "n_shared"), CASES.values(), ids=list(CASES))
-every_space = pytest.mark.parametrize(
-    ("spatial", "d"), [(s, d) for s in Family for d in range(4)]
-)
+every_space = pytest.mark.parametrize(("spatial", "d"), [(s, d) for s in Family for d in range(4)])
 
 
 def both(spatial, families, n_shared):

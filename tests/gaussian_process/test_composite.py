@@ -67,7 +67,7 @@ def both(spatial, temporal):
     arguments = (1.7, BOUNDS), (0.05, BOUNDS), n_dims
     compiled = SeparableCovariance.of(spatial, temporal, *arguments)
     general = GenericCovariance((spatial, temporal), *arguments, None, 0.0)
-    assert type(compiled) is CompositeCovariance
+    assert isinstance(compiled, CompositeCovariance)
     return compiled, general
 
 

@@ -1,6 +1,7 @@
 """Sums of terms by the general Matérn formula, with full matrices of derivatives."""
 
 import numpy as np
+
 from twins.gram import correlation, relative_slope
 
 
