@@ -412,13 +412,16 @@ class Composite:
 
     @cached_property
     def _future_products(self):
-        """Integrals ½ Re(x (y + ȳ)) of the parts of `_future_basis`, (2 g (p + 1), 2 g (p + 1))."""
+        """Integrals ½ Re(x (y + ȳ)) of the parts of `_future_basis`, a square matrix."""
         rates, frequencies, polynomials = self.series
-        s, m = rates - 1j * frequencies, np.arange(polynomials.shape[1])
+        is_real = not frequencies.any()
+        s, m = rates if is_real else rates - 1j * frequencies, np.arange(polynomials.shape[1])
         s, m = np.repeat(s, len(m)), np.tile(m, len(s))
         power = m[:, np.newaxis] + m
         factorials = np.array([factorial(k) for k in range(power.max() + 1)], dtype=float)[power]
         plain = factorials / (s[:, np.newaxis] + s) ** (power + 1)
+        if is_real:
+            return plain
         conjugate = factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1)
         total, difference = plain + conjugate, plain - conjugate
         return 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
@@ -426,17 +429,19 @@ class Composite:
     def _future_basis(self, ages, origin):
         """Return Re b and −Im b (n, 2 g (p + 1)), b = e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}.
 
-        Each is divided by e^{−c origin}.
+        Each is divided by e^{−c origin}. Without seasons b is real, and −Im b is left out.
         """
         rates, frequencies, polynomials = self.series
         degrees = range(polynomials.shape[1])
         a = ages[:, np.newaxis]
-        decay = np.exp(rates.min() * origin - rates * a) * np.exp(1j * frequencies * a)
+        decay = np.exp(rates.min() * origin - rates * a)
+        if frequencies.any():
+            decay = decay * np.exp(1j * frequencies * a)
         shifted = [
             sum(comb(k, m) * polynomials[:, k] * a ** (k - m) for k in degrees[m:]) for m in degrees
         ]
         b = (decay[:, :, np.newaxis] * np.stack(shifted, axis=2)).reshape(len(ages), -1)
-        return np.hstack([b.real, -b.imag])
+        return np.hstack([b.real, -b.imag]) if np.iscomplexobj(b) else b
 
     @cached_property
     def length_scale(self):

@@ -30,7 +30,7 @@ from ._composite import (
     recognize_temporal_or_raise,
     summands,
 )
-from ._kernel_families import Factor, recognize, recognize_or_raise
+from ._kernel_families import Factor, hyperparameters, recognize, recognize_or_raise
 
 # Spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
@@ -43,7 +43,7 @@ _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
 _FOR_THETA = ("theta", "_stationary", "_kernels", "_compiled")
-_ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families")
+_ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families", "_learnt")
 
 
 class SeparableCovariance(ABC):
@@ -166,13 +166,19 @@ class SeparableCovariance(ABC):
         return np.concatenate([p for p, size in zip(parts, self._sizes) if size] or [[]])
 
     @cached_property
+    def _learnt(self):
+        """Hyperparameters of the given kernels."""
+        return [hyperparameters(kernel) for kernel in self._given]
+
+    @cached_property
     def bounds(self):
         """Bounds of theta, (n_theta, 2)."""
         signal, *_, noise, _ = self._sizes
+        in_space, *in_time = (h.bounds for h in self._learnt)
         parts = [
             np.log([self._signal_bounds]) if signal else None,
-            self._given[0].bounds if self._given[0] is not None else None,
-            np.vstack([kernel.bounds.reshape(-1, 2) for kernel in self._given[1:]]),
+            in_space,
+            np.vstack(in_time),
             np.log([self._noise_bounds]) if noise else None,
             None if self.noise_model is None else self.noise_model.bounds,
         ]
@@ -182,10 +188,7 @@ class SeparableCovariance(ABC):
     @cached_property
     def names(self):
         """Names of the entries of theta, as in ``set_params``; one for each ARD lengthscale."""
-        names = []
-        for part, kernel in zip(_KERNELS, self._given):
-            for h in () if kernel is None else kernel.hyperparameters:
-                names.extend([f"{part}__{h.name}"] * (0 if h.fixed else h.n_elements))
+        names = [f"{part}__{name}" for part, h in zip(_KERNELS, self._learnt) for name in h.names]
         signal, *_, noise, _ = self._sizes
         model = [] if self.noise_model is None else self.noise_model.hyperparameter_names
         return [
@@ -449,9 +452,9 @@ class CompiledCovariance(SeparableCovariance):
     def _kernel_thetas(self):
         if self._thetas is None:
             spatial, temporal = self.factors
-            time = [k.theta for k in self._given[1:]] if temporal.forgetting else [temporal.theta]
-            space = self._given[0].theta if spatial.forgetting else spatial.theta
-            return [space, np.concatenate(time)]
+            given, *others = (h.theta for h in self._learnt)
+            space = given if spatial.forgetting else spatial.theta
+            return [space, np.concatenate(others) if temporal.forgetting else temporal.theta]
         return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
 
     def _set_kernel_thetas(self, *thetas):
@@ -465,7 +468,7 @@ class CompiledCovariance(SeparableCovariance):
         if self._thetas is None:
             return self._given
         space, time = self._thetas
-        parts = np.split(time, np.cumsum([k.n_dims for k in self._given[1:-1]]))
+        parts = np.split(time, np.cumsum([len(h.theta) for h in self._learnt[1:-1]]))
         return _with_thetas(self._given, [space, *parts])
 
     @cached_property
@@ -612,7 +615,11 @@ class CompositeCovariance(CompiledCovariance):
 
     @cached_property
     def _stationary(self):
-        return super(CompiledCovariance, self)._stationary
+        spatial, temporal = self.factors[0], self.factors[1].varying
+        is_constant = self._given[0] is not None and spatial.family == Family.CONSTANT
+        if is_constant or temporal.series is None or temporal.series[0].min() == 0.0:
+            return super(CompiledCovariance, self)._stationary  # an error that names the kernel
+        return spatial, temporal
 
     def to_scaled(self, S, t):
         return self._points(S, t)[0], t

@@ -6,11 +6,12 @@ tests.
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student_t
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
@@ -215,6 +216,36 @@ def recognize_or_raise(kernel, n_dims, purpose):
             f"{purpose} is not available for {kernel}: {reason}. Supported are {_SUPPORTED}."
         )
     return factor
+
+
+class Hyperparameters(NamedTuple):
+    """Names (n_theta,), bounds (n_theta, 2) and theta (n_theta,) of a kernel, as it has them."""
+
+    names: list
+    bounds: np.ndarray
+    theta: np.ndarray
+
+
+def hyperparameters(kernel):
+    """Return the `Hyperparameters` of a kernel, or of None, that are learnt.
+
+    scikit-learn inspects all attributes of a kernel for each of these, and the parts of sums and
+    products several times: most of the time of a search in few rows.
+    """
+    if type(kernel) in (Sum, Product):
+        sides = [hyperparameters(side) for side in (kernel.k1, kernel.k2)]
+        names = [f"k{i}__{name}" for i, side in enumerate(sides, 1) for name in side.names]
+        bounds, theta = (np.concatenate(parts) for parts in list(zip(*sides))[1:])
+        return Hyperparameters(names, bounds, theta)
+    learnt = [] if kernel is None else [h for h in kernel.hyperparameters if not h.fixed]
+    if not learnt:
+        return Hyperparameters([], np.empty((0, 2)), np.empty(0))
+    names = [name for h in learnt for name in [h.name] * h.n_elements]
+    kind = type(kernel)
+    if kind.bounds is not Kernel.bounds or kind.theta is not Kernel.theta:
+        return Hyperparameters(names, kernel.bounds, kernel.theta)
+    values = np.hstack([getattr(kernel, h.name) for h in learnt])
+    return Hyperparameters(names, np.log(np.vstack([h.bounds for h in learnt])), np.log(values))
 
 
 def forgetting_rate(kernel):
