@@ -5,6 +5,7 @@ tests.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
@@ -86,6 +87,8 @@ FAMILIES = {
 _FAMILY_OF = {
     kernel: family for family, correlation in FAMILIES.items() for kernel in correlation.kernels
 }
+
+_KINDS = {kind for kind, _ in _FAMILY_OF}
 
 
 def family_of(kernel):
@@ -218,6 +221,12 @@ def recognize_or_raise(kernel, n_dims, purpose):
     return factor
 
 
+@cache
+def _attributes(kind):
+    """Return the attributes of a class of kernels that describe hyperparameters, in their order."""
+    return [name for name in dir(kind) if name.startswith("hyperparameter_")]
+
+
 class Hyperparameters(NamedTuple):
     """Names (n_theta,), bounds (n_theta, 2) and theta (n_theta,) of a kernel, as it has them."""
 
@@ -237,11 +246,15 @@ def hyperparameters(kernel):
         names = [f"k{i}__{name}" for i, side in enumerate(sides, 1) for name in side.names]
         bounds, theta = (np.concatenate(parts) for parts in list(zip(*sides))[1:])
         return Hyperparameters(names, bounds, theta)
-    learnt = [] if kernel is None else [h for h in kernel.hyperparameters if not h.fixed]
+    kind, learnt = type(kernel), []
+    if kind in _KINDS:
+        learnt = [getattr(kernel, name) for name in _attributes(kind)]
+    elif kernel is not None:
+        learnt = kernel.hyperparameters
+    learnt = [h for h in learnt if not h.fixed]
     if not learnt:
         return Hyperparameters([], np.empty((0, 2)), np.empty(0))
     names = [name for h in learnt for name in [h.name] * h.n_elements]
-    kind = type(kernel)
     if kind.bounds is not Kernel.bounds or kind.theta is not Kernel.theta:
         return Hyperparameters(names, kernel.bounds, kernel.theta)
     values = np.hstack([getattr(kernel, h.name) for h in learnt])
