@@ -177,47 +177,70 @@ static void sktvbo_log_slope(int family, ptrdiff_t n, const double *restrict q,
         }
 }
 
-/* For n distances v, times a rate: weight times the correlation, k, and its derivative in the
-   logarithm of the lengthscale, slope. */
-SKTVBO_CLONES
-static void sktvbo_stretch(int family, ptrdiff_t n, double rate, double weight,
-                           const double *restrict v, double *restrict k, double *restrict slope)
+/* A scaled distance; larger ones are as far apart, and their powers may overflow. */
+static inline double sktvbo_scaled(double rate, double v)
 {
-    /* Larger distances are as far apart, and their powers may overflow. */
-    const double most = 1e90;
+    double z = rate * v;
+    return z > 1e90 ? 1e90 : z;
+}
+
+/* e = exp(-z) for n distances z = rate v; exp(-z^2) of RBF, 1 of a constant. */
+SKTVBO_CLONES
+static void sktvbo_decays(int family, ptrdiff_t n, double rate, const double *restrict v,
+                          double *restrict e)
+{
+    ptrdiff_t j;
+    if (family == 0)
+        for (j = 0; j < n; j++)
+            e[j] = 1.0;
+    else if (family == 1)
+        for (j = 0; j < n; j++) {
+            double z = sktvbo_scaled(rate, v[j]);
+            e[j] = sktvbo_exp(-z * z);
+        }
+    else
+        for (j = 0; j < n; j++)
+            e[j] = sktvbo_exp(-sktvbo_scaled(rate, v[j]));
+}
+
+/* For n distances v, times a rate: weight times the correlation, k, and its derivative in the
+   logarithm of the lengthscale, slope; k is added to a total. First the decays e are multiplied by
+   a factor, and are 0 where products of denormal numbers would be slow. */
+SKTVBO_CLONES
+static void sktvbo_stretch(int family, ptrdiff_t n, double rate, double weight, double factor,
+                           const double *restrict v, double *restrict e, double *restrict k,
+                           double *restrict slope, double *restrict total)
+{
     ptrdiff_t j;
     for (j = 0; j < n; j++) {
-        double z = rate * v[j];
-        slope[j] = z > most ? most : z;
+        double next = factor * e[j];
+        e[j] = next < 1e-300 ? 0.0 : next;
+        slope[j] = sktvbo_scaled(rate, v[j]);
+        k[j] = weight * e[j];
     }
     if (family == 0) /* constant */
-        for (j = 0; j < n; j++) {
-            k[j] = weight;
+        for (j = 0; j < n; j++)
             slope[j] = 0.0;
-        }
     else if (family == 1) /* RBF */
-        for (j = 0; j < n; j++) {
-            double q = slope[j] * slope[j];
-            k[j] = weight * sktvbo_exp(-q);
-            slope[j] = 2.0 * q * k[j];
-        }
+        for (j = 0; j < n; j++)
+            slope[j] *= 2.0 * slope[j] * k[j];
     else if (family == 2) /* Matern 1/2 */
-        for (j = 0; j < n; j++) {
-            k[j] = weight * sktvbo_exp(-slope[j]);
+        for (j = 0; j < n; j++)
             slope[j] *= k[j];
-        }
     else if (family == 3) /* Matern 3/2 */
         for (j = 0; j < n; j++) {
-            double z = slope[j], e = weight * sktvbo_exp(-z);
-            k[j] = e * (1.0 + z);
-            slope[j] = e * z * z;
+            double z = slope[j], w = k[j];
+            k[j] = w * (1.0 + z);
+            slope[j] = w * z * z;
         }
     else /* Matern 5/2 */
         for (j = 0; j < n; j++) {
-            double z = slope[j], e = weight / 3.0 * sktvbo_exp(-z);
-            k[j] = e * (3.0 + 3.0 * z + z * z);
-            slope[j] = e * z * z * (1.0 + z);
+            double z = slope[j], w = k[j] / 3.0;
+            k[j] = w * (3.0 + 3.0 * z + z * z);
+            slope[j] = w * z * z * (1.0 + z);
         }
+    for (j = 0; j < n; j++)
+        total[j] += k[j];
 }
 
 /* w_j = 2 (a_i a_j - P_ij) K_ij of one row, and their sum. */
@@ -302,6 +325,22 @@ static double sktvbo_dot(ptrdiff_t n, const double *restrict a, const double *re
     for (j = 0; j < n; j++)
         sum += a[j] * b[j];
     return sum;
+}
+
+/* sums[0] += a' b, sums[step] += a' c. */
+SKTVBO_CLONES
+static void sktvbo_two_dots(ptrdiff_t n, const double *restrict a, const double *restrict b,
+                            const double *restrict c, double *restrict sums, ptrdiff_t step)
+{
+    ptrdiff_t j;
+    double sum0 = 0.0, sum1 = 0.0;
+    SKTVBO_SUMS(sum0, sum1)
+    for (j = 0; j < n; j++) {
+        sum0 += a[j] * b[j];
+        sum1 += a[j] * c[j];
+    }
+    sums[0] += sum0;
+    sums[step] += sum1;
 }
 
 /* sums[i] = sum_j h_j a_ij (x - row_j), i = 0, 1: weighted sums of one coordinate's differences. */

@@ -6,21 +6,32 @@ k_S and k_r are the correlations of ``gram``. The loop over a row computes k_S o
 with its derivative in the logarithm of the lengthscale. These derivatives need no further
 exponential, and K is the sum of its own in the logarithms of the weights: no matrix is read again.
 
+In a symmetric matrix of points in the order of time, the exponentials exp(-c (t_i - t_j)) of a row
+are those of the row before times exp(-c (t_i - t_{i-1})): most rows need one a term. They are
+computed again after every ``REFRESH`` rows, so that rounding does not add up, and where times are
+not in order.
+
 Places are scaled, one row per dimension (d, n); times (n,) are not. Derivatives are in log lambda,
 the logarithms of the d spatial lengthscales, of the R weights and of the R lengthscales in time,
 in this order. Of symmetric matrices only the lower triangle is used.
 """
 
-from libc.stdlib cimport free, malloc
+from libc.math cimport INFINITY, exp
+from libc.stdlib cimport calloc, free
 
-from .gram cimport CONSTANT, Family
+from .gram cimport CONSTANT, RBF, Family
 
 cdef extern from "correlation.h":
     void correlate "sktvbo_correlate"(
         int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
+    void decays "sktvbo_decays"(
+        int family, Py_ssize_t n, double rate, const double* v, double* e) noexcept nogil
     void stretch "sktvbo_stretch"(
-        int family, Py_ssize_t n, double rate, double weight, const double* v, double* k,
-        double* slope) noexcept nogil
+        int family, Py_ssize_t n, double rate, double weight, double factor, const double* v,
+        double* e, double* k, double* slope, double* total) noexcept nogil
+    void two_dots "sktvbo_two_dots"(
+        Py_ssize_t n, const double* a, const double* b, const double* c, double* sums,
+        Py_ssize_t step) noexcept nogil
     void squared_distances "sktvbo_squared_distances"(
         Py_ssize_t d, Py_ssize_t n, const double* x, Py_ssize_t x_stride, const double* Z,
         Py_ssize_t stride, double* q) noexcept nogil
@@ -38,6 +49,10 @@ cdef extern from "correlation.h":
         Py_ssize_t n, double x, const double* row, double* v) noexcept nogil
 
 
+cdef enum:
+    REFRESH = 32
+
+
 cdef struct Points:
     # The first n columns of coordinates (d, stride), and times.
     Py_ssize_t d, n, stride
@@ -47,7 +62,8 @@ cdef struct Points:
 
 cdef struct Row:
     # Buffers of n numbers: distances in time, k_S and its slope, the sum over the terms that depend
-    # on the place, one term and its slope, weights of entries, and ones.
+    # on the place, one term and its slope, weights of entries, ones, and the exponentials of each
+    # term. The time since the row before if these are known there, else -1; the latest time.
     double* v
     double* k
     double* h
@@ -56,6 +72,9 @@ cdef struct Row:
     double* slope
     double* w
     double* ones
+    double* e
+    Py_ssize_t n
+    double step, latest
 
 
 cdef Points _points(const double[:, ::1] Z, const double[::1] t) except *:
@@ -68,15 +87,16 @@ cdef Points _points(const double[:, ::1] Z, const double[::1] t) except *:
     return found
 
 
-cdef Row _row(Py_ssize_t n) except *:
+cdef Row _row(Py_ssize_t n, Py_ssize_t R) except *:
     """Return a row whose memory, to be freed, begins at v."""
-    cdef double* p = <double*> malloc(max(8 * n, 1) * sizeof(double))
-    cdef Py_ssize_t j
+    cdef Py_ssize_t j, size = max((8 + R) * n, 1)
+    cdef double* p = <double*> calloc(size, sizeof(double))
     if p == NULL:
-        raise MemoryError(f"no memory for {8 * n} doubles")
+        raise MemoryError(f"no memory for {size} doubles")
     for j in range(n):
         p[7 * n + j] = 1.0
-    return Row(p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 5 * n, p + 6 * n, p + 7 * n)
+    return Row(p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 5 * n, p + 6 * n, p + 7 * n,
+               p + 8 * n, n, -1.0, -INFINITY)
 
 
 cdef void _spread(
@@ -127,11 +147,29 @@ cdef class Sum:
         for j in range(p.n):
             row.total[j] = 0.0
 
-    cdef void _term(self, Py_ssize_t r, Py_ssize_t n, Row* row) noexcept nogil:
-        """Compute the part of term r in time, with its slope, and add it to the total."""
-        stretch(self.families[r], n, self.rates[r], self.weights[r], row.v, row.term, row.slope)
-        if r < self.varying:
-            add(n, 1.0, row.term, row.total)
+    cdef Points _before(self, const Points* x, Py_ssize_t i, Row* row) noexcept nogil:
+        """Return the points before point i, whose row in a symmetric matrix is the next one."""
+        cdef Points found = x[0]
+        cdef Py_ssize_t r
+        found.n, row.step = i, -1.0
+        if i > 0:
+            for r in range(self.R):
+                row.e[r * row.n + i - 1] = 1.0
+            if i % REFRESH != 0 and row.latest <= x.t[i - 1]:
+                row.step = x.t[i] - x.t[i - 1]
+        row.latest = max(row.latest, x.t[i])
+        return found
+
+    cdef void _term(self, Py_ssize_t r, Py_ssize_t n, Row* row, double* total) noexcept nogil:
+        """Compute the part of term r in time, with its slope, and add it to a total."""
+        cdef double* e = row.e + r * row.n
+        cdef double factor = 1.0
+        if row.step >= 0.0 and self.families[r] > RBF:
+            factor = exp(-self.rates[r] * row.step)
+        else:
+            decays(self.families[r], n, self.rates[r], row.v, e)
+        stretch(self.families[r], n, self.rates[r], self.weights[r], factor, row.v, e, row.term,
+                row.slope, total)
 
     cdef void _values(
         self, const Points* x, Py_ssize_t i, const Points* p, Row* row, double* out
@@ -140,45 +178,47 @@ cdef class Sum:
         cdef Py_ssize_t r
         self._begin(x, i, p, row)
         for r in range(self.varying):
-            self._term(r, p.n, row)
+            self._term(r, p.n, row, row.total)
         multiply(p.n, row.total, row.k, out)
         for r in range(self.varying, self.R):
-            self._term(r, p.n, row)
-            add(p.n, 1.0, row.term, out)
+            self._term(r, p.n, row, out)
 
     cdef void _contract(
         self, const Points* x, Py_ssize_t i, const Points* p, Row* row, const double* w,
-        double* on_space, double* on_weights, double* on_lengths,
+        double* on_space, double* on_terms,
     ) noexcept nogil:
         """Add sum_j w_j dk_j / d theta, k the covariances of point i of x with all of p."""
         cdef Py_ssize_t r, m
-        cdef const double* weights = row.k
         self._begin(x, i, p, row)
         multiply(p.n, row.k, w, row.k)
-        for r in range(self.R):
-            if r == self.varying:
-                weights = w
-            self._term(r, p.n, row)
-            on_weights[r] += dot(p.n, weights, row.term)
-            on_lengths[r] += dot(p.n, weights, row.slope)
+        for r in range(self.varying):
+            self._term(r, p.n, row, row.total)
+            two_dots(p.n, row.k, row.term, row.slope, on_terms + r, self.R)
         if self.spatial != CONSTANT:
             multiply(p.n, row.h, w, row.h)
             multiply(p.n, row.h, row.total, row.h)
             for m in range(p.d):
                 on_space[m] += weighted_squares(
                     p.n, x.Z[m * x.stride + i], p.Z + m * p.stride, row.h)
+        for r in range(self.varying, self.R):
+            self._term(r, p.n, row, row.total)
+            two_dots(p.n, w, row.term, row.slope, on_terms + r, self.R)
 
     def gram(self, const double[:, ::1] Z, const double[::1] t, double[:, ::1] out):
         """Write the lower triangle of K (n, n), with diagonal, to ``out``."""
-        cdef Points x = _points(Z, t), before = x
-        cdef Py_ssize_t i
+        cdef Points x = _points(Z, t), before
+        cdef Py_ssize_t i, r
+        cdef double variance = 0.0
         if out.shape[0] != x.n or out.shape[1] != x.n:
             raise ValueError("gram: points and out (n, n) do not fit each other")
-        cdef Row row = _row(x.n)
+        cdef Row row = _row(x.n, self.R)
         with nogil:
+            for r in range(self.R):
+                variance += self.weights[r]
             for i in range(x.n):
-                before.n = i + 1
+                before = self._before(&x, i, &row)
                 self._values(&x, i, &before, &row, &out[i, 0])
+                out[i, i] = variance
         free(row.v)
 
     def cross_gram(
@@ -192,7 +232,7 @@ cdef class Sum:
             raise ValueError("cross_gram: points and out (n1, n2) do not fit each other")
         if p.n == 0:
             return
-        cdef Row row = _row(p.n)
+        cdef Row row = _row(p.n, self.R)
         with nogil:
             for i in range(x.n):
                 self._values(&x, i, &p, &row, &out[i, 0])
@@ -215,7 +255,7 @@ cdef class Sum:
             return
         x.n, x.stride, x.t = 1, 1, &u
         x.Z = &z[0] if p.d > 0 else NULL
-        cdef Row row = _row(p.n)
+        cdef Row row = _row(p.n, self.R)
         with nogil:
             self._values(&x, 0, &p, &row, &k[0])
             for m in range(p.d):
@@ -224,7 +264,7 @@ cdef class Sum:
             for j in range(p.n):
                 dk[p.d, j] = 0.0
             for r in range(self.R):
-                self._term(r, p.n, &row)
+                self._term(r, p.n, &row, row.w)
                 if r < self.varying:
                     multiply(p.n, row.slope, row.k, row.slope)
                 for j in range(p.n):
@@ -242,46 +282,45 @@ cdef class Sum:
 
         P (n, n) is symmetric; only its lower triangle is read.
         """
-        cdef Points x = _points(Z, t), before = x
+        cdef Points x = _points(Z, t), before
         cdef Py_ssize_t i, r
         cdef double trace = 0.0
         if (P.shape[0] != x.n or P.shape[1] != x.n or a.shape[0] != x.n
                 or out.shape[0] != 1 + x.d + 2 * self.R):
             raise ValueError("contract_gradient: shapes do not fit each other")
         out[:] = 0.0
-        cdef Row row = _row(x.n)
-        cdef double* on_weights = &out[0] + 1 + x.d
+        cdef Row row = _row(x.n, self.R)
+        cdef double* on_terms = &out[0] + 1 + x.d
         with nogil:
             for i in range(x.n):
                 trace += a[i] * a[i] - P[i, i]
-                before.n = i
+                before = self._before(&x, i, &row)
                 # Each pair counts twice, for both triangles.
                 row_weights(i, a[i], &a[0], &P[i, 0], row.ones, row.w)
-                self._contract(
-                    &x, i, &before, &row, row.w, &out[0] + 1, on_weights, on_weights + self.R)
+                self._contract(&x, i, &before, &row, row.w, &out[0] + 1, on_terms)
             for r in range(self.R):
-                on_weights[r] += trace * self.weights[r]
-                out[0] += on_weights[r]
+                on_terms[r] += trace * self.weights[r]
+                out[0] += on_terms[r]
         free(row.v)
 
     def slope_products(
         self, const double[:, ::1] Z, const double[::1] t, const double[::1] a, double[:, ::1] out,
     ):
         """Compute dK / d theta times a (n,): ``out`` (1 + d + 2 R, n)."""
-        cdef Points x = _points(Z, t), before = x
+        cdef Points x = _points(Z, t), before
         cdef Py_ssize_t i, r, m, first = 1 + x.d
         if a.shape[0] != x.n or out.shape[0] != first + 2 * self.R or out.shape[1] != x.n:
             raise ValueError("slope_products: shapes do not fit each other")
         out[:] = 0.0
         if x.n == 0:
             return
-        cdef Row row = _row(x.n)
+        cdef Row row = _row(x.n, self.R)
         with nogil:
             for i in range(x.n):
-                before.n = i
+                before = self._before(&x, i, &row)
                 self._begin(&x, i, &before, &row)
                 for r in range(self.R):
-                    self._term(r, i, &row)
+                    self._term(r, i, &row, row.total if r < self.varying else row.w)
                     if r < self.varying:
                         multiply(i, row.term, row.k, row.term)
                         multiply(i, row.slope, row.k, row.slope)
@@ -310,12 +349,11 @@ cdef class Sum:
         out[:] = 0.0
         if p.n == 0:
             return
-        cdef Row row = _row(p.n)
-        cdef double* on_weights = &out[0] + 1 + x.d
+        cdef Row row = _row(p.n, self.R)
+        cdef double* on_terms = &out[0] + 1 + x.d
         with nogil:
             for i in range(x.n):
-                self._contract(
-                    &x, i, &p, &row, &W[i, 0], &out[0] + 1, on_weights, on_weights + self.R)
+                self._contract(&x, i, &p, &row, &W[i, 0], &out[0] + 1, on_terms)
             for r in range(self.R):
-                out[0] += on_weights[r]
+                out[0] += on_terms[r]
         free(row.v)

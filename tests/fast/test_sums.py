@@ -44,6 +44,16 @@ def points(rng, d, n):
     return Z, t
 
 
+def orders(t):
+    """Return times in no order, and in order: all, but a late one, and in two series."""
+    ordered = np.sort(t)
+    if len(t) < 6:
+        return [t, ordered]
+    late = ordered.copy()
+    late[-2] = ordered[1]
+    return [t, ordered, late, np.concatenate([ordered[::2], ordered[1::2]])]
+
+
 def n_slopes(d, families):
     return 1 + d + 2 * len(families)
 
@@ -53,11 +63,12 @@ def n_slopes(d, families):
 def test_gram(rng, spatial, d, families, n_shared):
     one, other = both(spatial, families, n_shared)
     for n in SIZES:
-        Z, t = points(rng, d, n)
-        K = np.full((n, n), np.nan)
-        one.gram(Z, t, K)
-        assert_allclose(np.tril(K), other.gram(Z, t), rtol=1e-12)
-        assert np.isnan(K[np.triu_indices(n, 1)]).all()
+        Z, times = points(rng, d, n)
+        for t in orders(times):
+            K = np.full((n, n), np.nan)
+            one.gram(Z, t, K)
+            assert_allclose(np.tril(K), other.gram(Z, t), rtol=1e-12)
+            assert np.isnan(K[np.triu_indices(n, 1)]).all()
 
 
 @every_space
@@ -93,16 +104,17 @@ def test_cross_with_gradient(rng, spatial, d, families, n_shared):
 def test_sums_over_derivatives(rng, spatial, d, families, n_shared):
     one, other = both(spatial, families, n_shared)
     for n in SIZES:
-        Z, t = points(rng, d, n)
-        a, P = rng.normal(size=n), np.tril(rng.normal(size=(n, n)))
-        expected = other.contract_gradient(Z, t, P, a)
-        P[np.triu_indices(n, 1)] = np.nan
-        out = np.full(n_slopes(d, families), np.nan)
-        one.contract_gradient(Z, t, P, a, out)
-        assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
-        out = np.full((n_slopes(d, families), n), np.nan)
-        one.slope_products(Z, t, a, out)
-        assert_allclose(out, other.slope_products(Z, t, a), rtol=1e-10, atol=1e-11)
+        Z, times = points(rng, d, n)
+        for t in orders(times):
+            a, P = rng.normal(size=n), np.tril(rng.normal(size=(n, n)))
+            expected = other.contract_gradient(Z, t, P, a)
+            P[np.triu_indices(n, 1)] = np.nan
+            out = np.full(n_slopes(d, families), np.nan)
+            one.contract_gradient(Z, t, P, a, out)
+            assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
+            out = np.full((n_slopes(d, families), n), np.nan)
+            one.slope_products(Z, t, a, out)
+            assert_allclose(out, other.slope_products(Z, t, a), rtol=1e-10, atol=1e-11)
         for m in SIZES:
             second = (Z, t) if m == n else points(rng, d, m)
             W, out = rng.normal(size=(n, m)), np.full(n_slopes(d, families), np.nan)
@@ -133,6 +145,16 @@ def test_sums_over_derivatives_are_differences(rng, families, n_shared):
     kernel = sums.Sum(Family.MATERN32, kinds, rates, weights, n_shared)
     kernel.contract_gradient(Z, t, P, a, out)
     assert_allclose(out, numeric, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("gap", [1e-6, 0.01, 3.0])
+def test_rounding_does_not_add_up_over_many_rows(family, gap):
+    n, rate, one = 1000, np.array([0.7]), np.ones(1)
+    Z, t, K = np.empty((0, n)), gap * np.arange(n), np.zeros((n, n))
+    given = Family.CONSTANT, np.array([family], dtype=np.intc), rate, one, 0
+    sums.Sum(*given).gram(Z, t, K)
+    assert_allclose(K, twin.Sum(*given).gram(Z, t), rtol=1e-12, atol=1e-250)
 
 
 @pytest.mark.parametrize("spatial", Family)
