@@ -32,6 +32,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Pro
 
 from .._fast import gram as _gram
 from .._fast.gram import Family
+from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
 from ._cholesky import product
@@ -350,6 +351,12 @@ class Composite:
                 found[self.slices[first], 1, r] = 1.0
         return found.reshape(self.n_theta, -1)
 
+    def compiled(self, spatial, signal_variance):
+        """Return the product with a spatial family, of a composite with `families`."""
+        rates = np.array([factor.units[0] for factor in self.factors])
+        weights = signal_variance * np.array(self.amplitudes)
+        return CompiledSum(spatial, self.families, rates, weights, self.n_shared)
+
     def fold(self, slopes):
         """Return derivatives by theta (n_theta, ...), of a composite with `families`.
 
@@ -361,6 +368,12 @@ class Composite:
 
     def row_with_slope(self, t, times):
         """Return k (n,) between a time and others, and its derivative (n,) in the former."""
+        if self.families is not None:
+            k, dk = np.empty((2, 1, len(times)))
+            kernel, places = self.compiled(Family.CONSTANT, 1.0), np.empty((0, len(times)))
+            times = np.ascontiguousarray(times)
+            kernel.cross_with_gradient(np.empty(0), t, places, times, k[0], dk)
+            return k[0], dk[0]
         rows = [self._row(leaf, t, times) for leaf in self.leaves]
         total, slope = np.zeros(len(times)), np.zeros(len(times))
         for term in self.terms:

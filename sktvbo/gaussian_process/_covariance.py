@@ -17,7 +17,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._fast import cholesky as _cholesky
 from .._fast import gram as _gram
 from .._fast.gram import Family
-from .._fast.sums import Sum
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
@@ -759,9 +758,7 @@ class SumCovariance(CompositeCovariance):
     @cached_property
     def _compiled(self):
         spatial, temporal = self.factors
-        rates = np.array([factor.units[0] for factor in temporal.factors])
-        weights = self.signal_variance * np.array(temporal.amplitudes)
-        return Sum(spatial.family, temporal.families, rates, weights, temporal.n_shared)
+        return temporal.compiled(spatial.family, self.signal_variance)
 
     def _points(self, S, t):
         """Return scaled places (d, n), and times (n,)."""
