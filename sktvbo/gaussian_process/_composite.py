@@ -23,11 +23,11 @@ the state-space form, which needs a Schur decomposition of nearly defective matr
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from math import comb, factorial, prod
+from math import factorial, prod
 
 import numpy as np
 from numpy.polynomial.polynomial import polyadd
-from scipy.special import ive
+from scipy.special import binom, gamma, ive
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Product, Sum
 
 from .._fast import gram as _gram
@@ -431,7 +431,7 @@ class Composite:
         s, m = rates if is_real else rates - 1j * frequencies, np.arange(polynomials.shape[1])
         s, m = np.repeat(s, len(m)), np.tile(m, len(s))
         power = m[:, np.newaxis] + m
-        factorials = np.array([factorial(k) for k in range(power.max() + 1)], dtype=float)[power]
+        factorials = gamma(power + 1.0)
         plain = factorials / (s[:, np.newaxis] + s) ** (power + 1)
         if is_real:
             return plain
@@ -445,15 +445,16 @@ class Composite:
         Each is divided by e^{−c origin}. Without seasons b is real, and −Im b is left out.
         """
         rates, frequencies, polynomials = self.series
-        degrees = range(polynomials.shape[1])
+        degrees = np.arange(polynomials.shape[1])
         a = ages[:, np.newaxis]
         decay = np.exp(rates.min() * origin - rates * a)
         if frequencies.any():
             decay = decay * np.exp(1j * frequencies * a)
-        shifted = [
-            sum(comb(k, m) * polynomials[:, k] * a ** (k - m) for k in degrees[m:]) for m in degrees
-        ]
-        b = (decay[:, :, np.newaxis] * np.stack(shifted, axis=2)).reshape(len(ages), -1)
+        # α_{j+m} C(j + m, m) of each term, (g, j, m).
+        power = np.add.outer(degrees, degrees)
+        padded = np.hstack([polynomials, np.zeros_like(polynomials)])
+        shifted = padded[:, power] * binom(power, degrees)
+        b = np.einsum("ng,nj,gjm->ngm", decay, a**degrees, shifted).reshape(len(ages), -1)
         return np.hstack([b.real, -b.imag]) if np.iscomplexobj(b) else b
 
     @cached_property
@@ -475,6 +476,8 @@ class Composite:
 
     def envelope(self, gaps):
         """Return the correlation (n,) without its cosines, an upper bound."""
+        if self.families is not None:
+            return self.row_with_slope(0.0, gaps)[0] / self.variance
         decays, weights, _ = self._decays(gaps)
         return weights.sum(axis=0) @ decays / self.variance
 
