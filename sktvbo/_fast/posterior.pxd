@@ -16,7 +16,7 @@ cdef class Posterior:
     cdef Py_ssize_t n, d
     cdef int spatial, temporal, ld, outer_ld
     cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
-    cdef double signal, time, mean, precision
+    cdef double signal, time, mean, precision, share
     cdef const double[:, ::1] Z
     cdef const double[::1] times, weights, direction, excess, linear, square
     cdef const double[:, :] lower, outer

@@ -160,6 +160,8 @@ cdef class Posterior:
         ``signal`` is the variance at that time. Only without ``moves``.
     linear, square : ndarray of shape (d,), default=None
         Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled place.
+    share : float, default=1.0
+        Part of the learnt mean in what is predicted: 0 in a term of f that excludes it.
 
     Attributes
     ----------
@@ -173,7 +175,7 @@ cdef class Posterior:
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
         const double[::1] in_time=None, const double[::1] linear=None,
-        const double[::1] square=None,
+        const double[::1] square=None, double share=1.0,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -194,6 +196,7 @@ cdef class Posterior:
         self.spatial, self.temporal, self.signal = spatial, temporal, signal
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean, self.direction, self.precision = weights, mean, direction, precision
+        self.share = share
         self.lower, self.outer, self.excess = lower, outer, excess
         self.ld = <int> (lower.strides[0] // sizeof(double))
         self.outer_ld = 0 if outer is None else <int> (outer.strides[0] // sizeof(double))
@@ -291,7 +294,7 @@ cdef class Posterior:
             _solve(L, self.ld, n, V, b, True, spare)
         if self.is_learnt:
             for i in range(b):
-                rest = 1.0 - dot(n, K + i * n, &self.direction[0])
+                rest = self.share - dot(n, K + i * n, &self.direction[0])
                 std[i] += rest * rest / self.precision
                 add(n, rest / self.precision, &self.direction[0], V + i * n)
         if self.is_weighted:
@@ -377,7 +380,7 @@ cdef class Posterior:
                     self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
                     out[0, i + j] = self.level(&X[i + j, 0] if u > 0 else NULL)
                     out[0, i + j] += dot(n, k, &self.weights[0])
-                    rest = 1.0 - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
+                    rest = self.share - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
                     out[1, i + j] = rest * rest / self.precision
                     memcpy(V + j * s, k + n - s, s * sizeof(double))
                 if s > 0:

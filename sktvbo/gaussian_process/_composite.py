@@ -216,6 +216,8 @@ class Composite:
         In the order of theta.
     terms : tuple of tuple of int
         Indices of the leaves of each product.
+    n_shared : int, default=0
+        Number of terms of a level, the last ones: in a covariance they do not depend on the place.
     """
 
     leaves: tuple
@@ -231,7 +233,10 @@ class Composite:
 
     @classmethod
     def of(cls, kernel, level=None):
-        """Return the composite of a kernel of one column, None if it has an unknown part."""
+        """Return the composite of a kernel of one column and of a level, or None.
+
+        None if a kernel has an unknown part.
+        """
         leaves = []
         terms = _expand(kernel, leaves)
         shared = [] if level is None else _expand(level, leaves)
@@ -566,7 +571,10 @@ def _add(series, key, polynomial):
 
 
 def recognize_temporal(kernel, level=None):
-    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code."""
+    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code.
+
+    With the kernel of a level it is the `Composite` of both.
+    """
     factor = recognize(kernel, 1) if level is None else None
     return Composite.of(kernel, level) if factor is None else factor
 

@@ -1,6 +1,7 @@
 """Abstract bases: a Gaussian process conditioned on rows, an immutable value, and its posterior."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,6 +63,19 @@ class BasisPosterior(ProcessPosterior):
         mean, rows = self.mean.of_term(self.mean.direction), self.rows.without_mean()
         covariances = self.covariance.terms()
         return [replaced(self, covariance=each, mean=mean, rows=rows) for each in covariances]
+
+    def of_differences(self, time):
+        """Return the posterior of differences between places, with the mean of f at a time.
+
+        It is that of the part of f that depends on the place, plus the mean of what all share.
+        """
+        mean = self.mean.value
+        if self.covariance.level is not None:
+            place, basis = np.zeros((1, self.covariance.n_dims)), self.basis
+            k = self.covariance.of_level.cross(place, np.array([time]), *basis)[0]
+            mean = mean + k @ self.weights
+        mean = replace(self.mean, value=float(mean), share=0.0)
+        return replaced(self, covariance=self.covariance.without_level, mean=mean)
 
     @abstractmethod
     def variance_reduction(self, K, full=False):

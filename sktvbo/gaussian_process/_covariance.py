@@ -41,15 +41,16 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_stationary", "_kernels", "_compiled")
+_FOR_THETA = ("theta", "without_level", "_stationary", "_kernels", "_compiled")
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families", "_learnt")
 
 
 class SeparableCovariance(ABC):
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
-    theta is the logarithm of (λ, spatial, temporal, σ², noise model), without those that are fixed
-    or absent. Symmetric matrices have only their lower triangle filled in. Objects are values:
+    With a level the covariance is λ (k_S k_T + k_L), with k_L(t, t') the covariance in time of what
+    all places share. theta is the logarithm of (λ, spatial, temporal, level, σ², noise model),
+    without those that are fixed or absent. Symmetric matrices have only their lower triangle filled in. Objects are values:
     `with_theta` returns another one, `of` makes the first.
 
     Attributes
@@ -97,7 +98,7 @@ class SeparableCovariance(ABC):
         mean_variance=0.0,
         level=None,
     ):
-        """Return a compiled covariance if both kernels have compiled code, else the generic one.
+        """Return a compiled covariance if all kernels have compiled code, else the generic one.
 
         Parameters
         ----------
@@ -112,6 +113,8 @@ class SeparableCovariance(ABC):
             Growth of the noise with age; None: constant noise.
         mean_variance : float, default=0.0
             Prior variance τ² of a constant mean.
+        level : Kernel, default=None
+            k_L; None: 0.
 
         Returns
         -------
@@ -136,7 +139,7 @@ class SeparableCovariance(ABC):
     @property
     @abstractmethod
     def _kernels(self):
-        """Spatial kernel or None, and temporal kernel, with the present hyperparameters."""
+        """Spatial kernel or None, temporal kernel, and that of a level if there is one."""
 
     def with_shortest_periodic(self, length_scale):
         """Return the same covariance with periodic lengthscales bounded by a value."""
@@ -144,15 +147,15 @@ class SeparableCovariance(ABC):
 
     @abstractmethod
     def _kernel_sizes(self):
-        """Return the numbers of hyperparameters of both kernels."""
+        """Return the numbers of hyperparameters in space, and in time with those of the level."""
 
     @abstractmethod
     def _kernel_thetas(self):
-        """Return the parts of theta of both kernels."""
+        """Return the parts of theta in space and in time."""
 
     @abstractmethod
     def _set_kernel_thetas(self, spatial, temporal):
-        """Set the parts of theta of both kernels, in a new object."""
+        """Set the parts of theta in space and in time, in a new object."""
 
     @cached_property
     def theta(self):
@@ -232,9 +235,27 @@ class SeparableCovariance(ABC):
         )
 
     def terms(self):
-        """Return covariances whose sum this is: one for each term of the temporal kernel."""
-        terms = summands(self.temporal)
-        return [self.with_kernels(self.spatial, term, self.n_dims) for term in terms]
+        """Return covariances whose sum this is: one for each term of temporal kernel and level."""
+        parts = [(self.spatial, term) for term in summands(self.temporal)]
+        if self.level is not None:
+            parts += [(self._constant_in_space, term) for term in summands(self.level)]
+        return [self.with_kernels(*part, self.n_dims) for part in parts]
+
+    @property
+    def _constant_in_space(self):
+        return None if self.spatial is None else ConstantKernel(1.0, "fixed")
+
+    @property
+    def of_level(self):
+        """Covariance of the level alone, which must exist."""
+        return self.with_kernels(self._constant_in_space, self.level, self.n_dims)
+
+    @cached_property
+    def without_level(self):
+        """Covariance of the part of f that depends on the place."""
+        if self.level is None:
+            return self
+        return self.with_kernels(self.spatial, self.temporal, self.n_dims)
 
     @property
     def spatial(self):
@@ -248,7 +269,7 @@ class SeparableCovariance(ABC):
 
     @property
     def level(self):
-        """Kernel in time of what all places share; None: nothing."""
+        """Kernel in time of the level with these hyperparameters, or None."""
         return self._kernels[2] if len(self._kernels) > 2 else None
 
     @property
@@ -257,10 +278,15 @@ class SeparableCovariance(ABC):
         factor = self.temporal
         if self.spatial is not None:
             factor = Separable(self.spatial, self.temporal)
+        if self.level is not None:
+            factor = factor + Separable(ConstantKernel(1.0, "fixed"), self.level)
         return ConstantKernel(self.signal_variance, "fixed") * factor
 
     def stationary_factors(self):
-        """Return k_S and k_T in the form that relevancies need, or raise UnsupportedKernelError."""
+        """Return k_S and k_T in the form that relevancies need, or raise UnsupportedKernelError.
+
+        A level is left out: it does not matter to a choice among places.
+        """
         return self._stationary
 
     @cached_property
@@ -275,7 +301,8 @@ class SeparableCovariance(ABC):
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
-        return " * ".join(str(factor) for factor in factors if factor is not None)
+        found = " * ".join(str(factor) for factor in factors if factor is not None)
+        return found if self.level is None else f"{found} + {factors[0]} * {self.level}"
 
     # --- matrices ---------------------------------------------------------------------------------
 
@@ -355,8 +382,10 @@ class SeparableCovariance(ABC):
         variance : float
             Prior variance at that time.
 
-        None if the spatial kernel has no compiled code.
+        None if the spatial kernel has no compiled code, or with a level.
         """
+        if self.level is not None:
+            return None
         factor = _NO_SPACE if self.spatial is None else recognize(self.spatial, self.n_dims)
         if factor is None:
             return None
@@ -600,7 +629,8 @@ class CompositeCovariance(CompiledCovariance):
 
     @property
     def periodic_bounds(self):
-        names, given = self.names[self._parts[2]], np.exp(self._given[1].bounds)
+        names = self.names[self._parts[2]]
+        given = np.exp(np.concatenate([h.bounds for h in self._learnt[1:]]))
         temporal = self.factors[1]
         found = zip(temporal.leaves, temporal.slices)
         places = [part.start for leaf, part in found if isinstance(leaf, Circle) and leaf.learnt[0]]
@@ -698,20 +728,16 @@ class CompositeCovariance(CompiledCovariance):
         in_time, slope = self.factors[1].varying.row_with_slope(t, times)
         dk *= in_time
         dk[-1] = k * slope
-        k = k * in_time
-        if self.factors[1].n_shared:
-            level, slope = self.factors[1].shared.row_with_slope(t, times)
-            k, dk[-1] = k + self.signal_variance * level, dk[-1] + self.signal_variance * slope
-        return k, dk
-
-    def level_at(self, t, time):
-        """Return the covariance (n,) of the level between times t (n,) and one time."""
-        return self.signal_variance * self.factors[1].shared.row_with_slope(time, t)[0]
+        level, level_slope = self.factors[1].shared.row_with_slope(t, times)
+        dk[-1] += self.signal_variance * level_slope
+        return k * in_time + self.signal_variance * level, dk
 
     def at_one_time(self, S, t, time):
         spatial, temporal = self.factors
-        in_time, _ = temporal.varying.row_with_slope(time, t)
-        variance = self.signal_variance * temporal.varying.variance
+        if temporal.n_shared:
+            return None
+        in_time, _ = temporal.row_with_slope(time, t)
+        variance = self.signal_variance * temporal.variance
         return spatial, spatial.scale(S), self.signal_variance * in_time, variance
 
     def _slopes(self, contract, K, one, other=None):
@@ -824,13 +850,15 @@ class GenericCovariance(SeparableCovariance):
         return self._given
 
     def _kernel_sizes(self):
-        return [0 if k is None else k.n_dims for k in self._given]
+        return [len(theta) for theta in self._kernel_thetas()]
 
     def _kernel_thetas(self):
-        return [np.empty(0) if kernel is None else kernel.theta for kernel in self._given]
+        space, *time = [np.empty(0) if k is None else k.theta for k in self._given]
+        return [space, np.concatenate(time)]
 
-    def _set_kernel_thetas(self, *thetas):
-        self._given = _with_thetas(self._given, thetas)
+    def _set_kernel_thetas(self, space, time):
+        parts = np.split(time, [self._given[1].n_dims])
+        self._given = _with_thetas(self._given, [space, *parts])
 
     def to_scaled(self, S, t):
         return S, t
@@ -842,19 +870,23 @@ class GenericCovariance(SeparableCovariance):
         return self.cross(S, t, out=out)
 
     def cross(self, S, t, S2=None, t2=None, out=None):
-        spatial, temporal = self._given
-        in_time = temporal(t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis])
-        K = self.signal_variance * in_time
+        spatial, temporal, *level = self._given
+        times = t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis]
+        K = self.signal_variance * temporal(*times)
         K = K if spatial is None else K * spatial(S, S2)
+        for kernel in level:
+            K = K + self.signal_variance * kernel(*times)
         if out is None:
             return np.ascontiguousarray(K, dtype=np.float64)
         out[:] = K
         return out
 
     def variance(self, S, t):
-        spatial, temporal = self._given
-        variance = self.signal_variance * temporal.diag(t[:, np.newaxis])
-        return variance if spatial is None else variance * spatial.diag(S)
+        spatial, temporal, *level = self._given
+        variance = temporal.diag(t[:, np.newaxis])
+        variance = variance if spatial is None else variance * spatial.diag(S)
+        shared = sum(kernel.diag(t[:, np.newaxis]) for kernel in level)
+        return self.signal_variance * (variance + shared)
 
     def white(self, S, t):
         variance, shared = self.variance(S, t), np.empty(len(t))
@@ -875,7 +907,7 @@ class GenericCovariance(SeparableCovariance):
         return K[0], _differences(K, steps, rows, len(s) + 1)
 
     def gradient(self, S, t, K, P, a):
-        spatial, temporal = self._given
+        spatial, temporal, *level = self._given
         _cholesky.symmetrize(P)
         W = np.outer(a, a) - P
         on_signal = [np.sum(W * K)] * self._sizes[0]
@@ -887,7 +919,9 @@ class GenericCovariance(SeparableCovariance):
         W *= self.signal_variance
         on_space = np.einsum("ij,ijk->k", W * K_T, slope_S)
         on_time = np.einsum("ij,ijk->k", W * K_S, slope_T)
-        return np.concatenate([on_signal, on_space, on_time])
+        slopes = [kernel(t[:, np.newaxis], eval_gradient=True)[1] for kernel in level]
+        on_level = [np.einsum("ij,ijk->k", W, slope) for slope in slopes]
+        return np.concatenate([on_signal, on_space, on_time, *on_level])
 
     def slope_products(self, S, t, K, a):
         return None

@@ -56,6 +56,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         scikit-learn kernel of the time column. None: ``Matern(nu=1.5)``, with a lengthscale between
         the median interval of the data's times and ten times their span (1.0 with
         ``optimizer=None``). ``ConstantKernel(1.0, "fixed")`` makes a static model.
+    level_kernel : Kernel, default=None
+        scikit-learn kernel of the time column, of a level that all places share: the covariance is
+        then λ (k_S k_T + k_L). None: no level. Give its variance relative to λ as a factor, such as
+        ``1.0 * Matern(nu=0.5)``.
     signal_variance : float, default=1.0
         λ, in units of y² (after normalization, if any).
     signal_variance_bounds : pair of floats or "fixed", default=(1e-3, 1e3)
@@ -116,6 +120,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     prior_mean_ : QuadraticMean or None
         Prior mean in use; None with ``only_if_likelier`` if it is not.
+    level_kernel_ : Kernel or None
+        Kernel of the level with the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
@@ -130,7 +136,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Present time, from which ages count: latest training time, or that of ``advance``.
     theta_ : ndarray of shape (n_theta,)
         Logarithms of the learnt hyperparameters: signal variance, spatial kernel, temporal kernel,
-        noise variance, noise model.
+        level, noise variance, noise model.
     log_marginal_likelihood_value_ : float
         At ``theta_``.
     n_features_in_ : int

@@ -19,15 +19,18 @@ class Posterior:
         Coordinates whose gradients are needed; None: all.
     width : float, default=0.0
         Length of the interval.
+    level : bool, default=True
+        False, at one time: standard deviations without those of the level and of the learnt mean,
+        which all places share.
     """
 
     def __init__(self, gp, start, moving=None, width=0.0, level=True):
         self._start, self._width = start - gp.rows.layout.origin, width
-        self._gp = gp = gp.during(self._start, self._start + width)
+        gp = gp.during(self._start, self._start + width)
+        self._gp = gp = gp if level else gp.of_differences(self._start)
         self._moving = moving
         self._scale = gp.rows.scale
         self._basis = gp.covariance.to_scaled(*gp.basis)
-        self._level = level
         self._units = gp.covariance.units()  # d (scaled) / d (plain) of each coordinate, time last
 
     @property
@@ -46,7 +49,7 @@ class Posterior:
         location, scale : float
             Location and scale of y.
         """
-        gp, moves, in_time, level = self._gp, self._width > 0.0, None, 0.0
+        gp, moves, in_time = self._gp, self._width > 0.0, None
         factors = gp.factors
         if not factors:
             return None
@@ -57,8 +60,6 @@ class Posterior:
                 units = np.append(units, self._width * self._units[-1])
         else:
             halves = None if moves else gp.covariance.at_one_time(*gp.basis, self._start)
-            if getattr(gp.covariance, "factors", None) and gp.covariance.factors[1].n_shared:
-                level = gp.covariance.level_at(gp.basis[1], self._start) @ gp.weights
             if halves is None:
                 return None
             factor, Z, in_time, variance = halves
@@ -75,7 +76,8 @@ class Posterior:
             moves,
             gp.weights,
             in_time=in_time,
-            mean=gp.mean.value + constant + level,
+            mean=gp.mean.value + constant,
+            share=gp.mean.share,
             linear=linear,
             square=square,
             direction=gp.mean.direction,

@@ -89,6 +89,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     spatial_kernel: Kernel | None = None
     temporal_kernel: Kernel | None = None
     _: KW_ONLY
+    level_kernel: Kernel | None = None
     signal_variance: float = 1.0
     signal_variance_bounds: tuple[float, float] | str = (1e-3, 1e3)
     noise_variance: float = 1e-2
@@ -103,7 +104,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     robust: bool = False
     time_unit: str = "s"
     warn: bool = True
-    level_kernel: Kernel | None = None
     random_state: RandomState = None
 
     # A regressor with a prior mean makes it a parameter.
@@ -119,13 +119,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def __repr__(self, N_CHAR_MAX=700):
         # scikit-learn's kernels print numbers, but no durations.
         new = copy.copy(self)
-        new.temporal_kernel = self._numeric_temporal_kernel
+        new.temporal_kernel, new.level_kernel = self._numeric_kernels
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
     @property
-    def _numeric_temporal_kernel(self):
-        """Temporal kernel as given, with numbers in place of durations."""
-        return numeric_durations(self.temporal_kernel, self.time_unit)
+    def _numeric_kernels(self):
+        """Temporal kernel and that of the level, with numbers in place of durations."""
+        kernels = self.temporal_kernel, self.level_kernel
+        return [numeric_durations(kernel, self.time_unit) for kernel in kernels]
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -406,7 +407,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.spatial_kernel is not None:
             new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
         spatial = rescaled(gp.covariance.spatial, scales, typical)
-        covariance = gp.covariance.with_kernels(spatial, gp.covariance.temporal, len(scales))
+        kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
+        covariance = gp.covariance.with_kernels(*kernels)
         rows = gp.rows.with_places(X)
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(new.prior_mean.polynomial(len(scales)))
@@ -509,7 +511,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
-        stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
+        kernels = self.temporal_kernel, self.level_kernel
+        stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
         layout = Layout(position, X[0, position] if stationary else 0.0)
         if like is None:
             mean, options = self.prior_mean, {"standardize": self.normalize_y}
@@ -532,6 +535,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kinds = {
             "spatial_kernel": (Kernel, "a scikit-learn kernel or None"),
             "temporal_kernel": (Kernel, "a scikit-learn kernel or None"),
+            "level_kernel": (Kernel, "a scikit-learn kernel or None"),
             "noise_model": (NoiseModel, "a NoiseModel, such as QuadraticInjection(), or None"),
         }
         for name, (kind, expected) in kinds.items():
@@ -553,7 +557,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
-        temporal = self._numeric_temporal_kernel
+        temporal, level = self._numeric_kernels
         spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # Cloned: learning must not change the user's kernels.
         return SeparableCovariance.of(
@@ -564,7 +568,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
             prior_variance(float(self.mean_prior_std)),
-            None if self.level_kernel is None else clone(self.level_kernel),
+            None if level is None else clone(level),
         )
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, slices=AT_ONCE, warn=False):
@@ -771,6 +775,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._fitted.covariance.temporal
 
     @property
+    def level_kernel_(self) -> Kernel | None:
+        return self._fitted.covariance.level
+
+    @property
     def outlier_weights_(self) -> Array:
         weights = self._fitted.rows.weights
         if weights is None:
@@ -842,8 +850,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def predict_terms(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the posterior of each term of f, such as trend and seasons.
 
-        f is the sum of the mean and of a term for each summand of ``temporal_kernel_``, times the
-        spatial kernel. Products of sums are multiplied out.
+        f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
+        spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
+        multiplied out.
 
         Parameters
         ----------
@@ -1047,7 +1056,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         gp = self._dense()
         return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
 
-    def posterior_at(self, t: Time, moving: Mask | None = None, **options) -> Posterior:
+    def posterior_at(
+        self, t: Time, moving: Mask | None = None, *, level: bool = True
+    ) -> Posterior:
         """Return the posterior at one time as a function of space, for many evaluations.
 
         Parameters
@@ -1056,6 +1067,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         moving : array-like of bool of shape (d,), default=None
             Coordinates whose gradients are needed; None: all. Gradients in others, such as an arm's
             index, may be 0.
+        level : bool, default=True
+            False: standard deviations and draws are those of differences between places, without
+            the level and the mean, which all places share. Means are those of f.
 
         Returns
         -------
@@ -1064,7 +1078,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
-        return TimeSlice(self._fitted, self._number_of(t, "t"), moving, **options)
+        return TimeSlice(self._fitted, self._number_of(t, "t"), moving, level=level)
 
     def posterior_between(self, low: Time, high: Time, moving: Mask | None = None) -> Posterior:
         """Return the posterior as a function of space and of time in an interval.

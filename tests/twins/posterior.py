@@ -30,6 +30,7 @@ class Posterior:
         in_time=None,
         linear=None,
         square=None,
+        share=1.0,
     ):
         self.factors, self.prior = (spatial, temporal, signal), signal
         self.in_time = in_time
@@ -47,6 +48,7 @@ class Posterior:
         corner = (np.tril(lower) @ np.tril(lower).T)[n - m :, n - m :]
         self.of_the_latest[n - m :, n - m :] = np.linalg.inv(corner)
         self.direction = np.zeros(n) if direction is None else direction
+        self.share = share
         self.precision = precision
         self.linear = np.zeros(len(Z)) if linear is None else linear
         self.square = np.zeros(len(Z)) if square is None else square
@@ -61,7 +63,7 @@ class Posterior:
     def above(self, X):
         K = np.array([self._covariances(x)[0] for x in X])
         explained = np.einsum("ij,jk,ik->i", K, self.of_the_latest, K)
-        rest = 1.0 - K @ self.direction
+        rest = self.share - K @ self.direction
         return [self._level(x) for x in X] + K @ self.weights, np.sqrt(
             self.prior - explained + rest**2 / self.precision
         )
@@ -81,7 +83,7 @@ class Posterior:
     def _at(self, x):
         k, dk = self._covariances(x)
         dk = dk if self.moves else dk[:-1]
-        rest = 1.0 - k @ self.direction
+        rest = self.share - k @ self.direction
         # The weights of the observations in the mean, and their derivatives.
         c = self.P @ k + rest / self.precision * self.direction
         dc = dk @ self.P - np.outer(dk @ self.direction, self.direction) / self.precision
