@@ -50,8 +50,8 @@ class SeparableCovariance(ABC):
 
     With a level the covariance is λ (k_S k_T + k_L), with k_L(t, t') the covariance in time of what
     all places share. theta is the logarithm of (λ, spatial, temporal, level, σ², noise model),
-    without those that are fixed or absent. Symmetric matrices have only their lower triangle filled in. Objects are values:
-    `with_theta` returns another one, `of` makes the first.
+    without those that are fixed or absent. Symmetric matrices have only their lower triangle filled
+    in. Objects are values: `with_theta` returns another one, `of` makes the first.
 
     Attributes
     ----------

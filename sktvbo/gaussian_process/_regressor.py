@@ -1056,9 +1056,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         gp = self._dense()
         return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
 
-    def posterior_at(
-        self, t: Time, moving: Mask | None = None, *, level: bool = True
-    ) -> Posterior:
+    def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:
         """Return the posterior at one time as a function of space, for many evaluations.
 
         Parameters

@@ -507,7 +507,8 @@ def _best_query(
 ):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
-    Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
+    Also return the posterior of f at t, (m, u) -> mean (m,), std (m,), or None if it is not
+    compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
     of the domain. It is limited and leaves out places ``taken`` as in `optimize`. With a
     `Certificate` it is among the places that this certifies, and the row is None if there are none.
@@ -516,7 +517,7 @@ def _best_query(
     # uncertain, a search from one would end there again.
     recent = run.model.X_train_[-3:, :-1]
     if acquisition.joint:
-        draw = partial(surrogate.posterior_at(t, run.domain.continuous).sample, rng=rng)
+        draw = partial(_for_choices(surrogate, t, run.domain.continuous).sample, rng=rng)
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
         space = run.domain.search_space() if space is None else space
@@ -529,14 +530,24 @@ def _best_query(
         space, n_starts = certificate.part_of(space, t), _N_CERTIFIED_STARTS
     row = optimize(objective, space, rng, recent, n_candidates, n_starts, until, taken)
     if row is None or space.window is None:
-        return row, t, objective.posterior
+        return row, t, None if _has_level(surrogate) else objective.posterior
     return row[:-1], float(row[-1]), None
+
+
+def _has_level(surrogate):
+    return getattr(surrogate, "level_kernel", None) is not None
+
+
+def _for_choices(surrogate, t, moving):
+    """Return the posterior for a choice among places: without the level that all places share."""
+    without = {"level": False} if _has_level(surrogate) else {}
+    return surrogate.posterior_at(t, moving, **without)
 
 
 def _scored(run, surrogate, acquisition, t, latest, risk, space):
     """Return score, posterior and search space of `_best_query`."""
     space = run.domain.search_space() if space is None else space
-    posterior = surrogate.posterior_at(t, run.domain.continuous)
+    posterior = _for_choices(surrogate, t, run.domain.continuous)
     moving = space.continuous[: run.domain.n_unit]
     chance = None if risk is None else risk.at(t, moving)
     state = AcquisitionState(

@@ -38,6 +38,8 @@ class Surrogate(Protocol):
     - ``signal_variance_``: ``recommend`` with ``outcome_constraints``;
     - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_parameters``
       with another domain, which without it holds the hyperparameters in the unit box;
+    - a parameter ``level_kernel``: where it is not None, ``posterior_at`` takes ``level=False``, as
+      that of `~sktvbo.gaussian_process.TimeVaryingGPRegressor`;
     - a parameter ``robust``, and ``outlier_weights_`` (n,): optimizers with ``robust=True``;
     - ``search_gain``: ``refit_every="auto"``; without it every observation triggers a search.
 

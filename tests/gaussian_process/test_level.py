@@ -1,0 +1,227 @@
+"""A level that all places share: predictions, differences between places, relevancies."""
+
+import numpy as np
+import pytest
+from gaussian_process.cases import PLACES, make, moving_waves
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
+
+from sktvbo import WDBO, SparseTimeVaryingGPRegressor
+from sktvbo.acquisition import UCB
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
+from sktvbo.kernels import Separable
+from sktvbo.relevancy import spatial_convolution, temporal_convolution
+
+SPACE = Matern(0.4, nu=2.5)
+ROUGH = 2.0 * Matern(3.0, nu=0.5)
+
+
+class Unknown(Matern):
+    """A kernel without compiled code."""
+
+
+TEMPORAL = {
+    "one": Matern(9.0, nu=2.5),
+    "sum": Matern(9.0, nu=2.5) + 0.3 * Matern(2.0, nu=0.5),
+    "season": Matern(9.0, nu=2.5) + Matern(30.0) * ExpSineSquared(0.8, 6.0),
+    "unknown": Unknown(9.0, nu=2.5),
+}
+LEVELS = {"rough": ROUGH, "season": ROUGH + Matern(30.0) * ExpSineSquared(1.0, 5.0)}
+MEANS = {
+    "none": {},
+    "learnt": {"mean_prior_std": 2.0, "normalize_y": True},
+    "flat": {"mean_prior_std": np.inf},
+}
+each_mean = pytest.mark.parametrize("mean", MEANS.values(), ids=list(MEANS))
+each_time = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
+each_level = pytest.mark.parametrize("level", LEVELS.values(), ids=list(LEVELS))
+X, Y = moving_waves()
+NOW = 31.5
+
+
+def fitted(temporal=TEMPORAL["sum"], level=ROUGH, **parameters):
+    return make(SPACE, temporal, level_kernel=level, solver="dense", **parameters).fit(X, Y)
+
+
+@each_time
+@each_level
+def test_predictions_are_those_of_scikit_learn(temporal, level):
+    gp = fitted(temporal, level)
+    shared = Separable(ConstantKernel(1.0, "fixed"), level)
+    kernel = gp.signal_variance * (Separable(SPACE, temporal) + shared)
+    other = GaussianProcessRegressor(kernel, alpha=gp.noise_variance, optimizer=None).fit(X, Y)
+    expected = other.predict(PLACES, return_cov=True)
+    for found, known in zip(gp.predict(PLACES, return_cov=True), expected):
+        assert_allclose(found, known, rtol=1e-8, atol=1e-9)
+    assert_allclose(gp.log_marginal_likelihood(), other.log_marginal_likelihood(), rtol=1e-9)
+
+
+@each_time
+@each_level
+def test_the_gradient_of_the_likelihood_is_a_difference(temporal, level):
+    gp = fitted(temporal, level, mean_prior_std=1.0)
+    theta, h = gp.theta_ + 0.1, 1e-5
+    _, gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)
+    expected = [
+        (gp.log_marginal_likelihood(theta + e) - gp.log_marginal_likelihood(theta - e)) / (2.0 * h)
+        for e in h * np.eye(len(theta))
+    ]
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+def joint_differences(gp, S):
+    """Return the covariance of f at places (m, d) less that of their mean, at one time."""
+    _, cov = gp.predict(np.column_stack([S, np.full(len(S), NOW)]), return_cov=True)
+    centred = np.eye(len(S)) - 1.0 / len(S)
+    return centred @ cov @ centred
+
+
+@each_mean
+@each_time
+@each_level
+def test_differences_between_places_do_not_depend_on_what_all_share(mean, temporal, level):
+    gp, S = fitted(temporal, level, **mean), PLACES[:, :-1]
+    whole, apart = gp.posterior_at(NOW), gp.posterior_at(NOW, level=False)
+    assert_allclose(apart(S)[0], whole(S)[0], rtol=1e-10)
+    # The deviations are those of f less level and mean: differences have the same covariance.
+    value = apart._gp
+    _, cov = value.joint(S, np.full(len(S), NOW - X[0, -1]))
+    centred = np.eye(len(S)) - 1.0 / len(S)
+    scale = value.rows.scale**2
+    assert_allclose(scale * centred @ cov @ centred, joint_differences(gp, S), rtol=1e-6, atol=1e-9)
+    assert_allclose(apart(S)[1] ** 2, scale * cov.diagonal(), rtol=1e-9)
+    assert (apart(S)[1] < whole(S)[1]).all()
+
+
+@each_mean
+@each_time
+def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
+    gp, S = fitted(temporal, **mean), PLACES[:, :-1]
+    apart = gp.posterior_at(NOW, level=False)
+    mean_at, std_at = apart(S)
+    for i, s in enumerate(S):
+        value, std, *slopes = apart.with_gradient(s)
+        assert_allclose([value, std], [mean_at[i], std_at[i]], rtol=1e-9)
+        for slope, part in zip(slopes, (0, 1)):
+            ends = [[float(apart((s + e)[np.newaxis])[part][0]) for e in h] for h in _steps()]
+            expected = np.subtract(*np.array(ends).T.reshape(2, -1)) / 2e-6
+            assert_allclose(slope, expected, rtol=1e-4, atol=1e-6)
+    compiled, units, location, scale = apart.compiled()
+    values = compiled.values(S * units)
+    assert_allclose(location + scale * values[0], mean_at, rtol=1e-9)
+    assert_allclose(scale * values[1], std_at, rtol=1e-7)
+
+
+def _steps():
+    """Return steps forth and back in each coordinate."""
+    return [(e, -e) for e in 1e-6 * np.eye(2)]
+
+
+def test_relevancies_are_those_of_the_part_that_depends_on_the_place():
+    gp = fitted(mean_prior_std=1.0)
+    S, t, temporal = X[:, :-1], X[:, -1], TEMPORAL["sum"]
+    K = gp.signal_variance * (SPACE(S) * temporal(t[:, None]) + ROUGH(t[:, None]))
+    P = np.linalg.inv(K + gp.noise_variance * np.eye(len(t)) + 1.0)
+    C = spatial_convolution(SPACE, S) * temporal_convolution(temporal, t, NOW)
+    a, q = P @ Y, np.einsum("ij,jk,ki->i", P, C, P)
+    whole = a @ C @ a + np.sum(P * C)
+    expected = np.sqrt(q * (a**2 + P.diagonal()) / P.diagonal() ** 2 / whole)
+    assert_allclose(gp.relevancy(NOW), expected, rtol=1e-6)
+
+
+@each_mean
+@each_level
+def test_terms_sum_to_the_prediction(mean, level):
+    gp = fitted(level=level, **mean)
+    terms = gp.predict_terms(PLACES)
+    n_terms = {"rough": 3, "season": 4}
+    assert terms.shape[1] == n_terms["rough" if level is ROUGH else "season"]
+    assert_allclose(terms.sum(axis=1) + gp.mean_, gp.predict(PLACES), rtol=1e-9)
+    # A level does not depend on the place.
+    moved = PLACES + np.array([0.3, -0.2, 0.0])
+    assert_allclose(gp.predict_terms(moved)[:, 2:], terms[:, 2:], rtol=1e-9)
+
+
+def test_a_shared_level_is_learnt_from_places_that_move_together():
+    rng = np.random.RandomState(3)
+    t = np.repeat(np.arange(40.0), 3)
+    rows = np.column_stack([np.tile([0.1, 0.5, 0.9], 40), t])
+    level = np.cumsum(rng.normal(size=40))
+    y = level[t.astype(int)] + np.sin(6.0 * rows[:, 0]) + 0.05 * rng.normal(size=120)
+    known = rows[:, 0] < 0.8
+    parameters = {"normalize_y": True, "warn": False}
+    kernels = Matern(0.3, "fixed", nu=2.5), Matern(8.0, (1.0, 400.0), nu=2.5)
+    errors = []
+    for kernel in (None, 1.0 * Matern(3.0, (0.5, 1e3), nu=0.5)):
+        gp = make(*kernels, level_kernel=kernel, optimizer="fmin_l_bfgs_b", **parameters)
+        train = known | (t % 8 == 0)
+        gp.fit(rows[train], y[train])
+        errors.append(np.std(gp.predict(rows[~train]) - y[~train]))
+    assert errors[1] < 0.5 * errors[0]
+    assert gp.level_kernel_.k1.constant_value > 1.0
+    assert gp.level_kernel.k1.constant_value == 1.0
+
+
+@pytest.mark.parametrize("kind", [SparseTimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor])
+def test_other_regressors_have_a_level(kind):
+    exact = fitted()
+    options = {"inducing": X} if kind is SparseTimeVaryingGPRegressor else {}
+    gp = make(SPACE, TEMPORAL["sum"], kind, level_kernel=ROUGH, **options).fit(X, Y)
+    assert_allclose(gp.predict(PLACES), exact.predict(PLACES), rtol=1e-5)
+
+
+def test_rows_appended_one_by_one_are_those_of_a_new_fit():
+    gp = make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver="dense").fit(X[:20], Y[:20])
+    for i in range(20, 30):
+        gp.partial_fit(X[i : i + 1], Y[i : i + 1])
+    gp.forget([3, 7])
+    left = np.delete(np.arange(30), [3, 7])
+    again = make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver="dense").fit(X[left], Y[left])
+    assert_allclose(gp.predict(PLACES), again.predict(PLACES), rtol=1e-8)
+
+
+def test_parameters_of_the_level_are_searched_with_priors():
+    bounds = (1e-3, 1e3)
+    level = ConstantKernel(1.0, bounds) * Matern(3.0, "fixed", nu=0.5)
+    name = "level_kernel__k1__constant_value"
+    prior = {name: norm(0.5, 0.01)}
+    gp = make(SPACE, Matern(9.0), level_kernel=level, optimizer="fmin_l_bfgs_b", hyperpriors=prior)
+    gp.fit(X, Y)
+    assert abs(gp.level_kernel_.k1.constant_value - 0.5) < 0.05
+    assert gp.get_params()[name] == 1.0
+    with pytest.raises(ValueError, match=r"'level_kernel' parameter .* must be a"):
+        make(SPACE, level_kernel=3.0).fit(X, Y)
+
+
+def test_an_optimizer_chooses_by_differences_between_places():
+    surrogate = make(SPACE, Matern(9.0, nu=2.5), level_kernel=50.0 * Matern(2.0, nu=0.5))
+    optimizer = WDBO(
+        [(0.0, 1.0)] * 2,
+        surrogate=surrogate,
+        acquisition=UCB(4.0),
+        n_initial_points=3,
+        random_state=0,
+    )
+    for t in range(12):
+        x = optimizer.ask(t)
+        optimizer.tell(x, -np.sum((x - 0.4) ** 2) + 5.0 * np.sin(3.0 * t))
+    x, gp = optimizer.ask(12), optimizer.surrogate_
+    places = np.vstack([x, np.random.RandomState(0).uniform(size=(2000, 2))])
+    best = []
+    for posterior in (gp.posterior_at(12.0, level=False), gp.posterior_at(12.0)):
+        mean, std = posterior(places)
+        best.append(np.argmax(mean + 2.0 * std))
+    assert best[0] == 0 != best[1]
+    # Forecasts, which are compared with observations, are those of f.
+    optimizer.tell(x, 1.0)
+    expected = gp.posterior_at(12.0)(x[np.newaxis])[1]
+    assert_allclose(optimizer.to_frame()["predicted_std"].iloc[-1], expected, rtol=1e-2)
+
+
+def test_the_level_is_in_text_and_state():
+    gp = fitted()
+    assert "level_kernel=" in repr(gp)
+    assert_array_equal(gp.level_kernel_.theta, ROUGH.theta)
+    assert fitted(level=None).level_kernel_ is None
