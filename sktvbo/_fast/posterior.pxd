@@ -18,7 +18,8 @@ cdef class Posterior:
     cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
     cdef double signal, time, mean, precision, share
     cdef const double[:, ::1] Z
-    cdef const double[::1] times, weights, direction, excess, linear, square
+    cdef const double[::1] times, weights, direction, excess, linear, square, rates, amplitudes
+    cdef const int[::1] families
     cdef const double[:, :] lower, outer
     cdef double[::1] in_time
 

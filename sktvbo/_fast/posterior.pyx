@@ -162,6 +162,9 @@ cdef class Posterior:
         Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled place.
     share : float, default=1.0
         Part of the learnt mean in what is predicted: 0 in a term of f that excludes it.
+    terms : (families, rates, weights) of ndarrays of shape (R,), default=None
+        A sum in time, instead of ``temporal``: the weights sum to ``signal``, and a rate is that of
+        scaled to given times. Only with ``moves``.
 
     Attributes
     ----------
@@ -175,7 +178,7 @@ cdef class Posterior:
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
         const double[::1] in_time=None, const double[::1] linear=None,
-        const double[::1] square=None, double share=1.0,
+        const double[::1] square=None, double share=1.0, terms=None,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -203,6 +206,13 @@ cdef class Posterior:
         self.is_learnt, self.is_weighted = direction is not None, excess is not None
         self.is_sparse, self.has_trend = outer is not None, linear is not None
         self.linear, self.square = linear, square
+        if terms is None:
+            terms = np.array([temporal], dtype=np.intc), np.ones(1), np.full(1, signal)
+        elif not moves:
+            raise ValueError("terms are for moving times")
+        self.families, self.rates, self.amplitudes = terms
+        if not self.families.shape[0] == self.rates.shape[0] == self.amplitudes.shape[0]:
+            raise ValueError("terms must be three arrays of one length")
         self.in_time = np.empty(n)
         scratch = np.empty((2, n))
         cdef double[:, ::1] work = scratch
@@ -216,7 +226,7 @@ cdef class Posterior:
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """Return the workspace of an evaluation of b places, in doubles."""
-        return (5 * b + 3) * self.n + _work(self.n)
+        return (5 * b + 5) * self.n + _work(self.n)
 
     cdef double level(self, const double* x) noexcept nogil:
         """Return the prior mean at a place x."""
@@ -232,21 +242,28 @@ cdef class Posterior:
     ) noexcept nogil:
         """Compute the covariances k (n,) of a place x and the factors h, g (n,) of their slopes.
 
-        ``work`` holds 3 n numbers."""
-        cdef Py_ssize_t n = self.n, d = self.d, m
+        ``work`` holds 5 n numbers."""
+        cdef Py_ssize_t n = self.n, d = self.d, m, r
         cdef double* q = work
         cdef double* in_time = q + n
         cdef double* slope_in_time = in_time + n
-        cdef double time
+        cdef double* part = slope_in_time + n
+        cdef double* slope = part + n
+        cdef double time, weight, square
         squared_distances(d, n, x, 1, &self.Z[0, 0] if d > 0 else NULL, n, q)
         correlate(self.spatial, n, q, k, h)
         if self.moves:
             time = self.time + x[d]
-            squared_distances(1, n, &time, 1, &self.times[0], n, q)
-            correlate(self.temporal, n, q, in_time, slope_in_time)
             for m in range(n):
-                in_time[m] *= self.signal
-                slope_in_time[m] *= self.signal
+                in_time[m] = slope_in_time[m] = 0.0
+            for r in range(self.families.shape[0]):
+                weight, square = self.amplitudes[r], self.rates[r] * self.rates[r]
+                for m in range(n):
+                    q[m] = square * (time - self.times[m]) * (time - self.times[m])
+                correlate(self.families[r], n, q, part, slope)
+                for m in range(n):
+                    in_time[m] += weight * part[m]
+                    slope_in_time[m] += weight * square * slope[m]
             multiply(n, k, slope_in_time, g)
             multiply(n, k, in_time, k)
             multiply(n, h, in_time, h)
@@ -267,7 +284,7 @@ cdef class Posterior:
         cdef double* H = E + b * n
         cdef double* G = H + b * n
         cdef double* rest_of_work = G + b * n
-        cdef double* spare = rest_of_work + 3 * n
+        cdef double* spare = rest_of_work + 5 * n
         cdef const double* L = &self.lower[0, 0]
         cdef const double* w = &self.weights[0]
         cdef const double* x
@@ -366,7 +383,7 @@ cdef class Posterior:
         cdef double rest, variance
         cdef Py_ssize_t most = min(m, BLOCK)
         cdef double* V = <double*> malloc(
-            (most * s + 3 * n + max(3 * n, 2 * TILE * TILE)) * sizeof(double))
+            (most * s + 3 * n + max(5 * n, 2 * TILE * TILE)) * sizeof(double))
         if V == NULL:
             raise MemoryError("no memory for the covariances of a block of places")
         cdef double* k = V + most * s

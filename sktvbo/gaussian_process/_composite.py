@@ -358,9 +358,18 @@ class Composite:
 
     def compiled(self, spatial, signal_variance):
         """Return the product with a spatial family, of a composite with `families`."""
-        rates = np.array([factor.units[0] for factor in self.factors])
-        weights = signal_variance * np.array(self.amplitudes)
-        return CompiledSum(spatial, self.families, rates, weights, self.n_shared)
+        weights = signal_variance * self.weights
+        return CompiledSum(spatial, self.families, self.rates, weights, self.n_shared)
+
+    @cached_property
+    def rates(self):
+        """Rates (R,) of scaled to plain times, of a composite with `families`."""
+        return np.array([factor.units[0] for factor in self.factors])
+
+    @cached_property
+    def weights(self):
+        """The `amplitudes` (R,) as an array."""
+        return np.array(self.amplitudes)
 
     def fold(self, slopes):
         """Return derivatives by theta (n_theta, ...), of a composite with `families`.

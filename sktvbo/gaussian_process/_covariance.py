@@ -363,7 +363,7 @@ class SeparableCovariance(ABC):
         return k
 
     def at_one_time(self, S, t, time):
-        """Return what compiled code needs for places at one time, for any temporal kernel.
+        """Return arguments of ``_fast.posterior`` for places at one time, for any temporal kernel.
 
         Parameters
         ----------
@@ -375,12 +375,13 @@ class SeparableCovariance(ABC):
         -------
         factor : Factor
             Of the spatial kernel.
-        Z : ndarray of shape (d, n)
-            Scaled places of the points.
-        in_time : ndarray of shape (n,)
-            λ k_T of their times and that one.
+        basis : (Z, times)
+            Scaled places (d, n) and times (n,) of the points.
+        time : float
         variance : float
             Prior variance at that time.
+        options : dict
+            Further arguments by name.
 
         None if the spatial kernel has no compiled code, or with a level.
         """
@@ -392,8 +393,12 @@ class SeparableCovariance(ABC):
         times = np.append(t, time)[:, np.newaxis]
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
         variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
-        in_time = np.array(in_time, dtype=np.float64)
-        return factor, factor.scale(S), in_time, float(variance)
+        options = {"in_time": np.array(in_time, dtype=np.float64)}
+        return factor, (factor.scale(S), np.zeros(len(t))), 0.0, float(variance), options
+
+    def moving(self, S, t, time):
+        """Return the same as `at_one_time` for times from one on, or None."""
+        return None
 
     # --- sums over derivatives in theta -----------------------------------------------------------
 
@@ -737,8 +742,9 @@ class CompositeCovariance(CompiledCovariance):
         if temporal.n_shared:
             return None
         in_time, _ = temporal.row_with_slope(time, t)
+        options = {"in_time": self.signal_variance * in_time}
         variance = self.signal_variance * temporal.variance
-        return spatial, spatial.scale(S), self.signal_variance * in_time, variance
+        return spatial, (spatial.scale(S), np.zeros(len(t))), 0.0, variance, options
 
     def _slopes(self, contract, K, one, other=None):
         (spatial, temporal), points = self.factors, self._points(*one)
@@ -813,6 +819,14 @@ class SumCovariance(CompositeCovariance):
         k = np.empty((1, len(t)))
         self._compiled.cross_gram(Z[:, i : i + 1].copy(), t[i : i + 1], Z, t, k)
         return k[0]
+
+    def moving(self, S, t, time):
+        spatial, temporal = self.factors
+        if temporal.n_shared:
+            return None
+        terms = temporal.families, temporal.rates, self.signal_variance * temporal.weights
+        variance = self.signal_variance * temporal.variance
+        return spatial, self._points(S, t), time, variance, {"terms": terms}
 
     def cross_with_gradient(self, s, t, Z, times, moving=None):
         k, dk = np.empty(len(times)), np.empty((len(s) + 1, len(times)))

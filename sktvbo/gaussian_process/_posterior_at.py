@@ -49,7 +49,7 @@ class Posterior:
         location, scale : float
             Location and scale of y.
         """
-        gp, moves, in_time = self._gp, self._width > 0.0, None
+        gp, moves, options = self._gp, self._width > 0.0, {}
         factors = gp.factors
         if not factors:
             return None
@@ -59,12 +59,16 @@ class Posterior:
             if moves:
                 units = np.append(units, self._width * self._units[-1])
         else:
-            halves = None if moves else gp.covariance.at_one_time(*gp.basis, self._start)
-            if halves is None:
+            covariance = gp.covariance
+            if moves:
+                parts = covariance.moving(*gp.basis, self._start)
+            else:
+                parts = covariance.at_one_time(*gp.basis, self._start)
+            if parts is None:
                 return None
-            factor, Z, in_time, variance = halves
+            factor, basis, time, variance, options = parts
             families, units = (factor.family, Family.CONSTANT), factor.units
-            basis, time = (Z, np.zeros(len(in_time))), 0.0
+            units = np.append(units, self._width) if moves else units
         constant, linear, square = 0.0, None, None
         if gp.rows.prior_mean is not None:
             constant, linear, square = gp.rows.prior_mean.scaled(units[: len(basis[0])])
@@ -75,13 +79,13 @@ class Posterior:
             time,
             moves,
             gp.weights,
-            in_time=in_time,
             mean=gp.mean.value + constant,
             share=gp.mean.share,
             linear=linear,
             square=square,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
+            **options,
             **factors,
         )
         return compiled, units, gp.rows.location, gp.rows.scale

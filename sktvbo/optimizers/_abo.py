@@ -7,7 +7,6 @@ from ..acquisition import as_acquisition
 from ..gaussian_process._composite import temporal_length_scale
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
-from ._default_models import smooth_surrogate
 from ._parameters import algorithm
 
 # Number of lengthscales, the latest, to which a trend is fitted.
@@ -99,11 +98,6 @@ class ABO(Algorithm):
 
     # It makes few queries: visits of all members cost half as much regret again.
     _visits_members = False
-
-    def _make_surrogate(self, times):
-        # A quadratic prior mean gains nothing here: the ratio of the regrets is 1.01 ± 0.05
-        # (benchmarks/results/defaults.rst).
-        return smooth_surrogate(times).set_params(prior_mean=None)
 
     def _make_policy(self):
         return LengthScaleTrend()

@@ -61,7 +61,7 @@ from ._budget import StepTimer
 from ._calibration import with_calibration
 from ._change import changed, check_held, continued
 from ._clock import make_clock
-from ._default_models import smooth_surrogate, static_surrogate
+from ._default_models import drifting_surrogate, static_surrogate
 from ._failures import has_failed, with_failures
 from ._html import representation
 from ._lock import StepLock
@@ -368,7 +368,7 @@ class BayesianOptimizer(BaseEstimator):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context`` and ``is_constrained``.
         """
-        return smooth_surrogate(times)
+        return drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.

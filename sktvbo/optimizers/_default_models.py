@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
-from ..kernels import season, season_priors
+from ..gaussian_process import TimeVaryingGPRegressor
+from ..kernels import LogNormal, season, season_priors
 from ..staleness import KeepAll
 
 # Largest number of members of a domain, at all of which a Kalman filter may track the function.
@@ -16,6 +16,12 @@ MAX_SITES = 4096
 # Start and bounds of the smoothness of seasons. Sharper ones have more harmonics, which makes
 # relevancies slower.
 _SMOOTHNESS = 1.0, (0.5, 10.0)
+
+# Prior of the lengthscale in space, in sides of the box, and its upper bound.
+_MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
+
+# Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
+_ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
 
 
 @dataclass(frozen=True)
@@ -32,18 +38,12 @@ class Times:
         Times of pending queries.
     n_unit : int
         Number of coordinates in the unit box, those of a context included.
-    has_context : bool
-        True if some coordinates are measured and not chosen.
-    is_constrained : bool
-        True if constraints, or limits of outcomes, exclude a part of the box.
     """
 
     data: np.ndarray
     recent: np.ndarray
     pending: tuple = ()
     n_unit: int = 1
-    has_context: bool = False
-    is_constrained: bool = False
 
     @property
     def interval(self):
@@ -76,24 +76,35 @@ def static_surrogate(**options):
     return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
 
 
-def smooth_surrogate(times):
-    """Return the default surrogate of a function that changes smoothly.
+def drifting_surrogate(times):
+    """Return the default surrogate of a function that changes with time.
 
-    Its lengthscale in space is at most half a side of the box in one and two dimensions, and
-    √(d/8) sides, but at most 2, in more, where distances are larger. A longer lengthscale explains
-    what it does not fit as noise. After a jump, queries may then alternate between two corners,
-    whose observations never contradict the model. With a context the limit is 2, as contexts are
-    not chosen and do not stay in corners.
-
-    The quadratic prior mean, used where it is likelier than none, expects the best places inside of
-    the box. With constraints or limits it is left out: these often exclude better places, and an
-    outcome that is limited need not be largest inside.
+    The lengthscale in space has a log-normal prior with a median of 0.4 sides of the box in one and
+    two dimensions, and 0.28 √d sides in more, where distances are larger. A longer lengthscale
+    explains what it does not fit as noise: after a jump, queries could alternate between two
+    corners, whose observations never contradict the model. Where a level moves all values, the data
+    show that the lengthscale is long.
     """
-    longest = 2.0
-    if not times.has_context:
-        longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
-    prior_mean = None if times.is_constrained else QuadraticMean(only_if_likelier=True)
-    return default_surrogate(smooth_kernel(times), longest=longest, prior_mean=prior_mean)
+    median = _MEDIAN_SCALE * np.sqrt(max(times.n_unit, 2) / 2.0)
+    priors = {
+        "spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE),
+        "temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR,
+    }
+    return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
+
+
+def drifting_kernel(times):
+    """Return the sum of a smooth and a rough kernel in time.
+
+    What moves a live system, such as load and weather, is often rough from one observation to the
+    next, while the best place moves smoothly. The rough part has a variance relative to the smooth
+    one, and a lengthscale from half a sampling interval on.
+    """
+    interval = times.interval
+    bounds = (0.5 * interval, max(1000.0 * np.ptp(times.data), interval))
+    return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
+        np.clip(3.0 * interval, *bounds), bounds, nu=0.5
+    )
 
 
 def smooth_kernel(times, nu=2.5):
@@ -114,7 +125,11 @@ def seasonal(surrogate, periods):
     kernel = surrogate.temporal_kernel
     for period in periods:
         kernel = kernel + season(period, *_SMOOTHNESS)
-    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
+    inner = "temporal_kernel__" + "k1__" * len(periods)
+    known = (surrogate.hyperpriors or {}).items()
+    priors = {name.replace("temporal_kernel__", inner): prior for name, prior in known}
+    priors |= season_priors(*periods)
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
@@ -130,7 +145,14 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=None).fit(*data)
+    inner, learnt = "temporal_kernel__" + "k1__" * n_seasons, kernel.hyperparameters
+    names = {f"{inner}{h.name}": f"temporal_kernel__{h.name}" for h in learnt}
+    priors = {
+        names.get(name, name): prior
+        for name, prior in surrogate.hyperpriors.items()
+        if name in names or not name.startswith("temporal_kernel__")
+    }
+    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=priors).fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
     theta[: len(learnt)] = learnt
     return surrogate.set_params(

@@ -774,10 +774,7 @@ class RunState:
         """Return the `Times` that bounds may follow, of data at some times, the new one last."""
         recent = [entry.row[-1] for entry in self.history.latest(_N_RECENT)]
         pending = tuple(query.t for query in self.pending.at(self.time.now))
-        domain, recent = self.domain, np.array([*recent, times[-1]])
-        has_context = domain.n_chosen < domain.n_dims
-        is_constrained = domain.is_constrained or bool(self.config.limits)
-        return Times(times, recent, pending, domain.n_unit, has_context, is_constrained)
+        return Times(times, np.array([*recent, times[-1]]), pending, self.domain.n_unit)
 
     # --- pending queries --------------------------------------------------------------------------
 

@@ -61,6 +61,33 @@ def test_families(rng, spatial, temporal, moves):
 
 
 @all_kinds
+def test_sums_in_time(rng, kind):
+    positional, named = arguments(rng, moves=True, kind=kind)
+    families = np.array([Family.MATERN52, Family.MATERN12, Family.RBF], dtype=np.intc)
+    weights = np.array([0.8, 0.3, 0.2])  # their sum is the signal
+    named |= {"terms": (families, np.array([0.5, 2.0, 0.1]), weights)}
+    ours, theirs = (made.Posterior(*positional, **named) for made in (fast, twin))
+    X = rng.normal(size=(4, 3))
+    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="one length"):
+        fast.Posterior(*positional, terms=(families, np.ones(2), weights))
+    with pytest.raises(ValueError, match="moving"):
+        fast.Posterior(*arguments(rng, kind=kind)[0], terms=named["terms"])
+
+
+@all_kinds
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_mean_that_is_not_predicted(rng, kind, moves):
+    positional, named = arguments(rng, moves=moves, kind=kind)
+    ours, theirs = (made.Posterior(*positional, **named, share=0.0) for made in (fast, twin))
+    X = rng.normal(size=(4, 2 + moves))
+    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours.above(X), theirs.above(X), rtol=1e-3)
+
+
+@all_kinds
 def test_covariances_in_time_that_are_given(rng, kind):
     positional, named = arguments(rng, kind=kind)
     named |= {"in_time": rng.normal(size=N)}

@@ -132,9 +132,9 @@ def test_values_at_one_time(temporal, level):
     if level is not None:
         assert c.at_one_time(S, t, 7.5) is None
         c = c.without_level
-    _, _, in_time, variance = c.at_one_time(S, t, 7.5)
+    *_, variance, options = c.at_one_time(S, t, 7.5)
     expected = c.signal_variance * c.temporal(times, now)[:, 0]
-    assert_allclose(in_time, expected, rtol=1e-12)
+    assert_allclose(options["in_time"], expected, rtol=1e-12)
     assert_allclose(variance, c.signal_variance * c.temporal.diag(now)[0], rtol=1e-12)
 
 

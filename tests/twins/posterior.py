@@ -31,9 +31,10 @@ class Posterior:
         linear=None,
         square=None,
         share=1.0,
+        terms=None,
     ):
         self.factors, self.prior = (spatial, temporal, signal), signal
-        self.in_time = in_time
+        self.in_time, self.terms = in_time, terms
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean = weights, mean
         n = len(times)
@@ -74,6 +75,15 @@ class Posterior:
 
     def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
+        if self.terms is not None:
+            spatial, total = self.factors[0], 0.0
+            for family, rate, weight in zip(*self.terms):
+                factors, scale = (spatial, family, weight), np.append(np.ones(len(z)), rate)
+                k, dk = gram.cross_with_gradient(
+                    z, rate * time, self.Z, rate * self.times, *factors
+                )
+                total = total + np.vstack([k, scale[:, np.newaxis] * dk])
+            return total[0], total[1:]
         if self.in_time is None:
             return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
         families = self.factors[0], Family.CONSTANT
