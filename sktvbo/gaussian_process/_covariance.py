@@ -41,7 +41,7 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_stationary", "_kernels", "_compiled")
+_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families", "_learnt")
 
 
@@ -230,6 +230,15 @@ class SeparableCovariance(ABC):
             self.mean_variance,
             level,
         )
+
+    @property
+    def varying(self):
+        """The covariance of what depends on the place: without a level."""
+        return self if self.level is None else self._varying
+
+    @cached_property
+    def _varying(self):
+        return self.with_kernels(self.spatial, self.temporal, self.n_dims)
 
     def terms(self):
         """Return covariances whose sum this is: one for each term of the temporal kernel."""
