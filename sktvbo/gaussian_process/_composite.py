@@ -354,7 +354,7 @@ class Composite:
                 found[self.slices[i], 0, r] = 1.0
             if first is not None:
                 found[self.slices[first], 1, r] = 1.0
-        return found.reshape(self.n_theta, -1)
+        return found.reshape(self.n_theta, 2 * len(self.terms))
 
     def compiled(self, spatial, signal_variance):
         """Return the product with a spatial family, of a composite with `families`."""

@@ -64,18 +64,15 @@ class BasisPosterior(ProcessPosterior):
         covariances = self.covariance.terms()
         return [replaced(self, covariance=each, mean=mean, rows=rows) for each in covariances]
 
-    def of_differences(self, time):
-        """Return the posterior of differences between places, with the mean of f at a time.
-
-        It is that of the part of f that depends on the place, plus the mean of what all share.
-        """
+    def _apart_from_level(self, time):
+        """Return the posterior without the deviations of level and mean, see `during`."""
         mean = self.mean.value
         if self.covariance.level is not None:
             place, basis = np.zeros((1, self.covariance.n_dims)), self.basis
             k = self.covariance.of_level.cross(place, np.array([time]), *basis)[0]
             mean = mean + k @ self.weights
         mean = replace(self.mean, value=float(mean), share=0.0)
-        return replaced(self, covariance=self.covariance.without_level, mean=mean)
+        return replaced(self, covariance=self.covariance.varying, mean=mean)
 
     @abstractmethod
     def variance_reduction(self, K, full=False):
@@ -211,9 +208,13 @@ class Conditioned(ProcessPosterior):
         """Return the same with rows that differ in what the posterior does not depend on."""
         return replaced(self, rows=rows)
 
-    def during(self, low, high):
-        """Return the `BasisPosterior` between two times since the origin."""
-        return self
+    def during(self, low, high, level=True):
+        """Return the `BasisPosterior` between two times since the origin.
+
+        Without ``level``, at one time, that of differences between places around the mean of f: of
+        the part of f that depends on the place, plus the mean of what all places share.
+        """
+        return self if level else self._apart_from_level(low)
 
     def to_plain(self):
         """Return the arguments of `of`, for serialization."""

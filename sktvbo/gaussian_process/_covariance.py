@@ -41,7 +41,7 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "without_level", "_stationary", "_kernels", "_compiled")
+_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families", "_learnt")
 
 
@@ -234,6 +234,15 @@ class SeparableCovariance(ABC):
             level,
         )
 
+    @property
+    def varying(self):
+        """Covariance of the part of f that depends on the place: without a level."""
+        return self if self.level is None else self._varying
+
+    @cached_property
+    def _varying(self):
+        return self.with_kernels(self.spatial, self.temporal, self.n_dims)
+
     def terms(self):
         """Return covariances whose sum this is: one for each term of temporal kernel and level."""
         parts = [(self.spatial, term) for term in summands(self.temporal)]
@@ -249,13 +258,6 @@ class SeparableCovariance(ABC):
     def of_level(self):
         """Covariance of the level alone, which must exist."""
         return self.with_kernels(self._constant_in_space, self.level, self.n_dims)
-
-    @cached_property
-    def without_level(self):
-        """Covariance of the part of f that depends on the place."""
-        if self.level is None:
-            return self
-        return self.with_kernels(self.spatial, self.temporal, self.n_dims)
 
     @property
     def spatial(self):

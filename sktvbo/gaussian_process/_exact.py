@@ -15,7 +15,7 @@ from ._exact_posterior import Dense
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
-from .kalman._state_space import LARGE_STATE, Composed, state_space
+from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, state_space
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -277,10 +277,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return False
         if covariance.noise_model is not None or self.prior_mean is not None:
             return False
-        process = state_space(covariance.temporal)
+        process = process_of(covariance)
         if process is None:
             return False
-        is_composed = isinstance(process, Composed)
+        is_composed = isinstance(process, (Composed, WithLevel))
         if is_composed:
             rows_a_state *= np.sqrt(process.order)
         tracked = sites
@@ -305,9 +305,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.prior_mean is not None:
             expected = "None with solver='kalman', which does not support a prior mean"
             raise invalid("prior_mean", expected, self.prior_mean, self)
-        if state_space(covariance.temporal) is None:
+        if process_of(covariance) is None:
+            kind, kernel = "temporal", covariance.temporal
+            if state_space(kernel) is not None:
+                kind, kernel = "level", covariance.level
             raise UnsupportedKernelError(
-                f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
+                f"The {kind} kernel {kernel} has no Kalman filter. Supported are "
                 "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
                 f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "

@@ -11,7 +11,7 @@ from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 from ._starts import extents_of, far_lengthscales, flat_columns
-from .kalman._state_space import LARGE_STATE, Composed, state_space
+from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -149,9 +149,9 @@ def advise_on_size(rows, kind, owner):
 
 def advise_on_state(covariance, rows, sites):
     """Warn of a composite kernel's large state if a Kalman filter is to be used."""
-    process = state_space(covariance.temporal)
+    process = process_of(covariance)
     size, n_times = process.order * len(sites), len(np.unique(rows.t))
-    if isinstance(process, Composed) and size > LARGE_STATE:
+    if isinstance(process, (Composed, WithLevel)) and size > LARGE_STATE:
         seconds = _SECONDS_A_PRODUCT * n_times * process.order * size**2
         # Of the smoother, which stores √T covariances, and of transitions for each time gap.
         memory = 8e-9 * (2.0 * np.sqrt(n_times) * size**2 + 4.0 * n_times * process.order**2)

@@ -26,8 +26,7 @@ class Posterior:
 
     def __init__(self, gp, start, moving=None, width=0.0, level=True):
         self._start, self._width = start - gp.rows.layout.origin, width
-        gp = gp.during(self._start, self._start + width)
-        self._gp = gp = gp if level else gp.of_differences(self._start)
+        self._gp = gp = gp.during(self._start, self._start + width, level)
         self._moving = moving
         self._scale = gp.rows.scale
         self._basis = gp.covariance.to_scaled(*gp.basis)

@@ -128,25 +128,27 @@ def climbing(rng):
 
 
 def filtering(rng):
-    p, u, M, k, T = rng.randint(1, 4), *rng.randint(1, 5, size=4)
+    s, p, u, M, k, T = rng.randint(1, 3), rng.randint(1, 5), *rng.randint(1, 5, size=4)
     start = np.append(0, np.cumsum(rng.randint(4, size=T))).astype(np.intp)
     n, N = start[-1], p * M
-    A, Q = rng.normal(size=(u, p, p)), np.array([covariance(rng, p) for _ in range(u)])
+    A, K = rng.normal(size=(u, p, p)), np.vstack([covariance(rng, M) for _ in range(s)])
+    Q = np.array([np.vstack([covariance(rng, p) for _ in range(s)]) for _ in range(u)])
     rows = indices(rng, M, n), rng.normal(size=(n, k)), rng.uniform(size=n)
     state = rng.normal(size=(k, N)), covariance(rng, N)
-    found = [indices(rng, u, T), A, Q, covariance(rng, M), start, *rows, *state]
+    found = [indices(rng, u, T), A, Q, K, start, *rows, *state]
     return [*found, np.zeros((k, k + 1)), np.empty((T, k, N)), np.empty((T, N, N))]
 
 
 def smoothing(rng):
     *given, _, means, covariances = filtering(rng)
-    (k, N), T, M, n = given[8].shape, len(given[0]), len(given[3]), len(given[5])
+    (k, N), T, M, n = given[8].shape, len(given[0]), given[3].shape[1], len(given[5])
     covariances[:] = given[9]
     means[:] = given[8]
     q, w = rng.randint(6), rng.randint(3)
     first = np.append(0, np.sort(rng.randint(q + 1, size=T))).astype(np.intp)
-    queries = first, indices(rng, M + w, q), rng.normal(size=(w, M)), np.empty((q, k + 1))
-    slopes = np.zeros(given[1].shape), np.zeros(given[2].shape), np.zeros((M, M)), np.zeros(n)
+    W = rng.normal(size=(w, rng.randint(1, N + 1)))
+    queries = first, indices(rng, M + w, q), W, np.empty((q, k + 1))
+    slopes = *(np.zeros(X.shape) for X in given[1:4]), np.zeros(n)
     options = [slopes if rng.randint(2) else None, queries if rng.randint(2) else None]
     return [*given, means, covariances, np.zeros((k, N)), np.zeros((N, N)), *options]
 

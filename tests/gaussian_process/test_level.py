@@ -114,6 +114,24 @@ def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
     assert_allclose(scale * values[1], std_at, rtol=1e-7)
 
 
+@each_mean
+def test_a_filter_has_the_same_differences(mean):
+    rows = np.column_stack([np.round(X[:, :1]), np.round(X[:, 1:2]), X[:, 2]])
+    models = [
+        make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver=solver, **mean).fit(rows, Y)
+        for solver in ("dense", "kalman")
+    ]
+    places = np.array([[0.0, 1.0], [1.0, 1.0], [0.3, 0.6]])
+    for level in (True, False):
+        dense, filtered = (gp.posterior_at(NOW, level=level) for gp in models)
+        for found, expected in zip(filtered(places), dense(places)):
+            assert_allclose(found, expected, rtol=1e-6)
+        for found, expected in zip(
+            filtered.with_gradient(places[2]), dense.with_gradient(places[2])
+        ):
+            assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
+
+
 def _steps():
     """Return steps forth and back in each coordinate."""
     return [(e, -e) for e in 1e-6 * np.eye(2)]

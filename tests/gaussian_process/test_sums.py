@@ -131,7 +131,7 @@ def test_values_at_one_time(temporal, level):
     times, now = t[:, np.newaxis], np.array([[7.5]])
     if level is not None:
         assert c.at_one_time(S, t, 7.5) is None
-        c = c.without_level
+        c = c.varying
     *_, variance, options = c.at_one_time(S, t, 7.5)
     expected = c.signal_variance * c.temporal(times, now)[:, 0]
     assert_allclose(options["in_time"], expected, rtol=1e-12)

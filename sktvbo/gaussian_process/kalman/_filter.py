@@ -8,7 +8,8 @@ Both are exact. Two columns of targets are filtered, y and 1. They give a learnt
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
 At other places f(x, t) = Σ_j w_j f(x_j, t) plus an independent rest, with w from the Gram matrix in
-space.
+space. A level ℓ(t), which all places share, has the weight 1 − Σ_j w_j there: the w are those of
+f − ℓ.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from .._prior_mean import ZERO, Mean, estimate_mean_from_sums
 from ._series import timeline
 from ._smoother import Observations, Timeline
 from ._state import FilterState
-from ._state_space import Composed, state_space
+from ._state_space import Composed, WithLevel, by_part, outputs, process_of
 
 # The states before this many latest observations are stored: a row that is late by at most this
 # many is inserted at the cost of filtering those after it again.
@@ -121,7 +122,7 @@ class Filter(Conditioned):
         units = rows.location, rows.scale
         data = _observations(rows, sites, rows.noise(covariance), units)
         try:
-            process = state_space(covariance.temporal)
+            process = process_of(covariance)
             state = FilterState.of(process, _spatial(covariance, process, sites.S), data)
             return cls._from_state(covariance, rows, sites, state, units, dense_fallback)
         except NotPositiveDefiniteError:
@@ -149,8 +150,8 @@ class Filter(Conditioned):
 
     @classmethod
     def searchable(cls, covariance, sites, *_):
-        process = state_space(covariance.temporal)
-        if not isinstance(process, Composed):
+        process = process_of(covariance)
+        if not isinstance(process, (Composed, WithLevel)):
             return covariance
         return covariance.with_shortest_periodic(process.shortest_periodic(len(sites)))
 
@@ -227,14 +228,20 @@ class Filter(Conditioned):
     def at(self, now):
         return replace(self, rows=self.rows.at(now))
 
-    def during(self, low, high):
+    def during(self, low, high, level=True):
         """Return the posterior from low to high, with weights on the sites at one time.
 
         O(N³) at the first query that is no site. For an interval in the past, or kernels with more
         than one component, the dense posterior, O(n³).
+
+        Parameters
+        ----------
+        low, high : float
+        level : bool, default=True
+            See `Conditioned.during`.
         """
         if low == high:
-            return Snapshot(self, low)
+            return Snapshot(self, low, level)
         if low >= self.state.t and self.state.process.order == 1:
             return Snapshot(self, self.state.t)
         return Dense.of(self.covariance, self.rows)
@@ -248,23 +255,28 @@ class Filter(Conditioned):
     @cached_property
     def _pivots(self):
         """Pivot sites (r,) that span all sites, and the Cholesky factor of their covariance."""
-        factor, order, rank, _ = lapack.dpstrf(self.state.K, lower=1)
+        factor, order, rank, _ = lapack.dpstrf(self.state.K[: self.state.M], lower=1)
         return order[:rank] - 1, np.tril(factor[:rank, :rank])
 
     def _interpolate(self, S):
-        """Return weights (m, M) of the sites at places (m, d), and L⁻¹ K (m, r) of the pivots."""
+        """Return weights (m, c) of the `outputs` at places (m, d), and L⁻¹ K (m, r)."""
         chosen, L = self._pivots
         where = _at(self.state.process, len(S)), _at(self.state.process, len(chosen))
-        K = self.covariance.cross(S, where[0], self.sites.S[chosen], where[1])
+        K = self.covariance.varying.cross(S, where[0], self.sites.S[chosen], where[1])
         half = solve_triangular(L, K.T, lower=True)
-        W = np.zeros((len(S), len(self.sites)))
+        W = np.zeros((len(S), self._n_outputs))
         W[:, chosen] = solve_triangular(L, half, lower=True, trans=1).T
+        W[:, len(self.sites) :] = 1.0 - W.sum(axis=1, keepdims=True)
         return W, half.T
+
+    @property
+    def _n_outputs(self):
+        return len(outputs(self.state.process, len(self.sites)))
 
     def _residual_covariance(self, S, half, full=False):
         """Return the prior covariance (m, m), or variance (m,), in space given the sites."""
-        at = _at(self.state.process, len(S))
-        prior = self.covariance.cross(S, at) if full else self.covariance.variance(S, at)
+        at, varying = _at(self.state.process, len(S)), self.covariance.varying
+        prior = varying.cross(S, at) if full else varying.variance(S, at)
         return prior - squares(half, full)
 
     def _mean(self, S, t):
@@ -293,7 +305,7 @@ class Filter(Conditioned):
         later = t >= self.state.t
         columns, variance = np.empty((len(t), 2)), np.empty(len(t))
         residual = np.zeros(len(t))
-        W = np.empty((0, len(self.sites)))
+        W = np.empty((0, self._n_outputs))
         if len(outside):
             W, half = self._interpolate(S[outside])
             residual[outside] = self._residual_covariance(S[outside], half)
@@ -313,15 +325,16 @@ class Filter(Conditioned):
             answers = line.smooth(self.state.K, queries=(times, site[past], W))[1]
             columns[past], variance[past] = answers[:, :2], answers[:, 2]
         if len(outside):
-            in_time = [self.state.process.prior(time)[0, 0] for time in t[outside]]
-            variance[outside] += residual[outside] * np.array(in_time)
+            times, index = np.unique(t[outside], return_inverse=True)
+            in_time = np.array([self.state.process.prior(time)[0, 0] for time in times])
+            variance[outside] += residual[outside] * in_time[index]
         return columns, variance
 
     def _covariance(self, S, t):
         """Return columns (m, 2) and covariance (m, m) of f for a mean of 0."""
         site = self.sites.find(S)
         outside = np.flatnonzero(site < 0)
-        H = np.zeros((len(t), len(self.sites)))
+        H = np.zeros((len(t), self._n_outputs))
         inside = np.flatnonzero(site >= 0)
         H[inside, site[inside]] = 1.0
         if len(outside):
@@ -346,14 +359,14 @@ class Filter(Conditioned):
         """Return all rows as observations."""
         return _observations(self.rows, self.sites, self.rows.noise(self.covariance), self.units)
 
-    def sites_at(self, t):
-        """Return standardized mean (M,), filtered 1 (M,) and covariance (M, M) at the sites."""
+    def outputs_at(self, t):
+        """Return standardized mean (c,), filtered 1 (c,) and covariance (c, c) of the `outputs`."""
         if t >= self.state.t:
             m, P = self.state.at(t)
-        else:
-            columns, P = self._covariance(self.sites.S, np.full(len(self.sites), t))
-            m = columns.T
-        return *self._rescaled(m.T), P
+            return *self._rescaled(m.T), P
+        line, c = Timeline.of(self.state.process, self._data(), [t]), self._n_outputs
+        columns, P = line.joint(self.state.K, np.full(c, np.searchsorted(line.t, t)), np.eye(c))
+        return *self._rescaled(columns), P
 
 
 class FilteredTerm(ProcessPosterior):
@@ -402,11 +415,20 @@ class FilteredTerm(ProcessPosterior):
 
 
 class Snapshot(BasisPosterior):
-    """Posterior of a filter as weights on the sites at one time, for `TimeSlice`."""
+    """Posterior of a filter as weights on the sites at one time, for `TimeSlice`.
 
-    def __init__(self, gp, t):
-        self._gp, self._t = gp, t
-        self.covariance, self.rows = gp.covariance, gp.rows
+    f is the part that depends on the place, plus a level ℓ of prior variance c. With covariances k
+    of f with the sites, those of the former are k − c, and f has the weight 1 of ℓ. So its moments
+    are those of the sites and of ℓ, with (k − c, 1) for k. Without ``level``, the part that depends
+    on the place, around the means of ℓ and of the constant mean.
+    """
+
+    def __init__(self, gp, t, level=True):
+        self._gp, self._t, self._level = gp, t, level
+        shared = gp.state.process.level is not None
+        self._has_level, self._only_mean = shared and level, shared and not level
+        self.rows = gp.rows
+        self.covariance = gp.covariance.varying if self._only_mean else gp.covariance
 
     @property
     def basis(self):
@@ -414,45 +436,73 @@ class Snapshot(BasisPosterior):
 
     @cached_property
     def mean(self):
-        """Mean of the filter, with its direction in this basis."""
-        mean = self._gp.mean
-        return replace(mean, direction=self._projection[1]) if mean.is_learnt else mean
+        """Mean of the filter, with its direction in this basis and the constants due to a level."""
+        mean, (_, direction), (offset, one), *_ = self._gp.mean, *self._projection
+        mean = replace(mean, value=mean.value + offset)
+        if not mean.is_learnt:
+            return mean
+        return replace(mean, direction=direction, share=mean.share - one if self._level else 0.0)
 
     @cached_property
     def _projection(self):
-        """Weights (M,) of y and of 1, pivots, and matrix (r, r) of the variance reduction."""
+        """Weights (2, M) and constants (2,) of y and 1, pivots, matrix of the reduction, and c."""
         gp = self._gp
-        y, one, P = gp.sites_at(self._t)
-        chosen, L = gp._pivots
-        variance = gp.state.process.prior(self._t)[0, 0]
-        part = np.ix_(chosen, chosen)
-        reduction = variance * gp.state.K[part] - P[part]
-        inner = cho_solve((L, True), cho_solve((L, True), reduction).T) / variance**2
-        weights = np.zeros((2, len(one)))
-        y = y - gp.mean.value * one
-        weights[:, chosen] = cho_solve((L, True), np.array([y, one])[:, chosen].T).T / variance
-        return *weights, chosen, inner
+        y, one, P = gp.outputs_at(self._t)
+        M, (chosen, L) = len(gp.sites), gp._pivots
+        in_time, in_space = by_part(gp.state.process.prior(self._t), gp.state.K)
+        variances, r = in_time[:, 0, 0], len(chosen)
+        # What depends on the place, at the pivots, and the level.
+        H = np.zeros((r + len(y) - M, len(y)))
+        H[np.arange(r), chosen] = 1.0
+        H[:r, M:], H[r:, M:] = -1.0, 1.0
+        reduction, c = -H @ P @ H.T, 0.0
+        reduction[:r, :r] += variances[0] * in_space[0][np.ix_(chosen, chosen)]
+        if len(H) > r:
+            c = variances[1] * in_space[1, 0, 0]
+            reduction[r, r] += c
+
+        def solve(X):
+            return np.vstack([cho_solve((L, True), X[:r]) / variances[0], X[r:]])
+
+        columns = solve(H @ np.array([y - gp.mean.value * one, one]).T)
+        inner, constants = solve(solve(reduction).T), np.zeros(2)
+        if self._only_mean:
+            inner, constants[0] = inner[:r, :r], columns[r, 0]
+        elif self._has_level:
+            constants = columns[r] - c * columns[:r].sum(axis=0)
+        weights = np.zeros((2, M))
+        weights[:, chosen] = columns[:r].T
+        return weights, constants, chosen, inner, c
 
     @property
     def weights(self):
-        return self._projection[0]
+        return self._projection[0][0]
+
+    def _covariances(self, K):
+        """Return the covariances of the variance reduction from those (..., M) with the sites."""
+        _, _, chosen, _, c = self._projection
+        K = K[..., chosen]
+        return np.append(K - c, np.ones((*K.shape[:-1], 1)), axis=-1) if self._has_level else K
 
     def variance_reduction(self, K, full=False):
-        _, _, chosen, inner = self._projection
-        K = K[:, chosen]
+        K, inner = self._covariances(K), self._projection[3]
         return K @ inner @ K.T if full else np.einsum("ij,jk,ik->i", K, inner, K, optimize=True)
 
     def half_gradient(self, k):
-        _, _, chosen, inner = self._projection
+        _, _, chosen, inner, _ = self._projection
         slope = np.zeros(len(k))
-        slope[chosen] = inner @ k[chosen]
+        slope[chosen] = (inner @ self._covariances(k))[: len(chosen)]
         return slope
 
+    def variance_reduction_with_slope(self, k):
+        slope, variance = self.mean.corrected_weights(k, self.half_gradient(k))
+        return self.variance_reduction(k[np.newaxis])[0] - variance, slope
+
     def _mean(self, S, t):
-        return self._gp._mean(S, t)
+        return super()._mean(S, t) if self._only_mean else self._gp._mean(S, t)
 
     def joint(self, S, t, full=True):
-        return self._gp.joint(S, t, full)
+        return (super() if self._only_mean else self._gp).joint(S, t, full)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):
@@ -461,14 +511,14 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     O(n N²), by a smoother that contracts derivatives of the state at each step. Minus infinity, so
     that a search turns back, if the filter breaks down.
     """
-    process, noise = state_space(covariance.temporal), rows.noise(covariance)
+    process, noise = process_of(covariance), rows.noise(covariance)
     units = rows.location, rows.scale
     data = _observations(rows, sites, noise, units)
-    K = _spatial(covariance, process, sites.S)
+    K, M = _spatial(covariance, process, sites.S), len(sites)
     learnt = covariance.mean_variance > 0.0
     if not learnt:
         data = replace(data, Y=data.Y[:, :1].copy())
-    line = timeline(process, len(K), data)
+    line = timeline(process, M, data)
     sums, mean = None, ZERO
     try:
         sums = line.filter_all(K)[0]
@@ -486,11 +536,12 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
     (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
-    at = _at(process, len(K))
-    in_space = covariance.gradient(sites.S, at, K, -0.5 * (on_K + on_K.T), np.zeros(len(K)))
-    names = covariance.names
-    temporal = [i for i, name in enumerate(names) if name.startswith("temporal_kernel__")]
-    in_space[temporal] += slopes
+    W, points, names = -0.5 * (on_K[:M] + on_K[:M].T), (sites.S, _at(process, M)), covariance.names
+    in_space = covariance.varying.gradient(*points, K[:M], W, np.zeros(M))
+    if covariance.level is not None:
+        in_space = _with_level(covariance, process, in_space, np.sum(on_K[M:]))
+    in_time = [i for i, name in enumerate(names) if name.startswith(("temporal_", "level_"))]
+    in_space[in_time] += slopes
     in_rows = np.empty(rows.n)
     in_rows[np.argsort(rows.t, kind="stable")] = on_R
     return value, 0.5 * np.append(in_space, rows.noise_gradient(covariance, in_rows))
@@ -501,7 +552,7 @@ def has_white_noise(covariance, S):
 
     Its part differs between observations of a place, which has a single state.
     """
-    at = _at(state_space(covariance.temporal), len(S))
+    at = _at(process_of(covariance), len(S))
     return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
 
 
@@ -511,8 +562,25 @@ def _at(process, m):
 
 
 def _spatial(covariance, process, S):
-    """Return λ K_S (M, M) of places."""
-    return covariance.cross(S, _at(process, len(S)))
+    """Return λ K_S (M, M) of places; with a level (2 M, M), its covariance below."""
+    K = covariance.varying.cross(S, _at(process, len(S)))
+    if covariance.level is None:
+        return K
+    variance = covariance.level.diag(np.array([[process.shared.start]]))[0]
+    return np.vstack([K, np.full_like(K, covariance.signal_variance * variance)])
+
+
+def _with_level(covariance, process, slopes, on_variance):
+    """Return slopes in λ and all kernels' theta, from those without the variance of the level.
+
+    ``on_variance`` is the slope in this variance.
+    """
+    value, slope = covariance.level(np.array([[process.shared.start]]), eval_gradient=True)
+    on_variance *= covariance.signal_variance
+    slopes = np.append(slopes, on_variance * slope[0, 0])
+    if covariance.names[:1] == ["signal_variance"]:
+        slopes[0] += on_variance * value[0, 0]
+    return slopes
 
 
 def _observations(rows, sites, noise, units, where=slice(None)):

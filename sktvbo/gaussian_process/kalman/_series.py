@@ -97,7 +97,7 @@ def timeline(process, M, data, stops=()):
 
     Parameters
     ----------
-    process : Stationary, Brownian or Composed
+    process : Stationary, Brownian, Composed or WithLevel
     M : int
     data : Observations
     stops : array-like of shape (q,)

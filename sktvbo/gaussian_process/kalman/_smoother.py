@@ -1,7 +1,8 @@
 """Kalman filter and smoother over observations of a few places in the order of time.
 
 Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
-means. See ``_fast/kalman.pyx`` for the recursions.
+means. K (s M, M) is K_S; with a level s = 2, and the covariance of the level is below K_S. See
+``_fast/kalman.pyx`` for the recursions.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
+from ._state_space import outputs
 
 # Number of entries of the derivatives in one hyperparameter that are stored at once.
 _MAX_SLOPES = 2**20
@@ -69,7 +71,7 @@ class Timeline:
 
     Attributes
     ----------
-    process : Stationary, Brownian or Composed
+    process : Stationary, Brownian, Composed or WithLevel
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
     gaps : ndarray of shape (u,)
@@ -106,7 +108,10 @@ class Timeline:
         return cls(process, t, distinct, gap.astype(np.intp), start, data, after is None)
 
     def transitions(self):
-        """Return A and Q (u, p, p) of the gaps; at the beginning A = 0 and Q is the prior."""
+        """Return A (u, p, p) and Q (u, s p, p) of the gaps.
+
+        At the beginning A is 0, and Q the prior.
+        """
         A, Q = self.process.transitions(self.gaps)
         if self.begins:
             A[0], Q[0] = 0.0, self.process.prior(self.t[0])
@@ -128,7 +133,7 @@ class Timeline:
 
     def filter_all(self, K):
         """Filter from the prior; returns the sums, and the moments after the last time."""
-        k, N = self.data.Y.shape[1], self.process.order * len(K)
+        k, N = self.data.Y.shape[1], self.process.order * K.shape[1]
         m, P = np.zeros((k, N)), np.zeros((N, N))
         return self.filter(K, m, P), m, P
 
@@ -169,12 +174,12 @@ class Timeline:
 
         Parameters
         ----------
-        K : ndarray of shape (M, M)
+        K : ndarray of shape (s M, M)
         combine : ndarray of shape (k, k'), default=None
             Combines the columns of targets whose outer products enter the derivatives.
         learning : bool
         queries : (time, place, W), default=None
-            Times among ``stops`` (q,), ascending; places (q,); weights (w, M).
+            Times among ``stops`` (q,), ascending; places (q,); weights (w, c) of the `outputs`.
 
         Returns
         -------
@@ -186,8 +191,8 @@ class Timeline:
         if combine is not None:
             data = Observations(data.t, data.site, data.Y @ combine, data.R)
         line = Timeline(self.process, self.t, self.gaps, self.gap, self.start, data, self.begins)
-        (A, Q), T, p, M = line.transitions(), len(self.t), self.process.order, len(K)
-        k, N = data.Y.shape[1], p * M
+        (A, Q), T, N = line.transitions(), len(self.t), self.process.order * K.shape[1]
+        k = data.Y.shape[1]
         length = max(1, int(np.ceil(np.sqrt(T))))
         blocks = [slice(i, min(i + length, T)) for i in range(0, T, length)]
         m, P, states = np.zeros((k, N)), np.zeros((N, N)), []
@@ -198,9 +203,12 @@ class Timeline:
         r, Lambda = np.zeros((k, N)), np.zeros((N, N))
         slopes, answers = None, None
         if learning:
-            slopes = np.zeros_like(A), np.zeros_like(Q), np.zeros((M, M)), np.empty(len(data))
+            slopes = np.zeros_like(A), np.zeros_like(Q), np.zeros_like(K), np.empty(len(data))
         if queries is not None:
-            times, place, W = queries
+            times, place, weights = queries
+            out = outputs(self.process, K.shape[1])
+            W = np.zeros((len(weights), out[-1] + 1))
+            W[:, out] = weights
             first = np.append(np.searchsorted(times, self.t), len(times)).astype(np.intp)
             answers = np.empty((len(times), k + 1))
         for block, (before_m, before_P) in zip(blocks[::-1], states[::-1]):
@@ -222,20 +230,21 @@ class Timeline:
         return slopes, answers
 
     def joint(self, K, at, H):
-        """Return means (q, k) and covariance (q, q) of z_1 at places and times given all data.
+        """Return means (q, k) and covariance (q, q) of f at places and times given all data.
 
         Fixed-point smoothing: later observations update each query through its covariance with the
         present state.
 
         Parameters
         ----------
-        K : ndarray of shape (M, M)
+        K : ndarray of shape (s M, M)
         at : ndarray of int of shape (q,)
             Positions among the times, ascending.
-        H : ndarray of shape (q, M)
-            Weights of the places.
+        H : ndarray of shape (q, c)
+            Weights of the `outputs`.
         """
-        (A, Q), p, M, q = self.transitions(), self.process.order, len(K), len(at)
+        (A, Q), p, M, q = self.transitions(), self.process.order, K.shape[1], len(at)
+        out = outputs(self.process, M)
         k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
@@ -270,9 +279,9 @@ class Timeline:
                 cov[old, old] -= gain @ C[old][:, site].T
                 C[old] -= gain @ before_P[site]
             if new.start < new.stop:
-                C[new] = H[new] @ P[:M]
-                mean[new] = H[new] @ m[:, :M].T
-                cov[new, new] = C[new][:, :M] @ H[new].T
-                cov[old, new] = C[old][:, :M] @ H[new].T
+                C[new] = H[new] @ P[out]
+                mean[new] = H[new] @ m[:, out].T
+                cov[new, new] = C[new][:, out] @ H[new].T
+                cov[old, new] = C[old][:, out] @ H[new].T
                 cov[new, old] = cov[old, new].T
         return mean, cov
