@@ -16,8 +16,7 @@ class WDBO(Algorithm):
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
-    2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
-       with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
+    2. Observe; add the observation; refit λ, l_S, l_T, w and σ² by marginal likelihood.
     3. Multiply the budget b by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
@@ -44,17 +43,20 @@ class WDBO(Algorithm):
     -----
     Differences from the paper, `sktvbo.papers.published` of "W-DBO":
 
-    =============  ===================================  ====================================
+    =============  ===================================  =====================================
     Quantity       Paper                                Here
-    =============  ===================================  ====================================
-    l_S (d = 2)    0.0001 to 1e4, start 0.6931          0.01 to 0.5, start 0.5
-    k_T            Matérn 3/2                           Matérn 5/2
+    =============  ===================================  =====================================
+    l_S (d = 2)    0.0001 to 1e4, start 0.6931          0.01 to 4, start 0.5
+    prior of l_S   none                                 log-normal, median 0.4, spread 0.7
+    k_T            Matérn 3/2                           Matérn 5/2 + w Matérn 1/2
     l_T            0.0001 to 1e4, start 0.6931          5 intervals to 10 spans of the data,
-                                                        start 0.25 spans
+                                                        start 0.25 spans; rough 0.5 intervals
+                                                        to 1000 spans, start 3 intervals
+    w              none                                 0.001 to 10, start 0.4; log-normal,
+                                                        median 0.3, spread 1.5
     λ              0.0001 to 1e4, start 0.6931          0.05 to 20, start 1
     σ²             0.0001 to 100, start 0.6931          0.0001 to 1, start 0.01
-    mean           0                                    learnt, prior N(0, 1); quadratic of
-                                                        depth 0.5 where likelier
+    mean           0                                    learnt, prior N(0, 1)
     search         at each step, from the start         when it promises a gain, from the
                                                         last optimum
     learns from    2 or more                            10 or more
@@ -65,7 +67,7 @@ class WDBO(Algorithm):
     forgets        all but 2, as the budget pays; Δt ≤  all but 10, as the budget pays, and
                    1000 l_T                             what it does not spend on these is
                                                         lost; Δt ≤ 10 l_T
-    =============  ===================================  ====================================
+    =============  ===================================  =====================================
 
     References
     ----------
@@ -104,8 +106,7 @@ class BOLT(Algorithm):
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
-    2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
-       with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
+    2. Observe; add the observation; refit λ, l_S, l_T, w and σ² by marginal likelihood.
     3. Fit the response time R(n) to the times between the queries so far.
     4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): a larger data set is more informative, but slows
        down each step.
@@ -129,17 +130,20 @@ class BOLT(Algorithm):
     -----
     Differences from the paper, `sktvbo.papers.published` of "BOLT":
 
-    =============  =====================================  ====================================
+    =============  =====================================  =====================================
     Quantity       Paper                                  Here
-    =============  =====================================  ====================================
-    l_S (d = 2)    0.0001 to 1e4, start 0.6931            0.01 to 0.5, start 0.5
-    k_T            Matérn 3/2                             Matérn 5/2
+    =============  =====================================  =====================================
+    l_S (d = 2)    0.0001 to 1e4, start 0.6931            0.01 to 4, start 0.5
+    prior of l_S   none                                   log-normal, median 0.4, spread 0.7
+    k_T            Matérn 3/2                             Matérn 5/2 + w Matérn 1/2
     l_T            0.06 to 6e6, start 415.9               5 intervals to 10 spans of the data,
-                                                          start 0.25 spans
+                                                          start 0.25 spans; rough 0.5 intervals
+                                                          to 1000 spans, start 3 intervals
+    w              none                                   0.001 to 10, start 0.4; log-normal,
+                                                          median 0.3, spread 1.5
     λ              0.0001 to 1e4, start 0.6931            0.05 to 20, start 1
     σ²             0.0001 to 100, start 0.6931            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1); quadratic of
-                                                          depth 0.5 where likelier
+    mean           0                                      learnt, prior N(0, 1)
     search         at each step, from the start           when it promises a gain, from the
                                                           last optimum
     learns from    2 or more                              10 or more
@@ -149,7 +153,7 @@ class BOLT(Algorithm):
     first queries  15 at random                           5 spread out
     forgets        one beyond n*, but 2; R(n) a cubic by  all beyond n*, but 10; R(n) a cubic
                    least squares                          with coefficients ≥ 0
-    =============  =====================================  ====================================
+    =============  =====================================  =====================================
 
     References
     ----------

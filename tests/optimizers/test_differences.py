@@ -10,6 +10,7 @@ import pytest
 from papers.cases import HORIZONS
 
 from sktvbo import optimizers, papers
+from sktvbo.kernels import LogNormal
 from sktvbo.optimizers._default_models import Times
 from sktvbo.optimizers._names import ALGORITHMS
 
@@ -62,6 +63,9 @@ KERNELS = {
 def kernel(of, name):
     """Return the name of a kernel, and how many lengthscales it has."""
     found = getattr(of.surrogate, name)
+    if type(found).__name__ == "Sum":
+        smooth, rough = (f"Matérn {2.0 * part.nu:g}/2" for part in (found.k1, found.k2.k2))
+        return f"{smooth} + w {rough}"
     if type(found).__name__ == "Matern":
         return f"Matérn {found.nu * 2:g}/2"
     text = KERNELS[type(found).__name__].format(**found.get_params())
@@ -75,6 +79,17 @@ def spatial_scale(of):
 
 def temporal_scale(of):
     found = of.surrogate.temporal_kernel
+    if type(found).__name__ == "Sum":
+        rough = of.surrogate.temporal_kernel.k2.k2
+        (low, high), span = rough.length_scale_bounds, 100.0
+        text = f"rough {low:g} intervals to {high / span:g} spans, start {rough.length_scale:g}"
+        slower = of.slower.temporal_kernel
+        assert np.array_equal(2.0 * np.array([low, high]), slower.k2.k2.length_scale_bounds)
+        of = SimpleNamespace(
+            surrogate=SimpleNamespace(temporal_kernel=found.k1),
+            slower=SimpleNamespace(temporal_kernel=slower.k1),
+        )
+        return f"{temporal_scale(of)}; {text} intervals"
     if not hasattr(found, "length_scale_bounds"):
         return f"{number(found.length_scale)}, fixed"
     bounds, doubled = found.length_scale_bounds, of.slower.temporal_kernel.length_scale_bounds
@@ -91,10 +106,6 @@ def variance(of, name):
 
 def mean(of):
     text = f"learnt, prior N(0, {number(of.surrogate.mean_prior_std**2)})"
-    quadratic = getattr(of.surrogate, "prior_mean", None)
-    if quadratic is not None:
-        assert quadratic.only_if_likelier
-        text += f"; quadratic of depth {quadratic.depth:g} where likelier"
     return text if of.surrogate.mean_prior_std else "0"
 
 
@@ -118,7 +129,19 @@ def prior(of):
     if of.surrogate.hyperpriors is None:
         return "none"
     found = of.surrogate.hyperpriors["spatial_kernel__length_scale"]
+    if type(found) is LogNormal:
+        return f"log-normal, median {number(found.median)}, spread {number(found.spread)}"
     return f"Gamma({number(found.shape)}, rate {number(found.rate)})"
+
+
+def roughness(of):
+    found = of.surrogate.temporal_kernel
+    if type(found).__name__ != "Sum":
+        return "none"
+    weight = found.k2.k1
+    known = of.surrogate.hyperpriors["temporal_kernel__k2__k1__constant_value"]
+    text = range_of(weight.constant_value, weight.constant_value_bounds)
+    return f"{text}; log-normal, median {number(known.median)}, spread {number(known.spread)}"
 
 
 def discount(of):
@@ -203,13 +226,17 @@ ROWS = {
     "k_S": (r"spatial_kernel(__nu)?$", lambda of: kernel(of, "spatial_kernel")),
     "l_S (d = 2)": ("spatial_kernel__length_scale", spatial_scale),
     "prior of l_S": (r"hyperpriors|\.width", prior),
-    "k_T": (r"temporal_kernel(__nu|__epsilon.*)?$", lambda of: kernel(of, "temporal_kernel")),
-    "l_T": ("temporal_kernel__length_scale", temporal_scale),
+    "k_T": (
+        r"temporal_kernel(__k\d)*(__nu|__epsilon.*)?$",
+        lambda of: kernel(of, "temporal_kernel"),
+    ),
+    "l_T": (r"temporal_kernel(__k\d)*__length_scale", temporal_scale),
+    "w": (r"temporal_kernel__k2__k1__constant|hyperpriors", roughness),
     "λ": ("signal_variance", lambda of: variance(of, "signal_variance")),
     "σ²": ("noise_variance", lambda of: variance(of, "noise_variance")),
     "discount": ("noise_model|optimizer.discount", discount),
     "age": ("surrogate$", ages),
-    "mean": ("mean_prior_std|prior_mean", mean),
+    "mean": ("mean_prior_std", mean),
     "y": ("normalize_y|surrogate$", scale),
     "search": (r"surrogate.optimizer|refit_every|surrogate$", search),
     "learns from": ("_min_to_learn", lambda of: f"{of.optimizer._min_to_learn} or more"),

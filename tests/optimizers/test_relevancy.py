@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
+from sktvbo.gaussian_process._composite import temporal_length_scale
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import RelevancyBudget, RelevancyCap, RunSoFar
 
@@ -208,7 +209,7 @@ def test_budget_ledger(alpha, monkeypatch):
             assert len(rows) == policy.min_size or budget <= 1.0 + left
             budget = min(budget, 1.0 + left) if len(rows) == policy.min_size else budget
         assert policy.budget_ == pytest.approx(budget, rel=1e-6)
-        previous = surrogate.temporal_kernel_.length_scale, now
+        previous = temporal_length_scale(surrogate.temporal_kernel_), now
         n_removed += len(removed)
     assert n_removed == opt.n_removed_ > 5
 
@@ -226,10 +227,13 @@ def test_lengthscale_is_bounded_by_the_recent_sampling_interval():
     opt = WDBO([(0.0, 1.0)], n_initial_points=5, random_state=0)
     for t in 3.0 * np.arange(12):
         opt.tell(opt.ask(t), np.sin(40.0 * t))  # nothing but noise in time
-    low, high = opt.surrogate_.temporal_kernel_.length_scale_bounds
-    assert low == pytest.approx(15.0)
-    assert high == pytest.approx(10.0 * np.ptp(opt.X_[:, 1]), rel=0.2)
-    assert low <= opt.surrogate_.temporal_kernel_.length_scale <= high
+    smooth, rough = opt.surrogate_.temporal_kernel_.k1, opt.surrogate_.temporal_kernel_.k2.k2
+    span = np.ptp(opt.X_[:, 1])
+    for kernel, n_intervals, n_spans in ((smooth, 5.0, 10.0), (rough, 0.5, 1000.0)):
+        low, high = kernel.length_scale_bounds
+        assert low == pytest.approx(3.0 * n_intervals)
+        assert high == pytest.approx(n_spans * span, rel=0.2)
+        assert low <= kernel.length_scale <= high
 
 
 def test_query_is_where_the_bound_is_largest():
@@ -241,7 +245,9 @@ def test_query_is_where_the_bound_is_largest():
         if gp is not None:
             rows = np.column_stack([np.append(x, grid), np.full(502, float(t))])
             mean, std = gp.predict(rows, return_std=True)
-            width = np.sqrt(0.05 * np.log(2.0 * len(opt.X_))) * inside(rows[:, :1])
+            n = len(opt.X_)
+            beta = min(0.05 * max(n / 25.0, 1.0), 0.2) * np.log(2.0 * n)
+            width = np.sqrt(beta) * inside(rows[:, :1])
             score = mean + width * std
             assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
         opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
