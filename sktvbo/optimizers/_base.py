@@ -61,7 +61,7 @@ from ._budget import StepTimer
 from ._calibration import with_calibration
 from ._change import changed, check_held, continued
 from ._clock import make_clock
-from ._default_models import drifting_surrogate, static_surrogate
+from ._default_models import drifting_surrogate, outcome_surrogate, static_surrogate
 from ._failures import has_failed, with_failures
 from ._html import representation
 from ._lock import StepLock
@@ -269,9 +269,9 @@ class BayesianOptimizer(BaseEstimator):
     run keeps the parameters that it began with: `with_parameters` goes on with others, and
     ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
-    The default surrogate of this class has Matérn 5/2 in time as well, and a
-    `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints or
-    limits of outcomes. The default β is "growing". With fewer than 10 observations, or an int
+    The default surrogate of this class is that of W-DBO: smooth plus rough in time, Matérn 5/2 +
+    w Matérn 1/2. That of an outcome that is limited is smooth. The default β is "growing". With
+    fewer than 10 observations, or an int
     ``n_initial_points``, the latest removed ones are used to learn hyperparameters and the scale of
     y.
 
@@ -366,9 +366,9 @@ class BayesianOptimizer(BaseEstimator):
         times : Times
             ``data`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
-            whether it ``has_context`` and ``is_constrained``.
+            whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        return drifting_surrogate(times)
+        return outcome_surrogate(times) if times.of_outcome else drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.

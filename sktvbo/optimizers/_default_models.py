@@ -38,12 +38,18 @@ class Times:
         Times of pending queries.
     n_unit : int
         Number of coordinates in the unit box, those of a context included.
+    has_context : bool
+        True if some coordinates are measured and not chosen.
+    of_outcome : bool
+        True if the surrogate is that of an outcome that is limited.
     """
 
     data: np.ndarray
     recent: np.ndarray
     pending: tuple = ()
     n_unit: int = 1
+    has_context: bool = False
+    of_outcome: bool = False
 
     @property
     def interval(self):
@@ -91,6 +97,20 @@ def drifting_surrogate(times):
         "temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR,
     }
     return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
+
+
+def outcome_surrogate(times):
+    """Return the default surrogate of an outcome that is limited: it changes smoothly.
+
+    A rough kernel in time could explain an outcome that rises as a jump, and certify a place
+    farther uphill. The lengthscale in space is at most half a side of the box in one and two
+    dimensions, and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts
+    are not chosen.
+    """
+    longest = 2.0
+    if not times.has_context:
+        longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
+    return default_surrogate(smooth_kernel(times), longest=longest)
 
 
 def drifting_kernel(times):

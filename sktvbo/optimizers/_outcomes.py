@@ -109,6 +109,8 @@ class _OutcomeHistory(History):
     index: int = field(kw_only=True)
     n_measured: float = math.inf
 
+    of_outcome = True
+
     def _outside(self, data):
         for entry in super()._outside(data):
             if entry.outcomes[self.index] is not None:

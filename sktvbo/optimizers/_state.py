@@ -185,6 +185,9 @@ class History:
     # How many there are, where some lack a value: see `_outcomes`.
     n_measured = math.inf
 
+    # True where an outcome takes the place of y.
+    of_outcome = False
+
     @property
     def total(self):
         """Observations told, those taken back included: the position of the next one."""
@@ -774,7 +777,9 @@ class RunState:
         """Return the `Times` that bounds may follow, of data at some times, the new one last."""
         recent = [entry.row[-1] for entry in self.history.latest(_N_RECENT)]
         pending = tuple(query.t for query in self.pending.at(self.time.now))
-        return Times(times, np.array([*recent, times[-1]]), pending, self.domain.n_unit)
+        domain, recent = self.domain, np.array([*recent, times[-1]])
+        has_context = domain.n_chosen < domain.n_dims
+        return Times(times, recent, pending, domain.n_unit, has_context, self.history.of_outcome)
 
     # --- pending queries --------------------------------------------------------------------------
 

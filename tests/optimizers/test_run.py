@@ -119,7 +119,8 @@ def test_a_lone_observation_is_believed_within_its_noise(before):
     assert len(gp.X_train_) == 1
     mean, std = gp.predict(gp.X_train_, return_std=True)
     assert abs(mean[0] - Y[12]) < abs(Y[:12].mean() - Y[12])
-    assert 0.0 < std[0] < scale(opt) * np.sqrt(gp.signal_variance_)
+    prior = gp.signal_variance_ * gp.temporal_kernel_.diag(np.zeros((1, 1)))[0]
+    assert 0.0 < std[0] < scale(opt) * np.sqrt(prior + 1.0)  # that of the mean included
     assert Box(BOX).contains(opt.ask(13))
 
 
