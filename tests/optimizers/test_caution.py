@@ -330,8 +330,15 @@ def test_violations_in_other_contexts_and_of_failures_are_violations():
     options = {"outcome_constraints": {"c": (None, 1.0)}, "safety": 0.95, "start_points": [[0.5]]}
     opt = WDBO([(0.0, 1.0)], random_state=0, **options)
     assert violations_after_a_jump(opt, as_failure=True) <= 6
-    opt = WDBO(WithContext([(0.0, 1.0)], [(0.0, 1.0)]), random_state=0, **options)
-    assert violations_after_a_jump(opt, context=lambda t: [0.5 + 0.5 * np.sin(2.4 * t)]) <= 8
+    domain = WithContext([(0.0, 1.0)], [(0.0, 1.0)])
+    found = [
+        violations_after_a_jump(
+            WDBO(domain, random_state=seed, **options),
+            context=lambda t: [0.5 + 0.5 * np.sin(2.4 * t)],
+        )
+        for seed in range(3)
+    ]
+    assert np.mean(found) <= 8.0
 
 
 def test_a_failure_beyond_a_limit_turns_a_run_back_as_an_observation_does():
