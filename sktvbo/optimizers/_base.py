@@ -269,11 +269,9 @@ class BayesianOptimizer(BaseEstimator):
     run keeps the parameters that it began with: `with_parameters` goes on with others, and
     ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
-    The default surrogate of this class has Matérn 5/2 in time as well, and a
-    `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints or
-    limits of outcomes. The default β is "growing". With fewer than 10 observations, or an int
-    ``n_initial_points``, the latest removed ones are used to learn hyperparameters and the scale of
-    y.
+    The default surrogate of this class is that of `WDBO`, and the default β is "growing". With
+    fewer than 10 observations, or an int ``n_initial_points``, the latest removed ones are used to
+    learn hyperparameters and the scale of y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the
@@ -365,8 +363,7 @@ class BayesianOptimizer(BaseEstimator):
         ----------
         times : Times
             ``data`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
-            observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
-            whether it ``has_context`` and ``is_constrained``.
+            observations told; ``pending``, of queries not told yet; and the domain's ``n_unit``.
         """
         return drifting_surrogate(times)
 
@@ -978,7 +975,7 @@ class BayesianOptimizer(BaseEstimator):
         One lengthscale of several parameters is multiplied by the geometric mean of their factors,
         which is 1 for a category. Of other kernels all lengthscales and periods are, and of a
         custom surrogate none. Bounds of hyperparameters are those of the new unit box, from the
-        next search on, and a quadratic prior mean is that of the new domain.
+        next search on.
 
         Examples
         --------

@@ -167,18 +167,12 @@ def configured(surrogate, domain, policy):
     """Return an unfitted surrogate with parameters set for a domain and a policy.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
-    filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
-    the continuous coordinates alone.
+    filter needs repeated places, and cannot remove single rows.
     """
     parameters = surrogate.get_params(deep=False)
     # The warnings of fit are for its direct users.
     fixed = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: fixed[name] for name in fixed.keys() & parameters.keys()})
-    prior_mean = parameters.get("prior_mean")
-    if prior_mean is not None and prior_mean.columns is None:
-        continuous = np.flatnonzero(domain.continuous).tolist()
-        prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
-        surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll
