@@ -13,7 +13,6 @@ from sktvbo import SparseTimeVaryingGPRegressor as Sparse
 from sktvbo.datasets import fetch_intel_temperature, load_ny_ozone
 from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, response_time, run
-from sktvbo.gaussian_process import QuadraticMean
 from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 from sktvbo.relevancy import spatial_convolution, temporal_convolution, wasserstein_relevancy
@@ -50,10 +49,6 @@ CALLS = {
         ("TimeVaryingGPRegressor(time_column={}).fit(X, y)", ["3", "-4", "'time'", "0.5", "None"]),
         ("TimeVaryingGPRegressor(optimizer={}).fit(X, y)", ["'adam'", "3", "True"]),
         ("TimeVaryingGPRegressor(mean_prior_std={}).fit(X, y)", ["-1.0", "nan", "'flat'"]),
-        (
-            "TimeVaryingGPRegressor(prior_mean={}).fit(X, y)",
-            ["'high'", "QuadraticMean(nan)", "QuadraticMean(columns=[2])"],
-        ),
         ("TimeVaryingGPRegressor(hyperpriors={}).fit(X, y)", ["{'noise': 3}", "{'lengths': 1.0}"]),
         ("Sparse(n_inducing={}).fit(X, y)", COUNTS),
         ("Sparse(inducing={}).fit(X, y)", ["'random'", "X[:, :1]", "nan * X", "[]"]),

@@ -36,23 +36,29 @@ from sktvbo.papers._bardou2024 import UncappedBudget
 
 PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
 
-# Parameters of the surrogate that belong to a change.
+# Parameters of the surrogate, and of its smooth kernel in time, that belong to a change.
 OF_SURROGATE = {
     "mean learnt, with a prior": ["mean_prior_std"],
-    "quadratic prior mean if likelier": ["prior_mean"],
-    "Matérn 5/2 in time": ["temporal_kernel__nu"],
     "bounds of l_S": ["spatial_kernel__length_scale_bounds"],
-    "bounds of l_T": ["temporal_kernel__length_scale_bounds"],
     "bounds of λ and σ²": ["signal_variance_bounds", "noise_variance_bounds"],
     "fit from the last optimum": [
         "spatial_kernel__length_scale",
-        "temporal_kernel__length_scale",
         "signal_variance",
         "noise_variance",
     ],
 }
+OF_SMOOTH = {
+    "Matérn 5/2 in time": ["nu"],
+    "bounds of l_T": ["length_scale_bounds"],
+    "fit from the last optimum": ["length_scale"],
+}
+# Hyperparameters whose prior belongs to a change.
+OF_PRIORS = {
+    "prior of l_S": "spatial_kernel__length_scale",
+    "rough part in time": "temporal_kernel__k2__k1__constant_value",
+}
 CHANGES = (
-    *OF_SURROGATE,
+    *dict.fromkeys([*OF_SURROGATE, *OF_SMOOTH, *OF_PRIORS]),
     "fit when it promises a gain",
     "margin at the faces",
     "growing β",
@@ -81,13 +87,27 @@ class Mixed(WDBO):
     def _make_surrogate(self, times):
         ours, theirs = super()._make_surrogate(times), PUBLISHED.surrogate
         made = clone(ours if "fit from the last optimum" in self.changes else theirs)
-        for change, names in OF_SURROGATE.items():
-            parameters = (ours if change in self.changes else theirs).get_params()
-            made.set_params(**{name: parameters[name] for name in names})
+        self._change(made, OF_SURROGATE, ours, theirs)
+        smooth = clone(theirs.temporal_kernel)
+        self._change(smooth, OF_SMOOTH, ours.temporal_kernel.k1, theirs.temporal_kernel)
+        rough = "rough part in time" in self.changes
+        priors = {
+            name: ours.hyperpriors[name] for c, name in OF_PRIORS.items() if c in self.changes
+        }
+        made.set_params(
+            temporal_kernel=smooth + ours.temporal_kernel.k2 if rough else smooth,
+            hyperpriors=priors,
+        )
         made.set_params(**self.surrogate_parameters)
-        for kernel in (made.spatial_kernel, made.temporal_kernel):
+        for kernel in (made.spatial_kernel, smooth):
             kernel.length_scale = float(np.clip(kernel.length_scale, *kernel.length_scale_bounds))
         return made
+
+    def _change(self, made, parameters, ours, theirs):
+        """Set the parameters of each change to ours if it is made, or else to theirs."""
+        for change, names in parameters.items():
+            known = (ours if change in self.changes else theirs).get_params()
+            made.set_params(**{name: known[name] for name in names})
 
     def _make_acquisition(self):
         margin = 0.2 if "margin at the faces" in self.changes else 0.0

@@ -26,11 +26,9 @@ clicks  the value is the share of 300 trials that succeed, while the traffic cha
 import argparse
 import time
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Matern
-
 from sktvbo import GPUCB, TVGPUCB, WDBO
 from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.exceptions import ModelWarning
@@ -145,20 +143,13 @@ def with_short_lengthscale(surrogate, interval):
     return surrogate.set_params(spatial_kernel__length_scale_bounds=(0.01, 0.5))
 
 
-def with_level(surrogate, interval):
-    bounds = (0.5 * interval, 8.0 * interval)
-    return surrogate.set_params(level_kernel=0.1 * Matern(2.0 * interval, bounds, nu=0.5))
-
-
 VARIANTS = {
     "default": WDBO,
     "smooth": changed(without_rough_part),
     "l at most 1/2": changed(with_short_lengthscale),
     "no prior of w": changed(without_prior_of("temporal")),
-    "level": changed(with_level),
-    "larger beta": lambda *args, **options: WDBO(
-        *args, acquisition=UCB(DimensionBeta(0.2), margin=0.2), **options
-    ),
+    "level": partial(WDBO, level=True),
+    "larger beta": partial(WDBO, acquisition=UCB(DimensionBeta(0.2), margin=0.2)),
     "TV-GP-UCB": TVGPUCB,
     "GP-UCB": GPUCB,
 }

@@ -4,6 +4,8 @@ Each difference is one part of the optimizer, so that it can be changed alone. W
 behaviour of the package, not from its code.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri
@@ -12,9 +14,9 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from sktvbo.acquisition import UCB, DimensionBeta
+from sktvbo.gaussian_process._data import Rows
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process._hyperparameters import SearchRecord
-from sktvbo.gaussian_process._prior_mean import Polynomial
 from sktvbo.optimizers import BayesianOptimizer
 from sktvbo.papers import published
 from sktvbo.papers._bardou2024 import UncappedBudget
@@ -39,6 +41,42 @@ def adam(objective, raw):
         spread = np.sqrt(second / (1.0 - 0.999**step)) + 1e-8
         raw = raw - RATE * first / (1.0 - 0.9**step) / spread
     return raw
+
+
+@dataclass(frozen=True, eq=False)
+class RowsAboveMean(Rows):
+    """Rows whose y is standardized as (y − average) / scale − constant.
+
+    Attributes
+    ----------
+    constant : float
+        Mean of the process in units of the scale.
+    """
+
+    constant: float = 0.0
+
+    def __getstate__(self):
+        return super().__getstate__() | {"constant": self.constant}
+
+    @classmethod
+    def above(cls, rows, constant):
+        """Return rows with a constant."""
+        state = rows.__getstate__() | {"location": rows.location + rows.scale * constant}
+        return cls(**state, constant=constant)
+
+    @property
+    def average(self):
+        """Location without the constant."""
+        return self.location - self.scale * self.constant
+
+    def _copy(self, changes):
+        new = super()._copy(changes)
+        vars(new)["constant"] = self.constant
+        return new
+
+    def _standardize_y(self):
+        super()._standardize_y()
+        vars(self)["location"] += self.scale * self.constant
 
 
 class Likelihood:
@@ -99,15 +137,15 @@ class VariantRegressor(FixedStartGPRegressor):
     # Rows and result of the latest search: a policy that refits makes the optimizer's searches.
     _latest = ((), None)
 
-    def _learn(self, rows, start=None, record=None, warn=False):
+    def _learn(self, rows, start=None, record=None, **options):
         if not (self.learns_mean or self.by_adam or self.refits):
-            return super()._learn(rows, start, record, warn)
+            return super()._learn(rows, start, record, **options)
         key = type(self), rows.X.tobytes(), rows.y.tobytes()
         if VariantRegressor._latest[0] != key:
             if self.learns_mean or self.by_adam:
                 found = self._search_with_mean(rows), SearchRecord()
             else:
-                found = super()._learn(rows, start, record, warn)
+                found = super()._learn(rows, start, record, **options)
             VariantRegressor._latest = key, found
         return VariantRegressor._latest[1]
 
@@ -140,8 +178,7 @@ class VariantRegressor(FixedStartGPRegressor):
         else:
             bounds = np.vstack([initial.bounds, MEAN_BOUNDS])
             found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-        zero = np.zeros(rows.S.shape[1])
-        rows = rows.with_prior_mean(Polynomial(found[-1], zero, zero))
+        rows = RowsAboveMean.above(rows, float(found[-1]))
         return Dense.of(initial.with_theta(found[:-1]), rows)
 
     def without(self, indices, *, restandardize=None):
@@ -182,7 +219,7 @@ def relevancies(surrogate, now, *, capped):
     have -1.
     """
     rows = surrogate._gp.rows
-    z = (rows.y - rows.location) / rows.scale
+    z = (rows.y - getattr(rows, "average", rows.location)) / rows.scale
     C = spatial_convolution(surrogate.spatial_kernel_, rows.S)
     if capped:
         C = np.minimum(C, 1.0)

@@ -2,7 +2,6 @@
 
 from ._exact import TimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
-from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
 from ._weighted import WeightedTimeVaryingGPRegressor
 
@@ -10,7 +9,6 @@ __all__ = [
     "GeometricInjection",
     "NoiseModel",
     "QuadraticInjection",
-    "QuadraticMean",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
     "WeightedTimeVaryingGPRegressor",

@@ -12,7 +12,6 @@ from .._validation import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
 from ._exact_posterior import Dense
-from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, state_space
@@ -100,8 +99,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Let `fit` warn, with a remedy, if the model does not suit the data.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
-    prior_mean : QuadraticMean, default=None
-        Prior mean of f over the unit box, added to the constant mean; None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
@@ -118,8 +115,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Training targets, in the units given.
     spatial_kernel_, temporal_kernel_ : Kernel
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
-    prior_mean_ : QuadraticMean or None
-        Prior mean in use; None with ``only_if_likelier`` if it is not.
     level_kernel_ : Kernel or None
         Kernel of the level with the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
@@ -168,8 +163,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
-    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``noise_model``,
-    ``prior_mean`` and a WhiteKernel in space. ``solver="auto"`` uses the filter from 256 rows on if
+    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``noise_model``
+    and a WhiteKernel in space. ``solver="auto"`` uses the filter from 256 rows on if
     there are at least 6 N rows; with ``sites`` and held hyperparameters from 64 rows on if there
     are at least N / 16. For a sum or product with p = N / M both limits are √p times larger, and a
     state above 300 is left to the Cholesky factor, which is logged.
@@ -224,7 +219,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     """
 
     _: KW_ONLY
-    prior_mean: QuadraticMean | None = None
     solver: str = "auto"
     sites: np.ndarray | None = None
 
@@ -234,18 +228,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def check(self) -> None:
         super().check()
         check_choice(self.solver, _SOLVERS, "solver", self)
-        if self.prior_mean is not None:
-            if not isinstance(self.prior_mean, QuadraticMean):
-                raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
-            self.prior_mean.check()
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
                 raise invalid("sites", "distinct places", self.sites, self)
-
-    @property
-    def prior_mean_(self) -> QuadraticMean | None:
-        return None if self._fitted.rows.prior_mean is None else self.prior_mean
 
     def _choose_conditioning(self, covariance, rows):
         if self.solver == "kalman":
@@ -275,7 +261,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
         if rows.n < min_rows or self._dense_class is not Dense:
             return False
-        if covariance.noise_model is not None or self.prior_mean is not None:
+        if covariance.noise_model is not None:
             return False
         process = process_of(covariance)
         if process is None:
@@ -302,9 +288,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.noise_model is not None:
             expected = "None with solver='kalman', which does not support growing noise"
             raise invalid("noise_model", expected, self.noise_model, self)
-        if self.prior_mean is not None:
-            expected = "None with solver='kalman', which does not support a prior mean"
-            raise invalid("prior_mean", expected, self.prior_mean, self)
         if process_of(covariance) is None:
             kind, kernel = "temporal", covariance.temporal
             if state_space(kernel) is not None:

@@ -153,12 +153,6 @@ class SearchRecord:
         return predicted_gain(-slope, hessian, theta, bounds)
 
 
-def log_posterior(gp, hyperpriors):
-    """Return the log likelihood of a conditioned GP plus the log density of its priors."""
-    covariance = gp.covariance
-    return gp.objective + HyperPrior(hyperpriors, covariance.names)(covariance.theta)
-
-
 def explains_little(gp):
     """Return True if a GP has hardly more evidence than the best constant plus noise."""
     z = gp.rows.targets

@@ -68,9 +68,6 @@ class Posterior:
             factor, basis, time, variance, options = parts
             families, units = (factor.family, Family.CONSTANT), factor.units
             units = np.append(units, self._width) if moves else units
-        constant, linear, square = 0.0, None, None
-        if gp.rows.prior_mean is not None:
-            constant, linear, square = gp.rows.prior_mean.scaled(units[: len(basis[0])])
         compiled = _posterior.Posterior(
             *families,
             variance,
@@ -78,10 +75,8 @@ class Posterior:
             time,
             moves,
             gp.weights,
-            mean=gp.mean.value + constant,
+            mean=gp.mean.value,
             share=gp.mean.share,
-            linear=linear,
-            square=square,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
             **options,
@@ -101,9 +96,6 @@ class Posterior:
         dk = dk * units[:, np.newaxis]
         mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
         std_slope = 0.5 * prior_slope - dk @ w
-        if gp.rows.prior_mean is not None:
-            mean += gp.rows.prior_mean(s[np.newaxis])[0]
-            mean_slope[:-1] += gp.rows.prior_mean.slope(s)
         std_slope /= std
         return gp.rows.location + scale * mean, scale * std, scale * mean_slope, scale * std_slope
 

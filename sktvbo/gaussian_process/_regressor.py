@@ -6,7 +6,6 @@ import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
@@ -48,12 +47,12 @@ from ._fit_warnings import (
     advise_on_size,
     advise_on_state,
 )
-from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
+from ._hyperparameters import SearchRecord, explains_little, search
 from ._kernel_families import rescaled
 from ._noise import NoiseModel
 from ._outliers import appended, reweighted, screened
 from ._posterior_at import TimeSlice, TimeWindow
-from ._prior_mean import QuadraticMean, prior_variance
+from ._prior_mean import prior_variance
 from ._slices import AT_ONCE
 from ._starts import kernels_or_defaults, restarts, screened_starts
 from .kalman._filter import Filter
@@ -105,9 +104,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     time_unit: str = "s"
     warn: bool = True
     random_state: RandomState = None
-
-    # A regressor with a prior mean makes it a parameter.
-    prior_mean: ClassVar[QuadraticMean | None] = None
 
     # Result of the latest hyperparameter search, for the next one.
     _search_record: ClassVar[SearchRecord] = SearchRecord()
@@ -378,8 +374,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
         """Return an estimator of the same observations after a linear change of the places.
 
-        Lengthscales follow. Other hyperparameters, and their bounds, are held; a prior mean is that
-        of the new places.
+        Lengthscales follow. Other hyperparameters, and their bounds, are held.
 
         Parameters
         ----------
@@ -409,10 +404,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         spatial = rescaled(gp.covariance.spatial, scales, typical)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
         covariance = gp.covariance.with_kernels(*kernels)
-        rows = gp.rows.with_places(X)
-        if rows.prior_mean is not None:
-            rows = rows.with_prior_mean(new.prior_mean.polynomial(len(scales)))
-        new._gp = new._condition(covariance, rows)
+        new._gp = new._condition(covariance, gp.rows.with_places(X))
         return new
 
     def refit(
@@ -464,7 +456,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 np.append(rows.weights, np.ones(n_extra)),
                 np.append(rows.scores, np.zeros(n_extra)),
             )
-        searched = new._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
+        searched = new._make_rows(*arrays, known=known)
         if self.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         searched = searched.at(max(searched.now, rows.now))
@@ -504,7 +496,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return X, y, *known_variance(y_variance, len(X))
 
     def _make_rows(self, X, y, variance, total, like=None, standardize=None, known=None):
-        """Return rows with their own time origin; scale and prior mean as in ``like``.
+        """Return rows with their own time origin; location and scale as in ``like``.
 
         ``known`` are the weights and scores of robust regression, if known.
         """
@@ -515,11 +507,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
         layout = Layout(position, X[0, position] if stationary else 0.0)
         if like is None:
-            mean, options = self.prior_mean, {"standardize": self.normalize_y}
-            if mean is not None and not mean.only_if_likelier:
-                options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
+            options = {"standardize": self.normalize_y}
         else:
-            options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
+            options = {name: getattr(like, name) for name in ("location", "scale")}
             options["standardize"] = like.standardize if standardize is None else standardize
         if self.robust:
             weights, scores = known or (screened(X, y, position), np.zeros(len(y)))
@@ -579,9 +569,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         first ``n_known`` rows have been in an earlier search.
         """
         if not self.robust:
-            return self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
-        learn = self._learn_with_mean if n_known else self._learn_without_screened
-        gp, record = learn(rows, start, record, warn=warn, slices=slices)
+            return slices.whole(self._learn_one, rows, start, record, warn=warn)
+        first = self._learn_one if n_known else self._learn_without_screened
+        gp, record = slices.whole(first, rows, start, record, warn=warn)
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
         gp, full = slices(reweighted, gp, n_known), np.zeros(rows.n, dtype=bool)
         for _ in range(n_more):
@@ -591,54 +581,29 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows, theta = gp.rows.with_weights(weights, self.normalize_y), gp.covariance.theta
             if (weights == 1.0).all() and not n_known:
                 theta = record = None  # without outliers the search is that of a plain fit
-            gp, record = self._learn_with_mean(rows, theta, record, warn=warn, slices=slices)
+            gp, record = slices.whole(self._learn_one, rows, theta, record, warn=warn)
             gp = slices(reweighted, gp, n_known, full)
             # A weight that a search takes back does not become smaller again: searches end.
             full = full | ((weights < 0.5) & (gp.rows.weights == 1.0))
         return gp, record
 
     def _learn_without_screened(self, rows, start, record, *, warn, slices):
-        """Return the same as `_learn_with_mean`, with hyperparameters of the rows with weight 1.
+        """Return the same as `_learn_one`, with hyperparameters of the rows with weight 1.
 
         The weights of screened rows are too small for their residuals: in a search, these would
         make a small noise variance likely.
         """
         outliers = np.flatnonzero(rows.weights < 1.0)
         if not len(outliers):
-            return self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
+            return self._learn_one(rows, start, record, warn=warn, slices=slices)
         those = rows.drop(outliers, standardize=False)
-        gp, record = self._learn_with_mean(those, start, record, warn=warn, slices=slices)
-        rows = rows.with_scale_of(gp.rows).with_prior_mean(gp.rows.prior_mean)
-        return slices(self._condition, gp.covariance, rows), record
+        gp, record = slices.whole(self._learn_one, those, start, record, warn=warn)
+        return slices(self._condition, gp.covariance, rows.with_scale_of(gp.rows)), record
 
-    def _learn_with_mean(self, rows, start, record, *, warn, slices):
+    def _learn_one(self, rows, start=None, record=None, *, slices, warn=False):
         """Return the same as `_learn`, with the weights of the rows.
 
         The search starts from theta ``start`` if given; ``record`` is that of the previous search.
-        With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
-        is searched as well: at the first fit always, later from the hyperparameters found and only
-        if the predicted likelihood is larger.
-        """
-        learn = partial(slices.whole, self._learn_one)
-        gp, latest = held = learn(rows, start, record, warn=warn)
-        if self.prior_mean is None or not self.prior_mean.only_if_likelier:
-            return held
-        other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
-        other_rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        if record is None:
-            challenger = learn(other_rows, warn=warn)
-        else:
-            before = slices(self._condition, gp.covariance, other_rows)
-            gain = slices(latest.predicted_gain, before, self.hyperpriors)
-            if log_posterior(before, self.hyperpriors) + gain <= value:
-                return held
-            challenger = learn(other_rows, gp.covariance.theta, latest, first=False)
-        return challenger if log_posterior(challenger[0], self.hyperpriors) > value else held
-
-    def _learn_one(self, rows, start=None, record=None, *, slices, first=True, warn=False):
-        """Return the same as `_learn`, with the prior mean of the rows.
-
-        Only the ``first`` call of a search counts failures, and restarts after some.
         """
         follow_data = self.optimizer is not None
         covariance = slices(self._initial_covariance, rows, follow_data=follow_data)
@@ -666,8 +631,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 return gp, SearchRecord(hessian, rows.n)
             # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
             # little where y is pure noise, other starts are tried.
-            n_failed = record.n_failed + first
-            if first and not n_failed & (n_failed - 1):
+            n_failed = record.n_failed + 1
+            if not n_failed & (n_failed - 1):
                 starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
                 options = {"n_restarts": 0, "hessian": hessian, "slices": slices}
                 covariance, hessian = self._search(criterion, initial, starts, **options)
@@ -863,8 +828,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         means : ndarray of shape (m, n_terms)
-            In the order of the summands. Their sum plus ``mean_`` is the mean of `predict`, without
-            a ``prior_mean``. A season has a slow level of its own, its average over a period.
+            In the order of the summands. Their sum plus ``mean_`` is the mean of `predict`. A
+            season has a slow level of its own, its average over a period.
         stds : ndarray of shape (m, n_terms)
             Only with ``return_std``. Terms are correlated: their variances do not add up to that of
             `predict`.

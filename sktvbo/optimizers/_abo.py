@@ -97,6 +97,7 @@ class ABO(Algorithm):
     """
 
     lookahead: float = 1 / 3
+    level: bool = False
 
     label = "ABO"
 

@@ -91,12 +91,28 @@ def drifting_surrogate(times):
     corners, whose observations never contradict the model. Where a level moves all values, the data
     show that the lengthscale is long.
     """
-    median = _MEDIAN_SCALE * np.sqrt(max(times.n_unit, 2) / 2.0)
+    median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
     priors = {
         "spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE),
         "temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR,
     }
     return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
+
+
+def with_level(surrogate, times):
+    """Return a surrogate with a rough level that all places share, which may be far larger.
+
+    The observations are in units of their standard deviation, which is that of the level: the
+    variances of the part that depends on the place, and of the noise, may be small in these units.
+    """
+    interval = times.interval
+    bounds = (0.5 * interval, 1e6 * interval)
+    level = ConstantKernel(1.0, (1e-3, 1e4)) * Matern(3.0 * interval, bounds, nu=0.5)
+    return surrogate.set_params(
+        level_kernel=level,
+        signal_variance_bounds=(1e-4, 20.0),
+        noise_variance_bounds=(1e-6, 1.0),
+    )
 
 
 def outcome_surrogate(times):
@@ -187,18 +203,12 @@ def configured(surrogate, domain, policy):
     """Return an unfitted surrogate with parameters set for a domain and a policy.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
-    filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
-    the continuous coordinates alone.
+    filter needs repeated places, and cannot remove single rows.
     """
     parameters = surrogate.get_params(deep=False)
     # The warnings of fit are for its direct users.
     fixed = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: fixed[name] for name in fixed.keys() & parameters.keys()})
-    prior_mean = parameters.get("prior_mean")
-    if prior_mean is not None and prior_mean.columns is None:
-        continuous = np.flatnonzero(domain.continuous).tolist()
-        prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
-        surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll

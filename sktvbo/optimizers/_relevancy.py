@@ -86,6 +86,7 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
+    level: bool = False
 
     label = "W-DBO"
 
@@ -172,6 +173,7 @@ class BOLT(Algorithm):
     """
 
     max_size: int | str = "recommended"
+    level: bool = False
 
     label = "BOLT"
 

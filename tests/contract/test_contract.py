@@ -416,9 +416,6 @@ def test_held_steps_equal_a_fresh_surrogate(name, options):
         noise_variance=gp.noise_variance_,
         optimizer=None,
     )
-    if "prior_mean" in fresh.get_params():
-        mean = gp.prior_mean_
-        fresh.set_params(prior_mean=mean and clone(mean).set_params(only_if_likelier=False))
     fresh.fit(gp.X_train_, gp.y_train_)
     rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 50]
     for got, expected in zip(gp.predict(rows, return_std=True), fresh.predict(rows, True)):

@@ -34,7 +34,6 @@ from sktvbo import (
     TimeVaryingGPRegressor,
 )
 from sktvbo.domain import Context, StepLimit, WithContext
-from sktvbo.gaussian_process import QuadraticMean
 
 
 def from_json(opt):
@@ -231,7 +230,7 @@ def consulting(opt, t):
 
 CONTEXT = {"load": Context(0.0, 100.0), "sky": Context(["sun", "rain"])}
 LINE = LinearConstraint([1.0, 1.0], -np.inf, 0.6)
-BOWL = TimeVaryingGPRegressor(normalize_y=True, mean_prior_std=1.0, prior_mean=QuadraticMean(0.25))
+LEARNT_MEAN = TimeVaryingGPRegressor(normalize_y=True, mean_prior_std=1.0)
 BUDGET = "relevancy-budget"
 RUNS = {
     "constraints": (WDBO, BOX, {"constraints": LINE}, plain),
@@ -250,10 +249,10 @@ RUNS = {
         {"history": 0, "refit_every": 3},
         lambda o, t: plain(o, t, y_variance=0.1 * t),
     ),
-    "a prior mean": (
+    "a surrogate": (
         BayesianOptimizer,
         BOX,
-        {"surrogate": BOWL, "policy": "relevancy-budget"},
+        {"surrogate": LEARNT_MEAN, "policy": "relevancy-budget"},
         plain,
     ),
     "untold, a window": (SWGPUCB, BOX, {"window": 5}, untelling),

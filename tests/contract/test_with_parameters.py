@@ -27,7 +27,6 @@ from sktvbo.exceptions import (
     JournalWarning,
     NotFittedError,
 )
-from sktvbo.gaussian_process import QuadraticMean
 from sktvbo.gaussian_process._kernel_families import rescaled
 from sktvbo.kernels import Empirical
 from sktvbo.staleness import SlidingWindow
@@ -420,16 +419,6 @@ def test_other_kernels():
     X = np.random.RandomState(0).uniform(size=(5, 2))
     periodic = ExpSineSquared(0.7, 5.0)
     assert_allclose(rescaled(periodic, np.full(2, 3.0), 3.0)(3.0 * X), periodic(X))
-
-
-def test_a_prior_mean_is_that_of_the_new_domain():
-    space = {"c": ["u", "v"], "a": ("real", 0.0, 1.0)}
-    gp = matern(prior_mean=QuadraticMean(0.5))
-    opt = started(space, value=value_of_dict, surrogate=gp)
-    new = opt.with_parameters(domain={"c": ["u", "v", "w"], "a": ("real", 0.0, 100.0)})
-    assert [o.surrogate_.prior_mean_.columns for o in (opt, new)] == [[2], [3]]
-    far = new.surrogate_._gp.rows.prior_mean(new._run.domain.unit_of([[0.0, 50.0], [0.0, 100.0]]))
-    assert far[0] > 0.0 > far[1]
 
 
 def test_a_search_goes_on():

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sktvbo import BOLT, GPUCB, WDBO, TimeVaryingGPRegressor
 from sktvbo._values import replaced
 from sktvbo.exceptions import AskTellError, StepBudgetWarning
-from sktvbo.gaussian_process import QuadraticMean, SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._posterior_at import TimeSlice
 from sktvbo.gaussian_process._slices import OutOfTime, Slices
 from sktvbo.optimizers._base import run_of
@@ -60,9 +60,6 @@ def by_scipy(function, start, bounds):
 REGRESSORS = {
     "plain": TimeVaryingGPRegressor(normalize_y=True),
     "restarts": TimeVaryingGPRegressor(n_restarts_optimizer=2, normalize_y=True),
-    "prior mean": TimeVaryingGPRegressor(
-        normalize_y=True, prior_mean=QuadraticMean(0.5, only_if_likelier=True)
-    ),
     "hyperpriors": TimeVaryingGPRegressor(hyperpriors={"noise_variance": gamma(2.0, scale=0.01)}),
     "scipy": TimeVaryingGPRegressor(optimizer=by_scipy),
     "kalman": TimeVaryingGPRegressor(solver="kalman"),
@@ -100,7 +97,6 @@ def test_a_search_in_slices_finds_the_same(name, extra, rows, monkeypatch):
             continue
     assert n_slices == 1 if name == "sparse" else n_slices > 5
     assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
-    assert found.prior_mean_ == expected.prior_mean_ if name == "prior mean" else True
     mean, std = found.predict(X, return_std=True)
     assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
 

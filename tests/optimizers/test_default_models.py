@@ -2,31 +2,19 @@
 
 import numpy as np
 import pytest
-from contract.cases import ask_and_tell
-from numpy.testing import assert_allclose
-from optimizers.dense import without_prior_mean
-from scipy.optimize import LinearConstraint
-from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import (
-    ABO,
-    BOLT,
     WDBO,
-    BayesianOptimizer,
     RandomSearch,
-    TimeVaryingGPRegressor,
     evaluation,
     optimizers,
     problems,
 )
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
-from sktvbo.domain import Context, FiniteSet, WithContext
-from sktvbo.gaussian_process import QuadraticMean
-
-NoPriorMean = without_prior_mean(WDBO)
+from sktvbo.domain import WithContext
 
 
-class ZeroMean(NoPriorMean):
+class ZeroMean(WDBO):
     """W-DBO that takes what is unexplored for as good as what it has seen on average."""
 
     def _make_surrogate(self, times):
@@ -68,10 +56,9 @@ NARROW = UCB(DimensionBeta(0.05))
 
 @pytest.mark.slow
 def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
-    no_margin = regret(NoPriorMean(acquisition=NARROW))
+    no_margin = regret(WDBO(acquisition=NARROW))
     assert no_margin < 0.6 * regret(ZeroMean(acquisition=NARROW))
-    assert no_margin < 0.6 * regret(NoPriorMean(acquisition=UCB(DimensionBeta(0.2))))
-    assert regret(NoPriorMean()) < 0.6 * no_margin
+    assert no_margin < 0.6 * regret(WDBO(acquisition=UCB(DimensionBeta(0.2))))
     assert regret(WDBO()) < 0.6 * no_margin
 
 
@@ -101,7 +88,7 @@ def test_a_drift_is_tracked_by_default(regret, name):
     assert regret(getattr(optimizers, name)()) < regret(RandomSearch()) / 3.0
 
 
-class LongLengthscales(NoPriorMean):
+class LongLengthscales(WDBO):
     """W-DBO that may believe in a function that is nearly a plane, and the rest noise."""
 
     def _make_surrogate(self, times):
@@ -182,136 +169,3 @@ def test_time_is_smooth_and_rough():
     assert (kernel.k1.nu, kernel.k2.k2.nu) == (2.5, 0.5)
     (outcome,) = opt._run.outcomes.models
     assert outcome.surrogate.temporal_kernel_.nu == 2.5
-
-
-# --- the prior mean -------------------------------------------------------------------------------
-
-
-def surrogate(**options):
-    parameters = {
-        "normalize_y": True,
-        "mean_prior_std": 1.0,
-        "prior_mean": QuadraticMean(0.25),
-    } | options
-    return TimeVaryingGPRegressor(Matern(0.4, nu=2.5), Matern(20.0, nu=2.5), **parameters)
-
-
-def dixon_price(z):
-    weights = np.arange(2, len(z) + 1)
-    return (z[0] - 1.0) ** 2 + np.sum(weights * (2.0 * z[1:] ** 2 - z[:-1]) ** 2)
-
-
-def test_it_pays_where_the_best_places_are_inside():
-    """Dixon's and Price's valley, whose place in the box goes round."""
-
-    def centre(t):
-        return 0.5 + 0.15 * np.sin(t / 16.0 + np.arange(4))
-
-    def value(x, t):
-        return -dixon_price(1.0 + 8.0 * (np.asarray(x) - centre(t)))
-
-    def optimum(t):
-        z = 2.0 ** (2.0 ** -np.arange(4) - 1.0)
-        return (z - 1.0) / 8.0 + centre(t), 0.0
-
-    problem = problems.from_callable(
-        value, [(0.0, 1.0)] * 4, horizon=50.0, optimum=optimum, noise_variance=4.0
-    )
-
-    def regret(optimizer):
-        runs = [evaluation.run(optimizer, problem, random_state=seed) for seed in range(2)]
-        return np.mean([run.average_regret for run in runs])
-
-    without = regret(without_prior_mean(WDBO)())
-    assert regret(WDBO()) < 0.75 * without
-
-
-def told(domain, point, n=8, **options):
-    rng = np.random.RandomState(0)
-    opt = BayesianOptimizer(domain, surrogate=surrogate(), n_initial_points=5, random_state=0)
-    for t in range(n):
-        opt.tell(point(rng), rng.normal(), t, **{k: make(rng) for k, make in options.items()})
-    return opt
-
-
-def test_it_is_one_of_the_reals():
-    domain = {
-        "kind": ("categorical", ["a", "b", "c"]),
-        "size": ("integer", 1, 9),
-        "rate": ("log-real", 1e-3, 1.0),
-        "share": ("real", 0.0, 1.0),
-    }
-    point = {"kind": "b", "size": 3, "rate": 0.1, "share": 0.5}
-    opt = told(domain, lambda rng: point | {"share": rng.uniform()})
-    d = opt.surrogate_.X_train_.shape[1] - 1
-    assert opt.surrogate_.prior_mean.columns == [d - 2, d - 1]
-    assert opt.ask(9.0)["kind"] in "abc"
-
-
-def test_a_context_is_not_chosen():
-    domain = {"x": ("real", 0.0, 1.0), "load": Context("real", 0.0, 1.0)}
-    opt = told(
-        domain, lambda rng: {"x": rng.uniform()}, context=lambda rng: {"load": rng.uniform()}
-    )
-    assert opt.surrogate_.prior_mean.columns == [0]
-
-
-def test_columns_that_were_given_stay():
-    rng = np.random.RandomState(0)
-    given = surrogate(prior_mean=QuadraticMean(columns=[1]))
-    opt = BayesianOptimizer([(0.0, 1.0)] * 2, surrogate=given, n_initial_points=5)
-    for t in range(6):
-        opt.tell(rng.uniform(size=2), rng.normal(), t)
-    assert opt.surrogate_.prior_mean.columns == [1]
-    assert given.prior_mean.columns == [1]
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "is_default"),
-    [(WDBO, True), (BOLT, True), (BayesianOptimizer, True), (ABO, False)],
-)
-def test_whose_default_it_is(algorithm, is_default):
-    opt = algorithm([(0.0, 1.0)], n_initial_points=3, random_state=0)
-    ask_and_tell(opt, 4, lambda x, t: 1.0 + t)
-    assert (opt.surrogate_.prior_mean is not None) is is_default
-
-
-def test_with_constraints_it_is_no_default():
-    """They are made for places that would be better: the best that may be queried are at them."""
-    half = LinearConstraint([1.0], -np.inf, 0.4)
-    bound = [(0.0, 1.0)]
-    given = surrogate(prior_mean=QuadraticMean(only_if_likelier=True))
-    expected = {"domain", "given"}
-    for name, options in {
-        "domain": {"domain": bound},
-        "constraints": {"domain": bound, "constraints": half},
-        "both": {"domain": WithContext(bound, bound), "constraints": half},
-        "limits": {"domain": bound, "outcome_constraints": {"load": (None, 0.4)}},
-        "given": {"domain": bound, "constraints": half, "surrogate": given},
-    }.items():
-        opt = WDBO(n_initial_points=3, random_state=0, **options)
-        context = {"context": [0.5]} if name == "both" else {}
-        for t in range(4):
-            told = {"outcomes": {"load": 0.1 * t}} if name == "limits" else {}
-            opt.tell(opt.ask(t, **context), 1.0 + t, t, **context, **told)
-        assert (opt.surrogate_.prior_mean is not None) is (name in expected)
-        assert name not in expected or opt.surrogate_.prior_mean.only_if_likelier
-
-
-def test_a_finite_set_has_no_faces():
-    points = np.random.RandomState(0).uniform(size=(20, 2))
-    opt = told(FiniteSet(points), lambda rng: points[rng.randint(20)])
-    assert opt.surrogate_.prior_mean is None
-
-
-@pytest.mark.parametrize("maximize", [True, False])
-def test_it_is_highest_inside_whatever_the_sign(maximize):
-    """The optimizer maximizes what the surrogate sees: with nothing known of it, the middle."""
-    known = surrogate(optimizer=None)
-    opt = BayesianOptimizer(
-        [(0.0, 1.0)] * 2, surrogate=known, maximize=maximize, n_initial_points=5
-    )
-    rng = np.random.RandomState(0)
-    for t in range(6):
-        opt.tell(rng.uniform(size=2), rng.normal(), t)
-    assert_allclose(opt.recommend(1e6), 0.5, atol=1e-4)

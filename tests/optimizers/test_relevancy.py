@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import above_prior_mean, inside
+from optimizers.dense import inside
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -60,7 +60,7 @@ def fitted_cubic(sizes, durations):
 def relevancy(gp, X, y, now):
     return wasserstein_relevancy(
         X,
-        above_prior_mean(gp, X, y),
+        y,
         spatial_kernel=gp.spatial_kernel_,
         temporal_kernel=gp.temporal_kernel_,
         signal_variance=gp.signal_variance_,
