@@ -29,6 +29,7 @@ import warnings
 from functools import cached_property, partial
 
 import numpy as np
+
 from sktvbo import GPUCB, TVGPUCB, WDBO
 from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.exceptions import ModelWarning
