@@ -50,7 +50,7 @@ GRID = np.linspace(0.3, 1.0, 701)
 # East and south of the middle of the lower edge of the array (m), height above it and radius (m),
 # and the share of the beam that is taken.
 OBSTACLES = (
-    (2.6, 0.2, 3.4, 0.2, 1.0),  # chimney
+    (2.6, 0.2, 3.4, 0.2, 0.6),  # lattice mast
     (-5.0, 3.0, 7.0, 0.6, 0.5),  # tree
 )
 
@@ -61,9 +61,7 @@ def weather():
     path = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
     table, about = pvlib.iotools.read_tmy3(path, coerce_year=1990, map_variables=True)
     zone = f"Etc/GMT{-int(about['TZ']):+d}"
-    place = pvlib.location.Location(
-        about["latitude"], about["longitude"], zone, about["altitude"]
-    )
+    place = pvlib.location.Location(about["latitude"], about["longitude"], zone, about["altitude"])
     return table.tz_convert(zone), place
 
 

@@ -51,7 +51,7 @@ START = 0.8
 class Constant:
     """The same voltage all day."""
 
-    def __init__(self, voltage=0.77):
+    def __init__(self, voltage=0.78):
         self.voltage = voltage
 
     def ask(self, t):
@@ -64,7 +64,7 @@ class Constant:
 class PerturbAndObserve(Constant):
     """A step of fixed length a minute, in the other direction when the power fell."""
 
-    def __init__(self, step=0.02):
+    def __init__(self, step=0.01):
         super().__init__(START)
         self.step, self.power = step, -np.inf
 
@@ -78,11 +78,11 @@ class PerturbAndObserve(Constant):
 class ExtremumSeeking(Constant):
     """A sinusoid around a voltage that integrates its product with the high-passed power.
 
-    Powers are in units of the largest one so far. The voltage moves by ``gain`` times the estimated
-    slope a minute; ``washout`` is the time constant of the high-pass filter in units of the period.
+    Powers are in units of the largest one so far. Each minute the voltage moves by ``gain`` times the
+    estimated slope; ``washout`` is the time constant of the high-pass filter in units of the period.
     """
 
-    def __init__(self, amplitude=0.02, period=6.0, gain=0.01, washout=1.0):
+    def __init__(self, amplitude=0.02, period=3.0, gain=0.001, washout=0.5):
         super().__init__(START)
         self.amplitude, self.gain = amplitude, gain
         self.rate, self.keep = 2.0 * np.pi / period, np.exp(-1.0 / (washout * period))
@@ -112,13 +112,13 @@ CONTROLLERS = {
 
 # Settings that --tune compares.
 GRIDS = {
-    Constant: {"voltage": GRID[::10]},
+    Constant: {"voltage": GRID[::10].tolist()},
     PerturbAndObserve: {"step": (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08)},
     ExtremumSeeking: {
-        "amplitude": (0.01, 0.02, 0.04),
-        "period": (3.0, 4.0, 6.0, 10.0),
-        "gain": (0.0003, 0.001, 0.003, 0.01, 0.03),
-        "washout": (0.5, 1.0, 3.0),
+        "amplitude": (0.01, 0.02, 0.03),
+        "period": (3.0, 4.0, 6.0),
+        "gain": (0.0001, 0.0003, 0.001, 0.003),
+        "washout": (0.25, 0.5, 1.0, 2.0),
     },
 }
 
@@ -203,9 +203,7 @@ def main():
     parser.add_argument("folder", help="store of finished runs")
     parser.add_argument("--set", choices=SETS, default="development")
     parser.add_argument("--tune", action="store_true", help="compare settings instead")
-    parser.add_argument(
-        "--controllers", nargs="+", choices=CONTROLLERS, default=list(CONTROLLERS)
-    )
+    parser.add_argument("--controllers", nargs="+", choices=CONTROLLERS, default=list(CONTROLLERS))
     parser.add_argument("--replications", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
