@@ -12,8 +12,8 @@ Clouds         The share of an hour with sun is that without opaque clouds, or t
                and is constant in clear and overcast hours. Hourly means of the beam are kept.
 Modules        Three modules of 60 cells side by side, facing south at 30°. Single-diode model with
                the coefficients of the CEC; one bypass diode each. Cells warm up within minutes.
-Shade          A chimney close by in the south-east and a tree in the south-west (`OBSTACLES`) take
-               part of the beam of a cell. The most shaded cell limits its module.
+Shade          A lattice mast close by in the south-east and a tree in the south-west, `OBSTACLES`,
+               take part of a cell's beam. The most shaded cell limits its module.
 =============  ===================================================================================
 """
 
@@ -224,3 +224,9 @@ class Day(Problem):
     def energy(self):
         """Return the sum of the largest powers of all minutes."""
         return self.power.max(axis=1).sum()
+
+
+@functools.lru_cache(maxsize=64)
+def day(date, seed):
+    """Return a `Day`, which this process computes once."""
+    return Day(date, seed)

@@ -16,6 +16,7 @@ Development days are the 8th and the 22nd of the middle months of the seasons; h
 11th of the first month and the 4th and the 25th of the last month. The settings of perturb and
 observe, extremum seeking and the constant voltage are the best ones of --tune, which tries a grid
 on the development days with seed 0. Finished runs are stored in FOLDER: the same command resumes.
+The store does not know the constants of `_photovoltaics.py`: with others, use another FOLDER.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-from _photovoltaics import BOX, GRID, Day
+from _photovoltaics import BOX, GRID, day
 from joblib import parallel_config
 
 from sktvbo import GPUCB, TVGPUCB, WDBO, RandomSearch, evaluation
@@ -78,8 +79,8 @@ class PerturbAndObserve(Constant):
 class ExtremumSeeking(Constant):
     """A sinusoid around a voltage that integrates its product with the high-passed power.
 
-    Powers are in units of the largest one so far. Each minute the voltage moves by ``gain`` times the
-    estimated slope; ``washout`` is the time constant of the high-pass filter in units of the period.
+    Powers are in units of the largest one so far. Each minute the voltage moves by ``gain`` times
+    the estimated slope. The time constant of the high-pass filter is ``washout`` periods.
     """
 
     def __init__(self, amplitude=0.02, period=3.0, gain=0.001, washout=0.5):
@@ -121,12 +122,6 @@ GRIDS = {
         "washout": (0.25, 0.5, 1.0, 2.0),
     },
 }
-
-
-@functools.lru_cache(maxsize=64)
-def day(date, seed):
-    """Return a day; its clouds depend on the seed."""
-    return Day(date, seed)
 
 
 def energy_lost(make_controller, days, seed=0, *, label="controller", store=None, jobs=1):
