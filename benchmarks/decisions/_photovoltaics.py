@@ -9,7 +9,8 @@ Clear sky      Ineichen. What the gaps between clouds let through of it, diffuse
 Clouds         The share of an hour with sun is that without opaque clouds, or the share of the
                beam, if that is larger. Within the hour the beam is a smoothed threshold of an
                Ornstein-Uhlenbeck process of `CLOUD_TIME`: it goes on and off under broken clouds,
-               and is constant in clear and overcast hours. Hourly means of the beam are kept.
+               and is constant in clear and overcast hours. Hourly means of beam and diffuse
+               radiation are kept.
 Modules        Three modules of 60 cells side by side, facing south at 30°. Single-diode model with
                the coefficients of the CEC; one bypass diode each. Cells warm up within minutes.
 Shade          A lattice mast close by in the south-east and a tree in the south-west, `OBSTACLES`,
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.signal import lfilter
 from scipy.special import ndtr, ndtri
 
 from sktvbo.problems import Problem
@@ -36,7 +38,7 @@ N_MODULES = 3
 TILT, AZIMUTH = 30.0, 180.0
 BYPASS = -0.5  # voltage of a bypassed module
 CELL = 0.16  # metres
-LEAST_IRRADIANCE = 50.0  # W/m2, horizontal, below which there are no queries
+LEAST_IRRADIANCE = 50.0  # W/m2, horizontal, mean of an hour: the first and the last query
 CLOUD_TIME = 5.0  # minutes
 SOFTNESS = 0.3  # of the edge of a cloud, in standard deviations of the process
 
@@ -67,11 +69,9 @@ def weather():
 
 def cloud_process(n, rng):
     """Return an Ornstein-Uhlenbeck process (n,) with mean 0 and variance 1, one value a minute."""
-    memory = np.exp(-1.0 / CLOUD_TIME)
-    values = rng.normal(size=n)
-    for i in range(1, n):
-        values[i] = memory * values[i - 1] + np.sqrt(1.0 - memory**2) * values[i]
-    return values
+    memory, noise = np.exp(-1.0 / CLOUD_TIME), rng.normal(size=n)
+    noise[1:] *= np.sqrt(1.0 - memory**2)
+    return lfilter([1.0], [1.0, -memory], noise)
 
 
 def beam_in_gaps(sunny, hour, process):
@@ -105,14 +105,18 @@ def minutes(date, rng):
         bright = np.flatnonzero(mean > 20.0)
         return np.interp(np.arange(24), bright, rows[name].to_numpy()[bright] / mean[bright])
 
+    def with_means(values, name):
+        means = np.bincount(hour, values) / 60.0
+        wanted = rows[name].to_numpy()
+        return values * np.divide(wanted, means, out=np.zeros(24), where=means > 0.0)[hour]
+
     beam = ratio("dni")
     sunny = np.clip(np.maximum(1.0 - rows["OpqCld (tenths)"].to_numpy() / 10.0, beam), 0.0, 1.0)
     sunny[beam <= 0.0] = 0.0
     through = np.divide(beam, sunny, out=np.zeros(24), where=sunny > 0.0)
-    dni = clear["dni"] * beam_in_gaps(sunny, hour, cloud_process(1440, rng)) * smooth(through)
-    got = np.bincount(hour, dni) / 60.0
-    dni = dni * np.divide(rows["dni"].to_numpy(), got, out=np.zeros(24), where=got > 0.0)[hour]
-    dhi = clear["dhi"] * smooth(ratio("dhi"))
+    share = beam_in_gaps(sunny, hour, cloud_process(1440, rng))
+    dni = with_means(clear["dni"] * share * smooth(through), "dni")
+    dhi = with_means(clear["dhi"] * smooth(ratio("dhi")), "dhi")
     ghi = dni * np.cos(np.radians(sun["apparent_zenith"])).clip(lower=0.0) + dhi
     values = {"dni": dni, "dhi": dhi, "ghi": ghi}
     values |= {name: smooth(rows[name]) for name in ("temp_air", "wind_speed")}
@@ -148,11 +152,6 @@ def module():
     return pvlib.pvsystem.retrieve_sam("CECMod")[MODULE]
 
 
-def reference_voltage():
-    """Return the open-circuit voltage of the string in standard test conditions."""
-    return N_MODULES * module()["V_oc_ref"]
-
-
 def string_power(irradiance, temperature):
     """Return the power in W (n, len(GRID)) at irradiances (n, modules) and temperatures (n,)."""
     names = ("alpha_sc", "a_ref", "I_L_ref", "I_o_ref", "R_sh_ref", "R_s", "Adjust")
@@ -164,7 +163,7 @@ def string_power(irradiance, temperature):
     diode = np.append(np.linspace(-1.0, 0.6 * highest, 40), np.linspace(0.61, 1.0, 100) * highest)
     current, voltage, _ = pvlib.singlediode.bishop88(diode, *parameters)
     power = np.empty((len(irradiance), len(GRID)))
-    volts = GRID * reference_voltage()
+    volts = GRID * N_MODULES * float(module()["V_oc_ref"])
     for i, (of_modules, at) in enumerate(zip(current, voltage)):
         shared = np.sort(of_modules[of_modules > -0.1])
         total = sum(
@@ -187,15 +186,15 @@ class Day(Problem):
 
     Attributes
     ----------
-    weather : DataFrame of shape (horizon, n)
-        With ``irradiance`` (W/m2) and ``cell`` (°C) of the modules.
+    weather : DataFrame of horizon rows
+        With ``cell``, the temperature of the cells in °C.
+    irradiance : ndarray of shape (horizon, modules)
+        What the modules get, in W/m2.
     power : ndarray of shape (horizon, len(GRID))
     """
 
     def __init__(self, date, seed):
-        rng = np.random.default_rng([int(date.replace("-", "")), seed])
-        day = minutes(f"1990-{date}", rng)
-        day = day[day["ghi"].rolling(61, center=True, min_periods=1).mean() > LEAST_IRRADIANCE]
+        day = minutes(f"1990-{date}", np.random.default_rng([int(date.replace("-", "")), seed]))
         plane = pvlib.irradiance.get_total_irradiance(
             TILT, AZIMUTH, day["zenith"], day["azimuth"], day["dni"], day["ghi"], day["dhi"]
         )
@@ -204,9 +203,11 @@ class Day(Problem):
         irradiance = direct[:, np.newaxis] * left + diffuse[:, np.newaxis]
         mean = pd.Series(irradiance.mean(axis=1), index=day.index)
         steady = pvlib.temperature.faiman(mean, day["temp_air"], day["wind_speed"])
-        cell = pvlib.temperature.prilliman(steady, day["wind_speed"]).fillna(steady)
-        self.weather, self.irradiance = day.assign(cell=cell), irradiance
-        self.power = string_power(irradiance, cell.to_numpy())
+        day["cell"] = pvlib.temperature.prilliman(steady, day["wind_speed"])
+        around = day["ghi"].rolling(61, center=True, min_periods=1).mean()
+        lit = np.flatnonzero(around > LEAST_IRRADIANCE)
+        day, self.irradiance = day[lit[0] : lit[-1] + 1], irradiance[lit[0] : lit[-1] + 1]
+        self.weather, self.power = day, string_power(self.irradiance, day["cell"].to_numpy())
         noise = NOISE * N_MODULES * float(module()["STC"])
         super().__init__(date, BOX, float(len(day)), noise**2)
 

@@ -167,30 +167,18 @@ def tune():
 def table(arguments):
     """Print the energy lost by each controller."""
     seasons = SETS[arguments.set]
+    days = [date for season in seasons.values() for date in season]
+    options = {"store": Path(arguments.folder, arguments.set), "jobs": arguments.jobs}
     print(f"{'energy lost (%)':22}" + "".join(f"{name:>9}" for name in (*seasons, "year")))
-    store = Path(arguments.folder, arguments.set)
     for label in arguments.controllers:
-        lost = {
-            season: np.mean(
-                [
-                    energy_lost(
-                        CONTROLLERS[label],
-                        days,
-                        seed,
-                        label=label,
-                        store=store,
-                        jobs=arguments.jobs,
-                    )
-                    for seed in range(arguments.replications)
-                ],
-                axis=0,
-            )
-            for season, days in seasons.items()
-        }
-        year = np.concatenate(list(lost.values()))
-        cells = "".join(f"{each.mean():9.2f}" for each in (*lost.values(), year))
-        error = year.std(ddof=1) / np.sqrt(len(year))
-        print(f"{label:22}{cells} ± {error:.2f}", flush=True)
+        runs = [
+            energy_lost(CONTROLLERS[label], days, seed, label=label, **options)
+            for seed in range(arguments.replications)
+        ]
+        lost = np.mean(runs, axis=0)
+        means = (*lost.reshape(len(seasons), -1).mean(axis=1), lost.mean())
+        error = lost.std(ddof=1) / np.sqrt(len(lost))
+        print(f"{label:22}" + "".join(f"{mean:9.2f}" for mean in means) + f" ± {error:.2f}")
 
 
 def main():
