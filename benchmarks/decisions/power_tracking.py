@@ -83,7 +83,7 @@ class ExtremumSeeking(Constant):
     the estimated slope. The time constant of the high-pass filter is ``washout`` periods.
     """
 
-    def __init__(self, amplitude=0.02, period=3.0, gain=0.001, washout=0.5):
+    def __init__(self, amplitude=0.03, period=3.0, gain=0.003, washout=0.25):
         super().__init__(START)
         self.amplitude, self.gain = amplitude, gain
         self.rate, self.keep = 2.0 * np.pi / period, np.exp(-1.0 / (washout * period))
