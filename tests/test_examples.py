@@ -208,6 +208,20 @@ def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):
     assert f"{example['late']} of 40 cycles" in capsys.readouterr().out
 
 
+def test_maximum_power(run_example, capsys):
+    example = run_example("power_tracking.py")
+    ours, rule = (float(line.split()[-6]) for line in capsys.readouterr().out.splitlines())
+    assert 0.0 < ours < rule < 20.0
+    power = example["power"]
+    # As many local maxima as there are levels of the sun.
+    full = example["string_power"](np.array([1.0, 1.0, 1.0]))
+    shaded = example["string_power"](np.array([1.0, 1.0, 0.5]))
+    for values, n_maxima in ((full, 1), (shaded, 2)):
+        assert np.sum((values[1:-1] > values[:-2]) & (values[1:-1] > values[2:])) == n_maxima
+    jumps = np.abs(np.diff(example["VOLTAGES"][power.argmax(axis=1)]))
+    assert 4 <= np.sum(jumps > 10.0) <= 10
+
+
 # What is counted up to, where it is not the last that is printed.
 RESULTS = {"sensitivity": "untuned =", "cautious": "free, gentle =", "online_tuner": "tuned ="}
 PROGRAMS = [
@@ -238,7 +252,9 @@ def test_a_program_has_at_most_forty_lines(name):
     assert 10 < len(code) <= 40
 
 
-@pytest.mark.parametrize(("name", "most"), [("controller", 50), ("service", 60)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("controller", 50), ("power_tracking", 50), ("service", 60)]
+)
 def test_a_program_that_the_gallery_does_not_run_is_short(name, most):
     lines = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("import "))
