@@ -106,7 +106,7 @@ def test_a_journal_of_another_format(reader, path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version=99")
     connection.close()
-    refused(reader, path, r"has format 99, and this version of sktvbo reads format 3\. Use the")
+    refused(reader, path, r"has format 99, and this version of sktvbo reads format 4\. Use the")
 
 
 @each_that_begins_none
@@ -291,11 +291,11 @@ def test_a_journal_that_was_hardly_begun_holds_no_run(reader, tmp_path):
         "no JSON",
         "[]",
         "{}",
-        '{"format": 3}',
+        '{"format": 4}',
         "[" * 100_000,
         '{"format": 7, "optimizer": "x", "parameters": {}, "state": null, "sha256": "0"}',
-        '{"format": 3, "optimizer": "x", "parameters": {}, "state": null, "sha256": "0"}',
-        '{"format": 3, "optimizer": "x", "parameters": {}, "state": null}',
+        '{"format": 4, "optimizer": "x", "parameters": {}, "state": null, "sha256": "0"}',
+        '{"format": 4, "optimizer": "x", "parameters": {}, "state": null}',
     ],
 )
 def test_texts_that_are_no_states(text):
