@@ -29,6 +29,7 @@ import warnings
 from functools import cached_property, partial
 
 import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from sktvbo import GPUCB, TVGPUCB, WDBO
 from sktvbo.acquisition import UCB, DimensionBeta
@@ -144,12 +145,24 @@ def with_short_lengthscale(surrogate, interval):
     return surrogate.set_params(spatial_kernel__length_scale_bounds=(0.01, 0.5))
 
 
+def with_level(surrogate, interval):
+    """Return the surrogate with a rough level, of which all else may be a small part."""
+    kernel = ConstantKernel(1.0, (1e-3, 1e4)) * Matern(
+        3.0 * interval, (0.5 * interval, 1e6 * interval), nu=0.5
+    )
+    return surrogate.set_params(
+        level_kernel=kernel,
+        signal_variance_bounds=(1e-4, 20.0),
+        noise_variance_bounds=(1e-6, 1.0),
+    )
+
+
 VARIANTS = {
     "default": WDBO,
     "smooth": changed(without_rough_part),
     "l at most 1/2": changed(with_short_lengthscale),
     "no prior of w": changed(without_prior_of("temporal")),
-    "level": partial(WDBO, level=True),
+    "level": changed(with_level),
     "larger beta": partial(WDBO, acquisition=UCB(DimensionBeta(0.2), margin=0.2)),
     "TV-GP-UCB": TVGPUCB,
     "GP-UCB": GPUCB,

@@ -97,7 +97,6 @@ class ABO(Algorithm):
     """
 
     lookahead: float = 1 / 3
-    level: bool = False
 
     label = "ABO"
 

@@ -65,7 +65,6 @@ from ._default_models import (
     drifting_surrogate,
     outcome_surrogate,
     static_surrogate,
-    with_level,
 )
 from ._failures import has_failed, with_failures
 from ._html import representation
@@ -221,11 +220,6 @@ class BayesianOptimizer(BaseEstimator):
         Periods of seasons that the default surrogate learns, in the unit of the times, or such as
         "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must be
         dates. An error for algorithms without a kernel in time.
-    level : bool, default=False
-        The default surrogate has a level that all places share, and queries are chosen by the
-        differences between places: for values that all move farther from one query to the next
-        than x moves them. A parameter of `WDBO`, `BOLT`, `ABO` and this class; see ``level_kernel``
-        of `~sktvbo.gaussian_process.TimeVaryingGPRegressor`.
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
@@ -356,7 +350,6 @@ class BayesianOptimizer(BaseEstimator):
     time_unit: str = "s"
     step_budget: float | None = None
     seasonal_periods: float | timedelta | np.timedelta64 | str | Sequence[Any] | None = None
-    level: bool = False
     robust: bool = False
     outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = None
     safety: float | None = None
@@ -378,10 +371,7 @@ class BayesianOptimizer(BaseEstimator):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        if times.of_outcome:
-            return outcome_surrogate(times)
-        made = drifting_surrogate(times)
-        return with_level(made, times) if self.level else made
+        return outcome_surrogate(times) if times.of_outcome else drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.
@@ -464,10 +454,6 @@ class BayesianOptimizer(BaseEstimator):
         if has_seasons and self.surrogate is not None:
             expected = "None with surrogate=..., whose temporal_kernel may have seasons"
             raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
-        check_bool(self.level, "level", self)
-        if self.level and self.surrogate is not None:
-            expected = "False with surrogate=..., which may have a level_kernel"
-            raise invalid("level", expected, self.level, self)
         if self.surrogate is not None:
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
         if not self._has_default_acquisition:
@@ -1943,13 +1929,9 @@ def _without_outcomes(run, X):
 
 @algorithm
 class Algorithm(BayesianOptimizer):
-    """Base of the named algorithms: the policy is the algorithm's own, and no parameter.
-
-    A level is a parameter of those whose default model has a smooth and a rough part.
-    """
+    """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
     policy: StaleDataPolicy | str | None = field(default=None, init=False)
-    level: bool = field(default=False, init=False)
 
 
 @algorithm

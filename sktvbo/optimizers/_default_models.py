@@ -99,22 +99,6 @@ def drifting_surrogate(times):
     return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
 
 
-def with_level(surrogate, times):
-    """Return a surrogate with a rough level that all places share, which may be far larger.
-
-    The observations are in units of their standard deviation, which is that of the level: the
-    variances of the part that depends on the place, and of the noise, may be small in these units.
-    """
-    interval = times.interval
-    bounds = (0.5 * interval, 1e6 * interval)
-    level = ConstantKernel(1.0, (1e-3, 1e4)) * Matern(3.0 * interval, bounds, nu=0.5)
-    return surrogate.set_params(
-        level_kernel=level,
-        signal_variance_bounds=(1e-4, 20.0),
-        noise_variance_bounds=(1e-6, 1.0),
-    )
-
-
 def outcome_surrogate(times):
     """Return the default surrogate of an outcome that is limited: it changes smoothly.
 

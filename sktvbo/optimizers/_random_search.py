@@ -62,7 +62,6 @@ class RandomSearch(Algorithm):
     refit_every: int | str | None = field(default="auto", init=False)
     max_size: int | None = field(default=None, init=False)
     seasonal_periods: float | str | None = field(default=None, init=False)
-    level: bool = field(default=False, init=False)
     robust: bool = field(default=False, init=False)
     outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = field(
         default=None, init=False

@@ -86,7 +86,6 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
-    level: bool = False
 
     label = "W-DBO"
 
@@ -173,7 +172,6 @@ class BOLT(Algorithm):
     """
 
     max_size: int | str = "recommended"
-    level: bool = False
 
     label = "BOLT"
 
