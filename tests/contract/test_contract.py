@@ -29,6 +29,7 @@ from sklearn.exceptions import NotFittedError
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.domain import Box
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.gaussian_process._composite import temporal_length_scale
 
 # --- books ----------------------------------------------------------------------------------------
 
@@ -62,7 +63,7 @@ def test_history_has_a_row_for_each_observation(case, domain):
     assert history["n"][-1] == len(opt.X_)
     for name in case.records:
         if name == "length_scale":
-            expected = opt.surrogate_.temporal_kernel_.length_scale
+            expected = temporal_length_scale(opt.surrogate_.temporal_kernel_)
         else:
             expected = getattr(opt.policy_, f"{name}_")
         assert history[name][-1] == expected
