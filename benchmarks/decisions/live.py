@@ -3,19 +3,21 @@
     python benchmarks/decisions/live.py --seeds 8
     python benchmarks/decisions/live.py --seeds 8 --set held-out --variants default TV-GP-UCB
     python benchmarks/decisions/live.py --seeds 8 --kinds walk jumps --first 48
+    python benchmarks/decisions/live.py --kinds walk --step 3 --control
 
 A run has 336 queries at equal intervals over the unit box, in one and two dimensions. The value is
 that of a bowl (held out: of a peak with long slopes) around a moving centre, with a standard
 deviation of 1 over the box, plus noise of 0.1. Cells have the average regret over that of uniform
 queries ± the standard error over the seeds, and the milliseconds of processor time of a step. With
-``--first`` only the first queries count.
+``--first`` only the first queries count. With ``--control`` the centre of the box is measured at
+the time of each query as well, and told with it.
 
 ======  ============================================================================================
 Kind    What moves
 ======  ============================================================================================
 drift   the centre, smoothly, as in all kinds but jumps and daily
 level   also a smooth level of all values with a standard deviation of 20
-walk    also a level with independent steps of 0.5 (held out: 0.8)
+walk    also a level with independent steps of 0.5 (held out: 0.8), or of ``--step``
 load    also a level of standard deviation 2 that reverts to 0 in 20 queries (held out: 8)
 jumps   the centre jumps every 42 queries (held out: 33)
 daily   centre and level have a period of 24 queries, which is told
@@ -57,7 +59,7 @@ def reverting(rng, n, duration):
 class Live:
     """A live system of one kind, over the unit box."""
 
-    def __init__(self, kind, d, seed, held_out):
+    def __init__(self, kind, d, seed, held_out, step=None):
         self.kind, self.d, self.held_out = kind, d, held_out
         kind_seed = KINDS.index(kind) * 100 + 10 * seed + d + 7000 * held_out
         rng, t = np.random.RandomState(kind_seed), np.arange(N_STEPS)
@@ -67,7 +69,7 @@ class Live:
         if kind == "level":
             self.level = 20.0 * smooth(rng, N_STEPS, 1, 20.0 if held_out else 25.0)[:, 0]
         elif kind == "walk":
-            self.level = np.cumsum(rng.normal(size=N_STEPS)) * (0.8 if held_out else 0.5)
+            self.level = np.cumsum(rng.normal(size=N_STEPS)) * (step or (0.8 if held_out else 0.5))
         elif kind == "load":
             self.level = 2.0 * reverting(rng, N_STEPS, 8.0 if held_out else 20.0)
         elif kind == "jumps":
@@ -169,7 +171,7 @@ VARIANTS = {
 }
 
 
-def regret_and_time(made, problem, seed, first):
+def regret_and_time(made, problem, seed, first, control=False):
     """Return the regret of a run over that of uniform queries, and milliseconds a step."""
     options = {"seasonal_periods": PERIOD} if problem.kind == "daily" else {}
     optimizer = made([(0.0, 1.0)] * problem.d, random_state=seed, **options)
@@ -178,7 +180,12 @@ def regret_and_time(made, problem, seed, first):
         x = optimizer.ask(float(t))
         value = problem.values(x[np.newaxis], t)[0]
         regrets[t] = problem.best[t] - value
-        optimizer.tell(x, problem.observed(value))
+        if control:
+            fixed = np.full((1, problem.d), 0.5)
+            y = [problem.observed(value), problem.observed(problem.values(fixed, t)[0])]
+            optimizer.tell_many(np.vstack([x, fixed]), y, t=[float(t)] * 2)
+        else:
+            optimizer.tell(x, problem.observed(value))
     milliseconds = 1000.0 * (time.process_time() - start) / first
     return regrets.mean() / problem.uniform[:first].mean(), milliseconds
 
@@ -190,6 +197,8 @@ def main():
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["default"])
     parser.add_argument("--dims", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--step", type=float, help="standard deviation of the steps of a walk")
+    parser.add_argument("--control", action="store_true")
     parser.add_argument("--first", type=int, default=N_STEPS, metavar="QUERIES")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ModelWarning)
@@ -200,8 +209,9 @@ def main():
             for name in arguments.variants:
                 runs = []
                 for seed in range(arguments.seeds):
-                    problem = Live(kind, d, seed, arguments.set == "held-out")
-                    runs.append(regret_and_time(VARIANTS[name], problem, seed, arguments.first))
+                    problem = Live(kind, d, seed, arguments.set == "held-out", arguments.step)
+                    how = arguments.first, arguments.control
+                    runs.append(regret_and_time(VARIANTS[name], problem, seed, *how))
                 regrets, milliseconds = np.transpose(runs)
                 error = np.std(regrets, ddof=1) / np.sqrt(len(regrets)) if len(runs) > 1 else np.nan
                 cell = f"{regrets.mean():.3f} ± {error:.3f}  {milliseconds.mean():4.1f} ms"
