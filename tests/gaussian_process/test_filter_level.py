@@ -17,7 +17,7 @@ from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.gaussian_process.kalman._state_space import outputs, process_of, state_space
 from sktvbo.journal._encoding import decode, encode
-from sktvbo.kernels import Forgetting
+from sktvbo.kernels import Forgetting, Wiener
 
 SEASON = ConstantKernel(0.3) * Matern(20.0, nu=1.5) * ExpSineSquared(1.0, 6.0)
 TEMPORAL = {
@@ -255,6 +255,20 @@ def test_deviations_at_one_time(temporal, level, tau, t):
         assert_allclose((one - rows.location) / rows.scale, mean, rtol=1e-8, atol=1e-8)
         assert_allclose(other, spread, rtol=1e-8, atol=1e-8)
     assert found.covariance.level is None
+
+
+def test_a_level_may_take_a_random_walk_from_the_first_time_on():
+    X, y, *_ = stream()
+    X = X + np.array([0.0, 0.0, 1000.0])
+    level = Wiener(0.05, start=X[:, -1].min())
+    options = {"temporal_kernel": Matern(9.0, nu=1.5), "level_kernel": level, "optimizer": None}
+    models = [
+        TimeVaryingGPRegressor(solver=solver, warn=False, **options).fit(X, y)
+        for solver in ("dense", "kalman")
+    ]
+    later = [[0.1, 0.2, X[:, -1].max() + 3.0], [*SITES[0], X[:, -1].mean()]]
+    one, other = (gp.predict(later, return_std=True) for gp in models)
+    assert_allclose(other, one, rtol=1e-7)
 
 
 def test_terms_are_those_of_the_dense_solver():

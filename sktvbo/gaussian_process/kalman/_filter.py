@@ -553,6 +553,7 @@ def has_white_noise(covariance, S):
     Its part differs between observations of a place, which has a single state.
     """
     at = _at(process_of(covariance), len(S))
+    covariance = covariance.varying
     return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
 
 
