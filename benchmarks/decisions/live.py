@@ -45,7 +45,7 @@ def smooth(rng, n, d, duration):
     """Return paths (n, d) of standard deviation 1 that change over a duration."""
     rates, phases = rng.normal(size=(20, d)) / duration, rng.uniform(0.0, 2.0 * np.pi, (20, d))
     waves = np.cos(np.arange(n)[:, np.newaxis, np.newaxis] * rates + phases)
-    return np.sqrt(0.1) * np.einsum("kd,nkd->nd", rng.normal(size=(20, d)), waves)
+    return np.sqrt(0.1) * np.sum(rng.normal(size=(20, d)) * waves, axis=1)
 
 
 def reverting(rng, n, duration):
