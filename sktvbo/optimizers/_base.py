@@ -63,7 +63,7 @@ from ._change import changed, check_held, continued
 from ._clock import make_clock
 from ._default_models import (
     drifting_surrogate,
-    outcome_surrogate,
+    smooth_surrogate,
     static_surrogate,
 )
 from ._failures import has_failed, with_failures
@@ -273,8 +273,8 @@ class BayesianOptimizer(BaseEstimator):
     run keeps the parameters that it began with: `with_parameters` goes on with others, and
     ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
-    The default surrogate of this class is that of `WDBO`, and that of an outcome that is limited is
-    smooth in time. The default β is "growing". With fewer than 10 observations, or an int
+    The default surrogate of this class is that of `WDBO`. Beside a context, and for an outcome that
+    is limited, it is smooth in time. The default β is "growing". With fewer than 10 observations, or an int
     ``n_initial_points``, the latest removed ones are used to learn hyperparameters and the scale of
     y.
 
@@ -371,7 +371,9 @@ class BayesianOptimizer(BaseEstimator):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        return outcome_surrogate(times) if times.of_outcome else drifting_surrogate(times)
+        if times.of_outcome or times.has_context:
+            return smooth_surrogate(times)
+        return drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.

@@ -99,13 +99,13 @@ def drifting_surrogate(times):
     return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
 
 
-def outcome_surrogate(times):
-    """Return the default surrogate of an outcome that is limited: it changes smoothly.
+def smooth_surrogate(times):
+    """Return the default surrogate beside a context, and of an outcome that is limited.
 
-    A rough kernel in time could explain an outcome that rises as a jump, and certify a place
-    farther uphill. The lengthscale in space is at most half a side of the box in one and two
-    dimensions, and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts
-    are not chosen.
+    It changes smoothly with time: a rough kernel could explain as a jump what a context has moved,
+    or an outcome that rises, and certify a place farther uphill. The lengthscale in space is at
+    most half a side of the box in one and two dimensions, and √(d/8) sides, but at most 2, in more.
+    With a context the limit is 2, as contexts are not chosen.
     """
     longest = 2.0
     if not times.has_context:

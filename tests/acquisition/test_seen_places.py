@@ -10,6 +10,7 @@ from sktvbo.acquisition._compiled import objective_of
 from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box, ParameterSpace
+from sktvbo.gaussian_process._composite import temporal_length_scale
 
 
 class UCBLessCost:
@@ -77,7 +78,7 @@ def test_in_the_window_of_abo_it_sees_when():
     opt = ABO([(0.0, 10.0)], acquisition=Later(), lookahead=1.0, refit_every=50, random_state=0)
     drive(opt, 25)
     t = opt.suggest(25.0).t
-    length = opt.surrogate_.temporal_kernel_.length_scale
+    length = temporal_length_scale(opt.surrogate_.temporal_kernel_)
     assert_allclose(t, 25.0 + length, rtol=1e-9)
     assert (min(times), max(times)) == (5.0, t)
 

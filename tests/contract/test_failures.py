@@ -127,15 +127,18 @@ def test_every_algorithm_learns_to_keep_away(few):
 
 
 def test_the_window_of_abo():
-    opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, random_state=0)
-    t, waited = 0.0, 0.0
-    for _ in range(30):
-        x, query = timed(opt.suggest(t))
-        waited = max(waited, query - t)
-        opt.tell(x, **result(x))
-        t = query + 1.0
-    assert waited > 1.0
-    assert opt.n_failed_ <= 15
+    n_failed = []
+    for seed in range(4):
+        opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, random_state=seed)
+        t, waited = 0.0, 0.0
+        for _ in range(30):
+            x, query = timed(opt.suggest(t))
+            waited = max(waited, query - t)
+            opt.tell(x, **result(x))
+            t = query + 1.0
+        assert waited > 1.0
+        n_failed.append(opt.n_failed_)
+    assert np.mean(n_failed) <= 12.0
 
 
 def test_an_arm_that_fails_is_left_for_a_while():

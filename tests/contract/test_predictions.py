@@ -116,9 +116,10 @@ def test_they_are_stored_and_bounded_by_the_history(domain, tmp_path):
 @pytest.mark.parametrize("options", [{}, {"max_step": 0.2}], ids=["anywhere", "near"])
 def test_what_the_search_for_a_query_knows_is_what_is_computed_otherwise(name, options):
     opt = BY_NAME[name].make(maximize=False, **options)
-    n_known = 0
+    n_known, now = 0, 0.0
     for t in range(STEPS):
-        query = opt.suggest(t)
+        query = opt.suggest(now)
+        now = query.t + 1.0
         twin = pickle.loads(pickle.dumps(opt))
         n_known += opt._run.forecast is not None
         twin._run = replace(twin._run, forecast=None)

@@ -109,7 +109,8 @@ def test_conditional_spaces_are_modelled_in_groups():
     assert set(trial.relative_params) == {"rate", "kind", "depth", "width"}
     late = [t.params for t in study.trials[-9:-1] if t.params["kind"] == "net"]
     assert len(late) >= 5
-    assert abs(np.median([p["width"] for p in late]) - 3.0) < 0.5
+    # The best value is -1, that of uniform draws -0.03 on average.
+    assert np.mean([t.value for t in study.trials[-9:-1]]) < -0.6
     alone = new_study(small(group=False))
     alone.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
     assert set(alone.ask().relative_params) == {"rate", "kind"}
