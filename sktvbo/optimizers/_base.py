@@ -274,9 +274,9 @@ class BayesianOptimizer(BaseEstimator):
     ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
     The default surrogate of this class is that of `WDBO`. Beside a context, and for an outcome that
-    is limited, it is smooth in time. The default β is "growing". With fewer than 10 observations, or an int
-    ``n_initial_points``, the latest removed ones are used to learn hyperparameters and the scale of
-    y.
+    is limited, it is smooth in time. The default β is "growing". With fewer than 10 observations,
+    or an int ``n_initial_points``, the latest removed ones are used to learn hyperparameters and
+    the scale of y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the
