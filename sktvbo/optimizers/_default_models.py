@@ -121,7 +121,7 @@ def drifting_kernel(times):
     one, and a lengthscale from half a sampling interval on.
     """
     interval = times.interval
-    bounds = (0.5 * interval, max(10.0 * np.ptp(times.data), interval))
+    bounds = (0.5 * interval, max(1000.0 * np.ptp(times.data), interval))
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
         np.clip(3.0 * interval, *bounds), bounds, nu=0.5
     )
