@@ -60,7 +60,7 @@ class ABO(Algorithm):
     k_T            squared exponential                    Matérn 5/2 + w Matérn 1/2
     l_T            0.0001 to 1e4, start 1                 5 intervals to 10 spans of the data,
                                                           start 0.25 spans; rough 0.5 intervals
-                                                          to 1000 spans, start 3 intervals
+                                                          to 10 spans, start 3 intervals
     w              none                                   0.001 to 10, start 0.4; log-normal,
                                                           median 0.3, spread 1.5
     λ              0.0001 to 1e4, start 1                 0.05 to 20, start 1

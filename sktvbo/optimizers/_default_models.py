@@ -118,10 +118,11 @@ def drifting_kernel(times):
 
     What moves a live system, such as load and weather, is often rough from one observation to the
     next, while the best place moves smoothly. The rough part has a variance relative to the smooth
-    one, and a lengthscale from half a sampling interval on.
+    one, and a lengthscale from half a sampling interval to ten spans of the data. Longer ones would
+    make sums over all ages slow, as in the size that BOLT recommends.
     """
     interval = times.interval
-    bounds = (0.5 * interval, max(1000.0 * np.ptp(times.data), interval))
+    bounds = (0.5 * interval, max(10.0 * np.ptp(times.data), interval))
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
         np.clip(3.0 * interval, *bounds), bounds, nu=0.5
     )

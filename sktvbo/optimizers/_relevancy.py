@@ -51,7 +51,7 @@ class WDBO(Algorithm):
     k_T            Matérn 3/2                           Matérn 5/2 + w Matérn 1/2
     l_T            0.0001 to 1e4, start 0.6931          5 intervals to 10 spans of the data,
                                                         start 0.25 spans; rough 0.5 intervals
-                                                        to 1000 spans, start 3 intervals
+                                                        to 10 spans, start 3 intervals
     w              none                                 0.001 to 10, start 0.4; log-normal,
                                                         median 0.3, spread 1.5
     λ              0.0001 to 1e4, start 0.6931          0.05 to 20, start 1
@@ -138,7 +138,7 @@ class BOLT(Algorithm):
     k_T            Matérn 3/2                             Matérn 5/2 + w Matérn 1/2
     l_T            0.06 to 6e6, start 415.9               5 intervals to 10 spans of the data,
                                                           start 0.25 spans; rough 0.5 intervals
-                                                          to 1000 spans, start 3 intervals
+                                                          to 10 spans, start 3 intervals
     w              none                                   0.001 to 10, start 0.4; log-normal,
                                                           median 0.3, spread 1.5
     λ              0.0001 to 1e4, start 0.6931            0.05 to 20, start 1
