@@ -17,27 +17,10 @@ contiguous memory and vectorizes. Of symmetric matrices only the lower triangle 
 
 from libc.stdlib cimport free, malloc
 
-cdef extern from "correlation.h":
-    void covariances "sktvbo_covariances"(
-        int spatial, int temporal, Py_ssize_t n, double signal, const double* q, const double* v,
-        double* out) noexcept nogil
-    void log_slope "sktvbo_log_slope"(
-        int family, Py_ssize_t n, const double* q, double* slope) noexcept nogil
-    void squared_distances "sktvbo_squared_distances"(
-        Py_ssize_t d, Py_ssize_t n, const double* x, Py_ssize_t x_stride, const double* Z,
-        Py_ssize_t stride, double* q) noexcept nogil
-    double row_weights "sktvbo_row_weights"(
-        Py_ssize_t n, double ai, const double* a, const double* P, const double* K, double* w
-        ) noexcept nogil
-    double weighted_squares "sktvbo_weighted_squares"(
-        Py_ssize_t n, double x, const double* row, const double* w) noexcept nogil
-    void multiply "sktvbo_multiply"(
-        Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
-    void add "sktvbo_add"(
-        Py_ssize_t n, double factor, const double* a, double* out) noexcept nogil
-    double dot "sktvbo_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
-    void distances "sktvbo_distances"(
-        Py_ssize_t n, double x, const double* row, double* v) noexcept nogil
+from .correlation cimport (
+    add, covariances, distances, log_slope, multiply, row_weights, spread, squared_distances,
+    weighted_squares,
+)
 
 
 cdef double* _buffer(Py_ssize_t size) except NULL:
@@ -200,7 +183,7 @@ def slope_products(
     with nogil:
         for i in range(n):
             out[0, i] += K[i, i] * a[i]
-            _spread(i, a[i], pa, &K[i, 0], &out[0, 0])
+            spread(i, pa, &K[i, 0], &out[0, 0])
             if spatial != CONSTANT:
                 squared_distances(d, i, pz + i, n, pz, n, q)
                 log_slope(spatial, i, q, slope)
@@ -208,22 +191,14 @@ def slope_products(
                 for m in range(d):
                     squared_distances(1, i, &Z[m, i], 1, &Z[m, 0], n, w)
                     multiply(i, slope, w, w)
-                    _spread(i, a[i], pa, w, &out[m + 1, 0])
+                    spread(i, pa, w, &out[m + 1, 0])
             if temporal != CONSTANT:
                 squared_distances(1, i, &u[i], 1, &u[0], n, q)
                 log_slope(temporal, i, q, slope)
                 multiply(i, slope, q, w)
                 multiply(i, w, &K[i, 0], w)
-                _spread(i, a[i], pa, w, &out[d + 1, 0])
+                spread(i, pa, w, &out[d + 1, 0])
     free(q)
-
-
-cdef void _spread(
-    Py_ssize_t i, double ai, const double* a, const double* row, double* out
-) noexcept nogil:
-    """Add the part of the first i entries of row i of a symmetric matrix in its product with a."""
-    out[i] += dot(i, row, a)
-    add(i, ai, row, out)
 
 
 def contract_cross_gradient(

@@ -24,22 +24,8 @@ from scipy.linalg.cython_lapack cimport dpotrf
 from scipy.special.cython_special cimport erfcx, log_ndtr
 
 from . cimport tiles
+from .correlation cimport add, correlate, differences, dot, multiply, squared_distances
 from .tiles cimport TILE
-
-cdef extern from "correlation.h":
-    void correlate "sktvbo_correlate"(
-        int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
-    void squared_distances "sktvbo_squared_distances"(
-        Py_ssize_t d, Py_ssize_t n, const double* x, Py_ssize_t x_stride, const double* Z,
-        Py_ssize_t stride, double* q) noexcept nogil
-    void multiply "sktvbo_multiply"(
-        Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
-    void add "sktvbo_add"(
-        Py_ssize_t n, double factor, const double* a, double* out) noexcept nogil
-    double dot "sktvbo_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
-    void differences "sktvbo_differences"(
-        Py_ssize_t n, double x, const double* row, const double* h, const double* a0,
-        const double* a1, double* sums) noexcept nogil
 
 cdef extern from "triangle.h":
     enum: LANES "SKTVBO_LANES"

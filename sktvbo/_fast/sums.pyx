@@ -19,35 +19,11 @@ in this order. Of symmetric matrices only the lower triangle is used.
 from libc.math cimport INFINITY, exp
 from libc.stdlib cimport calloc, free
 
+from .correlation cimport (
+    add, correlate, decays, distances, multiply, row_weights, spread, squared_distances, stretch,
+    two_dots, weighted_squares,
+)
 from .gram cimport CONSTANT, RBF, Family
-
-cdef extern from "correlation.h":
-    void correlate "sktvbo_correlate"(
-        int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
-    void decays "sktvbo_decays"(
-        int family, Py_ssize_t n, double rate, const double* v, double* e) noexcept nogil
-    void stretch "sktvbo_stretch"(
-        int family, Py_ssize_t n, double rate, double weight, double factor, const double* v,
-        double* e, double* k, double* slope, double* total) noexcept nogil
-    void two_dots "sktvbo_two_dots"(
-        Py_ssize_t n, const double* a, const double* b, const double* c, double* sums,
-        Py_ssize_t step) noexcept nogil
-    void squared_distances "sktvbo_squared_distances"(
-        Py_ssize_t d, Py_ssize_t n, const double* x, Py_ssize_t x_stride, const double* Z,
-        Py_ssize_t stride, double* q) noexcept nogil
-    double row_weights "sktvbo_row_weights"(
-        Py_ssize_t n, double ai, const double* a, const double* P, const double* K, double* w
-        ) noexcept nogil
-    double weighted_squares "sktvbo_weighted_squares"(
-        Py_ssize_t n, double x, const double* row, const double* w) noexcept nogil
-    void multiply "sktvbo_multiply"(
-        Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
-    void add "sktvbo_add"(
-        Py_ssize_t n, double factor, const double* a, double* out) noexcept nogil
-    double dot "sktvbo_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
-    void distances "sktvbo_distances"(
-        Py_ssize_t n, double x, const double* row, double* v) noexcept nogil
-
 
 cdef enum:
     REFRESH = 32
@@ -97,14 +73,6 @@ cdef Row _row(Py_ssize_t n, Py_ssize_t R) except *:
         p[7 * n + j] = 1.0
     return Row(p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 5 * n, p + 6 * n, p + 7 * n,
                p + 8 * n, n, -1.0, -INFINITY)
-
-
-cdef void _spread(
-    Py_ssize_t i, const double* a, const double* row, double* out
-) noexcept nogil:
-    """Add the part of the first i entries of row i of a symmetric matrix in its product with a."""
-    out[i] += dot(i, row, a)
-    add(i, a[i], row, out)
 
 
 cdef class Sum:
@@ -325,13 +293,13 @@ cdef class Sum:
                         multiply(i, row.term, row.k, row.term)
                         multiply(i, row.slope, row.k, row.slope)
                     out[first + r, i] += self.weights[r] * a[i]
-                    _spread(i, &a[0], row.term, &out[first + r, 0])
-                    _spread(i, &a[0], row.slope, &out[first + self.R + r, 0])
+                    spread(i, &a[0], row.term, &out[first + r, 0])
+                    spread(i, &a[0], row.slope, &out[first + self.R + r, 0])
                 multiply(i, row.h, row.total, row.h)
                 for m in range(x.d):
                     squared_distances(1, i, &Z[m, i], 1, &Z[m, 0], x.stride, row.term)
                     multiply(i, row.term, row.h, row.term)
-                    _spread(i, &a[0], row.term, &out[1 + m, 0])
+                    spread(i, &a[0], row.term, &out[1 + m, 0])
             for r in range(self.R):
                 add(x.n, 1.0, &out[first + r, 0], &out[0, 0])
         free(row.v)

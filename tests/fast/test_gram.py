@@ -4,7 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fast.matrices import LAYOUTS, REFUSED, read_only
+from fast.matrices import (
+    array_arguments,
+    axes_of,
+    check_layout_is_refused,
+    check_read_only,
+    check_wrong_shape,
+    other_layouts,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from twins import gram as twin
 
@@ -196,7 +203,7 @@ def arguments(name):
     families = Family.RBF, Family.MATERN32
     square = rng.normal(size=(N, N))
     return {
-        "gram": [Z, u, *families, 1.0, np.empty((N, N))],
+        "gram": [Z, u, *families, 1.0, np.zeros((N, N))],
         "cross_gram": [Z[:, :3].copy(), u[:3], Z, u, *families, 1.0, np.empty((3, N))],
         "cross_with_gradient": [
             *(Z[:, 0].copy(), 0.3, Z, u, *families, 1.0),
@@ -212,53 +219,19 @@ def arguments(name):
 
 
 OUTPUTS = {name: 2 if name == "cross_with_gradient" else 1 for name in FUNCTIONS}
-ARRAYS = [
-    (name, i, argument.ndim)
-    for name in FUNCTIONS
-    for i, argument in enumerate(arguments(name))
-    if isinstance(argument, np.ndarray)
-]
-# gram's number of dimensions is a free length.
-AXES = [
-    (name, i, k) for name, i, ndim in ARRAYS for k in range(ndim) if (name, i, k) != ("gram", 0, 0)
-]
+ARRAYS = array_arguments(arguments, FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_read_only_inputs(name):
-    expected, found = arguments(name), arguments(name)
-    n_outputs = OUTPUTS[name]
-    for i, argument in enumerate(found[:-n_outputs]):
-        if isinstance(argument, np.ndarray):
-            found[i] = read_only(argument)
-    getattr(fast, name)(*expected)
-    getattr(fast, name)(*found)
-    for e, f in zip(expected[-n_outputs:], found[-n_outputs:]):
-        lower = np.tril if name == "gram" else np.asarray
-        assert np.array_equal(lower(e), lower(f))
+    check_read_only(getattr(fast, name), arguments(name), arguments(name), OUTPUTS[name])
 
 
-@pytest.mark.parametrize(("name", "position", "axis"), AXES)
+@pytest.mark.parametrize(("name", "position", "axis"), axes_of(ARRAYS))
 def test_wrong_shapes(name, position, axis):
-    args = arguments(name)
-    shape = list(args[position].shape)
-    shape[axis] += 1
-    args[position] = np.zeros(shape)
-    with pytest.raises(ValueError, match="fit"):
-        getattr(fast, name)(*args)
+    check_wrong_shape(getattr(fast, name), arguments(name), position, axis)
 
 
-@pytest.mark.parametrize(
-    ("name", "position", "layout"),
-    [
-        (n, i, layout)
-        for n, i, ndim in ARRAYS
-        for layout in LAYOUTS
-        if (layout, ndim) != ("Fortran", 1)
-    ],
-)
+@pytest.mark.parametrize(("name", "position", "layout"), other_layouts(ARRAYS))
 def test_other_layouts_are_refused(name, position, layout):
-    args = arguments(name)
-    args[position] = LAYOUTS[layout](args[position])
-    with pytest.raises(REFUSED):
-        getattr(fast, name)(*args)
+    check_layout_is_refused(getattr(fast, name), arguments(name), position, layout)

@@ -4,7 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fast.matrices import LAYOUTS, REFUSED, read_only
+from fast.matrices import (
+    array_arguments,
+    axes_of,
+    check_layout_is_refused,
+    check_read_only,
+    check_wrong_shape,
+    other_layouts,
+)
 from numpy.testing import assert_allclose
 from twins import sums as twin
 
@@ -215,52 +222,22 @@ def arguments(name):
     }[name]
 
 
-ARRAYS = [
-    (name, i, argument.ndim)
-    for name in FUNCTIONS
-    for i, argument in enumerate(arguments(name))
-    if isinstance(argument, np.ndarray)
-]
-# gram's number of dimensions is a free length.
-AXES = [
-    (name, i, k) for name, i, ndim in ARRAYS for k in range(ndim) if (name, i, k) != ("gram", 0, 0)
-]
-OTHER_LAYOUTS = [
-    (name, i, layout)
-    for name, i, ndim in ARRAYS
-    for layout in LAYOUTS
-    if (layout, ndim) != ("Fortran", 1)
-]
+ARRAYS = array_arguments(arguments, FUNCTIONS)
 
 
-@pytest.mark.parametrize(("name", "n_outputs"), FUNCTIONS.items())
-def test_read_only_inputs(name, n_outputs):
-    expected, found = arguments(name), arguments(name)
-    for i, argument in enumerate(found[:-n_outputs]):
-        if isinstance(argument, np.ndarray):
-            found[i] = read_only(argument)
-    getattr(kernel(), name)(*expected)
-    getattr(kernel(), name)(*found)
-    for e, f in zip(expected[-n_outputs:], found[-n_outputs:]):
-        assert np.array_equal(e, f)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_read_only_inputs(name):
+    check_read_only(getattr(kernel(), name), arguments(name), arguments(name), FUNCTIONS[name])
 
 
-@pytest.mark.parametrize(("name", "position", "axis"), AXES)
+@pytest.mark.parametrize(("name", "position", "axis"), axes_of(ARRAYS))
 def test_wrong_shapes(name, position, axis):
-    args = arguments(name)
-    shape = list(args[position].shape)
-    shape[axis] += 1
-    args[position] = np.zeros(shape)
-    with pytest.raises(ValueError, match="fit"):
-        getattr(kernel(), name)(*args)
+    check_wrong_shape(getattr(kernel(), name), arguments(name), position, axis)
 
 
-@pytest.mark.parametrize(("name", "position", "layout"), OTHER_LAYOUTS)
+@pytest.mark.parametrize(("name", "position", "layout"), other_layouts(ARRAYS))
 def test_other_layouts_are_refused(name, position, layout):
-    args = arguments(name)
-    args[position] = LAYOUTS[layout](args[position])
-    with pytest.raises(REFUSED):
-        getattr(kernel(), name)(*args)
+    check_layout_is_refused(getattr(kernel(), name), arguments(name), position, layout)
 
 
 @pytest.mark.parametrize(("n_rates", "n_shared"), [(2, 0), (4, 0), (3, 4), (3, -1)])
