@@ -702,6 +702,10 @@ class Exponential:
         """Return the log density at positive x."""
         return -np.asarray(x) / self.mean - np.log(self.mean)
 
+    def log_slope(self, x: Array) -> Array:
+        """Return the derivative of the log density in log x, at positive x."""
+        return -np.asarray(x) / self.mean
+
 
 @dataclass(frozen=True)
 class LogNormal:
@@ -714,3 +718,7 @@ class LogNormal:
         """Return the log density at positive x."""
         z = np.log(np.asarray(x) / self.median) / self.spread
         return -0.5 * z * z - np.log(x) - np.log(self.spread * np.sqrt(2.0 * np.pi))
+
+    def log_slope(self, x: Array) -> Array:
+        """Return the derivative of the log density in log x, at positive x."""
+        return -np.log(np.asarray(x) / self.median) / self.spread**2 - 1.0

@@ -28,13 +28,12 @@ clicks  the value is the share of 300 trials that succeed, while the traffic cha
 import argparse
 import time
 import warnings
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from sktvbo import GPUCB, TVGPUCB, WDBO
-from sktvbo.acquisition import UCB, DimensionBeta
+from sktvbo import TVGPUCB, WDBO
 from sktvbo.exceptions import ModelWarning
 
 N_STEPS, NOISE, N_TRIALS, PERIOD = 336, 0.1, 300, 24.0
@@ -115,36 +114,30 @@ class Live:
         return np.array([self.best[t] - self.values(self.places, t).mean() for t in range(N_STEPS)])
 
 
-class Variant(WDBO):
-    """W-DBO with another default surrogate."""
-
-    def _make_surrogate(self, times):
-        made = super()._make_surrogate(times)
-        return self.changed(made, times.interval)
-
-
 def changed(change):
-    """Return a class of W-DBO whose surrogate a function (surrogate, interval) changes."""
-    return type("Changed", (Variant,), {"changed": staticmethod(change)})
+    """Return W-DBO with a default surrogate that a function (surrogate, interval) changes.
+
+    With seasons it has neither a rough part nor priors, and is not changed.
+    """
+
+    class Changed(WDBO):
+        def _make_surrogate(self, times):
+            made = super()._make_surrogate(times)
+            return made if self.seasonal_periods else change(made, times.interval)
+
+    return Changed
 
 
 def without_rough_part(surrogate, interval):
-    kernel = surrogate.temporal_kernel
     priors = {name: p for name, p in surrogate.hyperpriors.items() if "temporal" not in name}
-    return surrogate.set_params(temporal_kernel=kernel.k1, hyperpriors=priors)
-
-
-def without_prior_of(part):
-    def change(surrogate, interval):
-        priors = {name: p for name, p in surrogate.hyperpriors.items() if part not in name}
-        return surrogate.set_params(hyperpriors=priors)
-
-    return change
+    kernel = surrogate.temporal_kernel.k1
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
 
 
 def with_short_lengthscale(surrogate, interval):
-    surrogate = without_prior_of("spatial")(surrogate, interval)
-    return surrogate.set_params(spatial_kernel__length_scale_bounds=(0.01, 0.5))
+    priors = {name: p for name, p in surrogate.hyperpriors.items() if "spatial" not in name}
+    bounds = {"spatial_kernel__length_scale_bounds": (0.01, 0.5)}
+    return surrogate.set_params(hyperpriors=priors, **bounds)
 
 
 def with_level(surrogate, interval):
@@ -163,11 +156,8 @@ VARIANTS = {
     "default": WDBO,
     "smooth": changed(without_rough_part),
     "l at most 1/2": changed(with_short_lengthscale),
-    "no prior of w": changed(without_prior_of("temporal")),
     "level": changed(with_level),
-    "larger beta": partial(WDBO, acquisition=UCB(DimensionBeta(0.2), margin=0.2)),
     "TV-GP-UCB": TVGPUCB,
-    "GP-UCB": GPUCB,
 }
 
 

@@ -227,9 +227,15 @@ class HyperPrior:
         return sum(float(np.sum(d.logpdf(np.exp(theta[i])))) for _, d, i in self._terms)
 
     def gradient(self, theta):
-        """Return derivatives (n_theta,) by central differences, as scipy.stats has none."""
+        """Return derivatives (n_theta,).
+
+        Distributions without a ``log_slope``, as those of scipy.stats, have central differences.
+        """
         gradient = np.zeros(len(theta))
         for _, distribution, i in self._terms:
+            if hasattr(distribution, "log_slope"):
+                gradient[i] = distribution.log_slope(np.exp(theta[i]))
+                continue
             up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
             # 0 at an edge of the support.
             inside = np.isfinite(up) & np.isfinite(down)

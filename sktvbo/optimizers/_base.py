@@ -273,10 +273,10 @@ class BayesianOptimizer(BaseEstimator):
     run keeps the parameters that it began with: `with_parameters` goes on with others, and
     ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
-    The default surrogate of this class is that of `WDBO`. Beside a context, and for an outcome that
-    is limited, it is smooth in time. The default β is "growing". With fewer than 10 observations,
-    or an int ``n_initial_points``, the latest removed ones are used to learn hyperparameters and
-    the scale of y.
+    The default surrogate of this class is that of `WDBO`. With seasons, beside a context, and for a
+    limited outcome it is smooth in time. The default β is "growing". With fewer than 10
+    observations, or an int ``n_initial_points``, the latest removed ones are used to learn
+    hyperparameters and the scale of y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the
@@ -371,9 +371,8 @@ class BayesianOptimizer(BaseEstimator):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        if times.of_outcome or times.has_context:
-            return smooth_surrogate(times)
-        return drifting_surrogate(times)
+        explained = times.of_outcome or times.has_context or self.seasonal_periods is not None
+        return smooth_surrogate(times) if explained else drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.

@@ -100,12 +100,12 @@ def drifting_surrogate(times):
 
 
 def smooth_surrogate(times):
-    """Return the default surrogate beside a context, and of an outcome that is limited.
+    """Return the default surrogate with seasons, beside a context, and of a limited outcome.
 
-    It changes smoothly with time: a rough kernel could explain as a jump what a context has moved,
-    or an outcome that rises, and certify a place farther uphill. The lengthscale in space is at
-    most half a side of the box in one and two dimensions, and √(d/8) sides, but at most 2, in more.
-    With a context the limit is 2, as contexts are not chosen.
+    It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
+    has moved, or an outcome that rises, and certify a place farther uphill. The lengthscale in
+    space is at most half a side of the box in one and two dimensions, and √(d/8) sides, but at most
+    2, in more. With a context the limit is 2, as contexts are not chosen.
     """
     longest = 2.0
     if not times.has_context:
@@ -146,11 +146,7 @@ def seasonal(surrogate, periods):
     kernel = surrogate.temporal_kernel
     for period in periods:
         kernel = kernel + season(period, *_SMOOTHNESS)
-    inner = "temporal_kernel__" + "k1__" * len(periods)
-    known = (surrogate.hyperpriors or {}).items()
-    priors = {name.replace("temporal_kernel__", inner): prior for name, prior in known}
-    priors |= season_priors(*periods)
-    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
@@ -166,14 +162,7 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    inner, learnt = "temporal_kernel__" + "k1__" * n_seasons, kernel.hyperparameters
-    names = {f"{inner}{h.name}": f"temporal_kernel__{h.name}" for h in learnt}
-    priors = {
-        names.get(name, name): prior
-        for name, prior in surrogate.hyperpriors.items()
-        if name in names or not name.startswith("temporal_kernel__")
-    }
-    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=priors).fit(*data)
+    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=None).fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
     theta[: len(learnt)] = learnt
     return surrogate.set_params(

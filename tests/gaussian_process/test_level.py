@@ -95,6 +95,40 @@ def test_differences_between_places_do_not_depend_on_what_all_share(mean, tempor
     assert (apart(S)[1] < whole(S)[1]).all()
 
 
+@each_time
+@pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
+def test_deviations_without_level_are_those_of_the_part_that_depends_on_the_place(temporal, level):
+    gp, S = fitted(temporal, level, mean_prior_std=2.0), PLACES[:, :-1]
+    places, times, now = X[:, :-1], X[:, -1:], np.full((len(S), 1), NOW)
+    part = gp.signal_variance * SPACE(places) * temporal(times)
+    shared = 2.0**2 + (0.0 if level is None else gp.signal_variance * level(times))
+    P = np.linalg.inv(part + shared + gp.noise_variance * np.eye(len(X)))
+    k = gp.signal_variance * SPACE(S, places) * temporal(now, times)
+    expected = gp.signal_variance * temporal.diag(now) - np.einsum("ij,jk,ik->i", k, P, k)
+    assert_allclose(gp.posterior_at(NOW, level=False)(S)[1] ** 2, expected, rtol=1e-8)
+
+
+@each_mean
+@pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
+def test_an_interval_of_time_has_the_predictions(mean, level):
+    gp = fitted(level=level, **mean)
+    window, U = gp.posterior_between(NOW, NOW + 4.0), np.random.RandomState(1).uniform(size=(6, 3))
+    rows = np.column_stack([U[:, :2], NOW + 4.0 * U[:, 2]])
+    for found, expected in zip(window(U), gp.predict(rows, return_std=True)):
+        assert_allclose(found, expected, rtol=1e-9)
+    compiled = window.compiled()
+    assert (compiled is None) is (level is not None)
+    if compiled is not None:
+        posterior, units, location, scale = compiled
+        mean, std, *slopes = posterior.with_gradients(U * units)
+        assert_allclose(location + scale * mean, window(U)[0], rtol=1e-9)
+        assert_allclose(scale * std, window(U)[1], rtol=1e-7)
+        for i, u in enumerate(U):
+            expected = window.with_gradient(u)[2:]
+            for slope, known in zip(slopes, expected):
+                assert_allclose(scale * units * slope[i], known, rtol=1e-6, atol=1e-9)
+
+
 @each_mean
 @each_time
 def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
@@ -115,10 +149,11 @@ def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
 
 
 @each_mean
-def test_a_filter_has_the_same_differences(mean):
+@pytest.mark.parametrize("kernel", [None, ROUGH], ids=["none", "rough"])
+def test_a_filter_has_the_same_differences(mean, kernel):
     rows = np.column_stack([np.round(X[:, :1]), np.round(X[:, 1:2]), X[:, 2]])
     models = [
-        make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver=solver, **mean).fit(rows, Y)
+        make(SPACE, TEMPORAL["sum"], level_kernel=kernel, solver=solver, **mean).fit(rows, Y)
         for solver in ("dense", "kalman")
     ]
     places = np.array([[0.0, 1.0], [1.0, 1.0], [0.3, 0.6]])

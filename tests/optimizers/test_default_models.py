@@ -122,7 +122,7 @@ def test_lengthscales_grow_with_the_distance_of_places(d, median):
     assert outcome.surrogate.spatial_kernel_.length_scale_bounds == (0.01, 1.25 * median)
 
 
-def test_outcomes_beside_a_context_may_have_longer_ones():
+def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
     rng = np.random.RandomState(0)
     domain = WithContext([(0.0, 1.0)], [(0.0, 1.0)])
     opt = WDBO(domain, n_initial_points=5, outcome_constraints={"load": (None, 9.0)})
@@ -130,7 +130,9 @@ def test_outcomes_beside_a_context_may_have_longer_ones():
         told = {"context": rng.uniform(size=1), "outcomes": {"load": rng.normal()}}
         opt.tell(rng.uniform(size=1), rng.normal(), t, **told)
     (outcome,) = opt._run.outcomes.models
-    assert outcome.surrogate.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
+    for surrogate in (opt.surrogate_, outcome.surrogate):
+        assert surrogate.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
+        assert surrogate.temporal_kernel_.nu == 2.5
 
 
 GROWING = ("ABO", "BOLT", "BRGPUCB", "BayesianOptimizer", "SWGPUCB", "WDBO", "WGPUCB")

@@ -54,6 +54,9 @@ def test_priors_are_those_of_scipy():
     x = np.array([0.2, 1.0, 7.0])
     assert_allclose(Exponential(0.5).logpdf(x), expon(scale=0.5).logpdf(x))
     assert_allclose(LogNormal(3.0, 0.7).logpdf(x), lognorm(0.7, scale=3.0).logpdf(x))
+    for prior in (Exponential(0.5), LogNormal(3.0, 0.7)):
+        up, down = (prior.logpdf(x * np.exp(h)) for h in (1e-5, -1e-5))
+        assert_allclose(prior.log_slope(x), (up - down) / 2e-5, rtol=1e-6, atol=1e-8)
 
 
 def test_priors_name_all_hyperparameters_of_the_seasons():

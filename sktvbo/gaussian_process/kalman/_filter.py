@@ -419,16 +419,14 @@ class Snapshot(BasisPosterior):
 
     f is the part that depends on the place, plus a level ℓ of prior variance c. With covariances k
     of f with the sites, those of the former are k − c, and f has the weight 1 of ℓ. So its moments
-    are those of the sites and of ℓ, with (k − c, 1) for k. Without ``level``, the part that depends
-    on the place, around the means of ℓ and of the constant mean.
+    are those of the sites and of ℓ, with (k − c, 1) for k. Without ``level`` it is the part that
+    depends on the place, around the means of ℓ and of the constant mean.
     """
 
     def __init__(self, gp, t, level=True):
         self._gp, self._t, self._level = gp, t, level
-        shared = gp.state.process.level is not None
-        self._has_level, self._only_mean = shared and level, shared and not level
-        self.rows = gp.rows
-        self.covariance = gp.covariance.varying if self._only_mean else gp.covariance
+        self._has_level = level and gp.state.process.level is not None
+        self.rows, self.covariance = gp.rows, gp.covariance if level else gp.covariance.varying
 
     @property
     def basis(self):
@@ -466,10 +464,10 @@ class Snapshot(BasisPosterior):
 
         columns = solve(H @ np.array([y - gp.mean.value * one, one]).T)
         inner, constants = solve(solve(reduction).T), np.zeros(2)
-        if self._only_mean:
-            inner, constants[0] = inner[:r, :r], columns[r, 0]
-        elif self._has_level:
+        if self._has_level:
             constants = columns[r] - c * columns[:r].sum(axis=0)
+        elif len(H) > r:
+            inner, constants[0] = inner[:r, :r], columns[r, 0]
         weights = np.zeros((2, M))
         weights[:, chosen] = columns[:r].T
         return weights, constants, chosen, inner, c
@@ -499,10 +497,10 @@ class Snapshot(BasisPosterior):
         return self.variance_reduction(k[np.newaxis])[0] - variance, slope
 
     def _mean(self, S, t):
-        return super()._mean(S, t) if self._only_mean else self._gp._mean(S, t)
+        return self._gp._mean(S, t) if self._level else super()._mean(S, t)
 
     def joint(self, S, t, full=True):
-        return (super() if self._only_mean else self._gp).joint(S, t, full)
+        return (self._gp if self._level else super()).joint(S, t, full)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):
