@@ -475,7 +475,8 @@ def test_a_restart_goes_on(kind, storage):
     again = optuna.load_study(study_name="once", sampler=small(), storage=open_storage(storage))
     again.optimize(bump, n_trials=24)
     assert [trial.number for trial in again.trials] == list(range(30))
-    assert abs(np.median(params(again)[-5:]) - 4.35) < 0.5
+    # Uniform queries would have a mean of 9.
+    assert np.mean([trial.value for trial in again.trials[-10:]]) < 1.0
 
 
 def test_threads_of_one_study():
