@@ -3,8 +3,8 @@
 Three algorithms, by make demo
 ===============================
 
-W-DBO, GP-UCB and random search on a parabola whose optimum moves to and fro: a table of the regrets
-and of the costs of a step, and a picture of the queries in ``sktvbo-demo/demo.png``. An answer takes
+W-DBO, GP-UCB and random search on a parabola whose optimum moves to and fro: a table of the
+regrets and of the costs of a step, and a picture in ``sktvbo-demo/demo.png``. An answer takes
 a simulated time, so that the regrets do not depend on the speed of the machine. Run it with
 ``make demo`` or ``python demo.py [n_replications]``; it needs Matplotlib.
 """

@@ -18,7 +18,6 @@ from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers import _report
 from sktvbo.papers._presets import PRESETS
 
-
 # Options of a bench with about twenty queries per run.
 SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
 
@@ -322,7 +321,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
         ("ackley --seed -1", r"--seed must be .* range \[0, 4294967295\]. Got -1"),
         (
             "ackley --replications 0",
-            r"--replications must be an int in the range \[1, inf\). Got 0",
+            r"--replications must be an int in .* Got 0",
         ),
         ("ackley --replications many", "--replications: invalid int value: 'many'"),
         ("ackley --n-jobs 0", "n_jobs == 0"),
