@@ -6,7 +6,9 @@ writes docs/tracking.gif, of less than 1 MB. Left, the queries over time; right,
 the posterior at the present.
 """
 
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,14 +16,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from sktvbo import WDBO, evaluation
-from sktvbo._demo import (
-    RESPONSE_TIME,
-    best_place,
-    draw_objective,
-    draw_queries,
-    moving_optimum,
-    simulated_clock,
-)
+
+# The problem and its picture are those of ``make demo``.
+DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
+demo = SimpleNamespace(**runpy.run_path(str(DEMO)))
 
 PLACES = np.linspace(0.0, 10.0, 101)
 SEED = 1
@@ -34,9 +32,8 @@ COLOURS = 128
 
 def record():
     """Return times, places and observations of the queries, and the posteriors (mean, std)."""
-    clock = simulated_clock(RESPONSE_TIME["full"])
     queries, posteriors = [], []
-    for step in evaluation.steps(WDBO(), moving_optimum(), clock=clock, random_state=SEED):
+    for step in evaluation.steps(WDBO(), demo.problem, clock=demo.clock, random_state=SEED):
         queries.append((step.time, step.x[0], step.y))
         surrogate = step.surrogate
         if surrogate is not None:
@@ -50,13 +47,12 @@ def record():
 def film(path):
     """Write the film."""
     (times, places, observations), posteriors = record()
-    problem = moving_optimum()
     figure = Figure(figsize=(8.0, 3.6), layout="constrained", dpi=90)
     canvas = FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
-    draw_objective(left, problem)
+    demo.draw_objective(left)
     left.set_title("optimum (cyan) and queries of W-DBO")
-    dots = draw_queries(left, [], [])
+    dots = demo.draw_queries(left, [], [])
     present = left.axvline(0.0, color="white", linewidth=1.0)
 
     def draw(i):
@@ -64,12 +60,12 @@ def film(path):
         dots.set_data(times[: i + 1], places[: i + 1])
         present.set_xdata([t, t])
         right.clear()
-        right.plot(PLACES, problem.values(PLACES[:, np.newaxis], t), "k--", label="objective")
+        right.plot(PLACES, demo.problem.values(PLACES[:, np.newaxis], t), "k--", label="objective")
         if posteriors[i] is not None:
             mean, std = posteriors[i]
             right.plot(PLACES, mean, color="C0", label="prediction ± 2 s.d.")
             right.fill_between(PLACES, mean - 2 * std, mean + 2 * std, color="C0", alpha=0.25)
-        right.axvline(best_place(t), color="darkturquoise", linewidth=3.0)
+        right.axvline(demo.best(t), color="darkturquoise", linewidth=3.0)
         right.plot(places[i], observations[i], "o", color="white", markeredgecolor="black")
         right.set(xlim=(0.0, 10.0), ylim=(-40.0, 12.0), xlabel="x", yticks=[])
         right.set_title(f"at {t:.0f} s")

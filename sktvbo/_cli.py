@@ -1,16 +1,16 @@
-"""Command ``sktvbo``: demonstration, benchmarks, journals, and lists of algorithms and problems."""
+"""Command ``sktvbo``: benchmarks, journals, and lists of algorithms and problems."""
 
 import argparse
+import contextlib
 import inspect
 import json
+import os
 import sys
 import time
 from collections import deque
 from pathlib import Path
 
 from . import __version__, journal, problems
-from ._console import printing, whole_number
-from ._demo import add_demo
 from .evaluation._tables import format_table
 from .exceptions import JournalError, MissingDataError, SktvboError
 from .optimizers._names import ALGORITHMS
@@ -22,13 +22,12 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="sktvbo",
         description="Time-varying Gaussian processes, and optimizers that track a moving optimum.",
-        epilog="Begin with: sktvbo demo. Options of a command: sktvbo COMMAND --help.",
+        epilog="Options of a command: sktvbo COMMAND --help.",
     )
     parser.add_argument("--version", action="version", version=f"sktvbo {__version__}")
     parser.set_defaults(run=_help, parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    add_demo(commands)
     add_bench(commands)
     _add_journal(commands)
 
@@ -65,6 +64,18 @@ def main(argv=None):
         return 1
 
 
+@contextlib.contextmanager
+def _printing():
+    """Context that ends quietly when the reader of the standard output stops, as ``| head``."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes the buffer at exit.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 # --- journal --------------------------------------------------------------------------------------
 
 
@@ -79,7 +90,7 @@ def _add_journal(commands):
     parser.set_defaults(run=_help, parser=parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     show = actions.add_parser("show", help="the optimizer and the latest events")
-    show.add_argument("-n", type=whole_number(), default=10, metavar="N", help="of events (10)")
+    show.add_argument("-n", type=int, default=10, metavar="N", help="of events (10)")
     show.set_defaults(run=_show_journal, parser=show)
     export = actions.add_parser("export", help="all events, one line of JSON each")
     export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
@@ -90,8 +101,10 @@ def _add_journal(commands):
         action.add_argument("path", help="path of the journal")
 
 
-@printing()
+@_printing()
 def _show_journal(arguments):
+    if arguments.n < 1:
+        arguments.parser.error(f"argument -n: must be at least 1. Got {arguments.n}")
     counts, latest, first = {}, deque(maxlen=arguments.n), None
     for event in journal.events(arguments.path):
         first = first or event
@@ -127,7 +140,7 @@ def _date(seconds):
 
 def _export_journal(arguments):
     if arguments.output is None:
-        with printing():
+        with _printing():
             _write_events(arguments.path, sys.stdout)
         return
     try:
@@ -152,7 +165,7 @@ def _check_journal(arguments):
 # --- list -----------------------------------------------------------------------------------------
 
 
-@printing()
+@_printing()
 def _list(arguments):
     _print_list(
         "Algorithms (sktvbo bench --algorithms; classes of sktvbo.optimizers)",

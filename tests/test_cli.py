@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 import sktvbo
-from sktvbo import RandomSearch, problems
+from sktvbo import RandomSearch, journal, problems
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
 from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers import _report
 from sktvbo.papers._presets import PRESETS
+
+# Options of a bench with about twenty queries per run.
+SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
 
 
 @pytest.fixture
@@ -63,11 +66,10 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dmeo"], "invalid choice: 'dmeo'"),
-        (["demo", "--replications", "0"], r"N must be an int in the range \[1, inf\). Got 0"),
-        (["demo", "--replications", "many"], r"N must be an int .* Got 'many'"),
-        (["demo", "--jobs", "0"], "other than 0 .*Got 0"),
-        (["demo", "--fast"], "unrecognized arguments: --fast"),
+        (["bnech"], "invalid choice: 'bnech'"),
+        (["list", "--fast"], "unrecognized arguments: --fast"),
+        (["journal", "show", "run.db", "-n", "0"], "argument -n: must be at least 1. Got 0"),
+        (["bench", "ackley", "--output", __file__, *SMALL], "the folder cannot be created"),
     ],
 )
 def test_usage_errors(arguments, message, capsys):
@@ -80,7 +82,7 @@ def test_usage_errors(arguments, message, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "known"), [([], ["demo", "bench", "list"]), (["journal"], ["show", "export"])]
+    ("arguments", "known"), [([], ["bench", "list"]), (["journal"], ["show", "export"])]
 )
 def test_without_a_command_there_is_help(arguments, known, capsys):
     assert main(arguments) == 2
@@ -90,20 +92,12 @@ def test_without_a_command_there_is_help(arguments, known, capsys):
         assert re.search(rf"^ +{name} +[a-z]", err, flags=re.M)
 
 
-def test_an_output_that_is_a_file_is_a_usage_error(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit) as exit_info:
-        main(["demo", "--output", str(tmp_path / "file")])
-    assert exit_info.value.code == 2
-    assert "the folder cannot be created" in capsys.readouterr().err
-
-
 def test_errors_of_the_package_are_one_line(monkeypatch, capsys):
-    def fail(name, **options):
+    def fail(path):
         raise SktvboError("The data file is damaged:\nreplace it.")
 
-    monkeypatch.setattr(problems, "make", fail)
-    assert main(["demo", "--no-plot"]) == 1
+    monkeypatch.setattr(journal, "check", fail)
+    assert main(["journal", "check", "run.db"]) == 1
     captured = capsys.readouterr()
     assert captured.err == "sktvbo: error: The data file is damaged: replace it.\n"
     assert captured.out == ""
@@ -130,9 +124,6 @@ def test_a_closed_output_is_no_error(tmp_path):
 
 
 # --- bench ----------------------------------------------------------------------------------------
-
-# About twenty queries per run.
-SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
 
 
 class FailsLate(RandomSearch):
@@ -326,8 +317,15 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
             "'window' parameter of SWGPUCB must .* Got 0",
         ),
         ("ackley --horizon 900", r"horizon must be .* range \(0, 600"),
-        ("ackley --horizon long", r"N must be a float in the range \[0, inf\). Got 'long'"),
-        ("ackley --seed -1", r"range \[0, 4294967295\]. Got -1"),
+        ("ackley --horizon long", "--horizon: invalid float value: 'long'"),
+        ("ackley --seed -1", r"--seed must be .* range \[0, 4294967295\]. Got -1"),
+        (
+            "ackley --replications 0",
+            r"--replications must be an int in .* Got 0",
+        ),
+        ("ackley --replications many", "--replications: invalid int value: 'many'"),
+        ("ackley --n-jobs 0", "n_jobs == 0"),
+        ("ackley --call-duration -1", r"call_duration' parameter .* must be .*\[0, inf\).* Got -1"),
         ("ackley --clock sundial", "invalid choice: 'sundial'"),
         ("ackley --response-time theirs", "one of papers, sktvbo, .*'theirs'"),
         ("ackley --clock step --response-time papers", "--response-time: needs"),

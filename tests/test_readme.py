@@ -112,7 +112,7 @@ def test_the_program_in_a_fresh_environment(tmp_path):
 def test_the_demonstration_in_a_fresh_clone(clone):
     assert "make demo" in COMMANDS
     printed = paste("make demo", clone)
-    near = {name: int(share) for name, share in re.findall(r"^  (.+?) +(\d+)%$", printed, re.M)}
+    near = {name: int(share) for name, share in re.findall(r"^  (.+?) +(\d+)% ", printed, re.M)}
     assert near["W-DBO"] > 3 * near["random search"]
     assert (clone / "sktvbo-demo" / "demo.png").is_file()
 

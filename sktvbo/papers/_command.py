@@ -3,24 +3,13 @@
 import argparse
 import sys
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 
 from joblib import effective_n_jobs, parallel_config
 
 from .. import evaluation
-from .._console import (
-    WIDTH,
-    has_tqdm,
-    jobs,
-    make_folder,
-    new_figure,
-    non_negative,
-    print_paragraph,
-    save_figure,
-    whole_number,
-    writing,
-)
-from .._validation import choose
+from .._validation import check_int, choose
 from ..evaluation._arguments import random_seeds
 from ..evaluation._files import replacing, write_json
 from ..exceptions import MissingDataError, SktvboError
@@ -28,6 +17,9 @@ from ..plotting import ComparisonDisplay
 from . import _report, _tasks
 from ._presets import PRESETS
 from ._specs import make_task
+
+# Width of paragraphs and tables in characters.
+_WIDTH = 100
 
 
 def add_bench(commands):
@@ -67,7 +59,7 @@ def _add_choices(bench):
     )
     bench.add_argument(
         "--noise",
-        type=non_negative,
+        type=float,
         metavar="F",
         help="variance of the noise, in units of the objective's (default: the preset's; without "
         "one, PROBLEM:noise=F)",
@@ -95,13 +87,13 @@ def _add_times(bench):
     )
     bench.add_argument(
         "--call-duration",
-        type=non_negative,
+        type=float,
         metavar="C",
         help="seconds that a query takes on the simulated clock (default: 0)",
     )
     bench.add_argument(
         "--horizon",
-        type=non_negative,
+        type=float,
         metavar="H",
         help="end the runs there (default: at the problem's horizon; PROBLEM:horizon=H stretches "
         "the problem's change over H)",
@@ -111,20 +103,20 @@ def _add_times(bench):
 def _add_work(bench):
     bench.add_argument(
         "--replications",
-        type=whole_number(),
+        type=int,
         metavar="N",
         help="runs of each algorithm on each problem (default: 10; with --preset, the paper's)",
     )
     bench.add_argument(
         "--n-jobs",
-        type=jobs,
+        type=int,
         default=-1,
         metavar="N",
         help="runs in parallel, -1 for one per core (default: %(default)s)",
     )
     bench.add_argument(
         "--seed",
-        type=whole_number(0, 2**32 - 1),
+        type=int,
         default=0,
         metavar="N",
         help="the replications' seeds are drawn from it, or count from it where the preset's paper "
@@ -156,6 +148,10 @@ def _response_time(text):
 def _usable(arguments, preset):
     """The tasks, or a usage error."""
     try:
+        check_int(arguments.seed, "--seed", low=0, high=2**32 - 1)
+        if arguments.replications is not None:
+            check_int(arguments.replications, "--replications")
+        effective_n_jobs(arguments.n_jobs)  # refuses 0
         if preset is None:
             return _own_tasks(arguments)
         return _preset_tasks(arguments, preset)
@@ -209,9 +205,7 @@ def _preset_tasks(arguments, preset):
             if chosen:
                 raise
             missing = exc
-            print_paragraph(
-                f"Leaving out {name!r}: its data was not found. Set SKTVBO_DATA to its folder."
-            )
+            _say(f"Leaving out {name!r}: its data was not found. Set SKTVBO_DATA to its folder.")
             continue
         if arguments.response_time is not None:
             _set_response_time(task, arguments.response_time)
@@ -241,16 +235,20 @@ def run_bench(arguments):
     tasks = _usable(arguments, preset)
     replications = arguments.replications or (10 if preset is None else preset.replications)
     if preset is not None:
-        print_paragraph(f"{arguments.preset}: {preset.source}")
+        _say(f"{arguments.preset}: {preset.source}")
     if arguments.dry_run:
         print(_report.plan(tasks, replications, effective_n_jobs(arguments.n_jobs)))
         return 0
     if arguments.clock == "wall" and effective_n_jobs(arguments.n_jobs) > 1:
-        print_paragraph("Runs in parallel share the machine: for times that count, add --n-jobs 1.")
+        _say("Runs in parallel share the machine: for times that count, add --n-jobs 1.")
     folder = arguments.output or Path(f"sktvbo-{arguments.preset or 'bench'}")
-    make_folder(folder, arguments.parser)
-    # A hint that matplotlib is missing comes before the work.
-    plotting = not arguments.no_plot and new_figure() is not None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        arguments.parser.error(f"argument --output: the folder cannot be created: {exc}")
+    plotting = not arguments.no_plot and find_spec("matplotlib") is not None
+    if not (arguments.no_plot or plotting):
+        _say('For pictures: pip install "sktvbo[plot]"')
     seeds = (random_seeds if preset is None else preset.seeds)(arguments.seed, replications)
     try:
         with parallel_config("loky", inner_max_num_threads=1):
@@ -259,21 +257,24 @@ def run_bench(arguments):
                 seeds,
                 n_jobs=arguments.n_jobs,
                 store=folder / "store",
-                progress=has_tqdm(),
-                report=print_paragraph,
+                progress=find_spec("tqdm") is not None,
+                report=_say,
             )
     except KeyboardInterrupt:
-        print_paragraph(
+        _say(
             f"\nInterrupted. The finished runs are in {folder / 'store'}: the same command goes on."
         )
         return 130
     text = _text(comparison, arguments, preset)
     print(f"\n{text}\n")
-    with writing(folder, "The finished runs are kept: make room, and the same command goes on."):
+    try:
         _write(folder, comparison, text, preset)
         write_json(folder / "settings.json", _tasks.settings(tasks, replications, arguments.seed))
         if plotting:
             _draw(folder, comparison, tasks)
+    except OSError as exc:
+        advice = "The finished runs are kept: make room, and the same command goes on."
+        raise evaluation.StoreError(f"{folder} cannot be written: {exc}. {advice}") from exc
     print(f"The results are in {folder}")
     if not comparison.failures:
         return 0
@@ -297,26 +298,41 @@ def _write(folder, comparison, text, preset):
 
 def _text(comparison, arguments, preset):
     """Return the tables and notes."""
-    parts = [_report.tables(comparison, WIDTH), _report.costs(comparison)]
+    parts = [_report.tables(comparison, _WIDTH), _report.costs(comparison)]
     if preset is not None:
         notes = [*preset.notes]
         numbers = _report.published_numbers(arguments.preset)
         if numbers or arguments.as_published:
-            parts.append(_report.beside(comparison, numbers, WIDTH))
+            parts.append(_report.beside(comparison, numbers, _WIDTH))
         if preset.rival is not None:
             notes.append("orders.csv has medians, quarters of the runs, resets, and who is better.")
         if arguments.horizon is not None:
             notes.append(f"These runs end at {arguments.horizon:g}, the paper's do not.")
-        parts.append("\n".join(textwrap.fill(note, WIDTH) for note in notes))
+        parts.append("\n".join(textwrap.fill(note, _WIDTH) for note in notes))
     return "\n\n".join(parts)
 
 
 def _draw(folder, comparison, tasks):
+    # pyplot may need a display.
+    from matplotlib.figure import Figure
+
     for task in tasks:
-        figure = new_figure((13.0, 4.6))
+        figure = Figure(figsize=(13.0, 4.6), layout="constrained")
         if _report.draw(figure, comparison, task):
-            save_figure(figure, folder / f"{_report.file_name(task.name)}.png")
+            _save(figure, folder / f"{_report.file_name(task.name)}.png")
     if len(comparison.algorithms) > 1:
-        figure = new_figure((1.6 + 0.9 * len(comparison.algorithms), 4.4))
+        size = 1.6 + 0.9 * len(comparison.algorithms), 4.4
+        figure = Figure(figsize=size, layout="constrained")
         ComparisonDisplay.from_comparison(comparison).plot(figure.add_subplot())
-        save_figure(figure, folder / "comparison.png")
+        _save(figure, folder / "comparison.png")
+
+
+def _save(figure, path):
+    with replacing(path) as part:
+        figure.savefig(part, dpi=120, format="png")
+
+
+def _say(text):
+    """Print a paragraph without buffering, before a long computation."""
+    paragraph = textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    print(paragraph + "\n" * text.endswith("\n"), flush=True)
