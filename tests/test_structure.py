@@ -26,9 +26,8 @@ KNOWN = set(MODULES) | {
 
 # Of named tuples: public, with an underscore so that no field has the name.
 PUBLIC = {"_asdict", "_fields", "_make", "_replace"}
-# Optuna gives its samplers no other way to a study's storage, to what it checks of values, and to
-# what another sampler holds.
-OPTUNA = {"_storage", "_study_id", "_trial_id", "_contains", "_fixed_params"}
+# Optuna gives its samplers no other way to a study's storage and to what it checks of values.
+OPTUNA = {"_storage", "_study_id", "_contains"}
 # Names that stand for the object itself, or for another one of its class in the making.
 SELVES = {"self", "cls", "new"}
 

@@ -9,43 +9,43 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 
 from .._validation import check_int, check_random_state, finite_number, invalid
 from .._values import replaced
 from .._warnings import warn_caller
-from ..domain import StepLimit, as_domain
-from ..domain._constrained import constrained
-from ..domain._rules import as_list
+from ..domain import ParameterSpace
 from ..exceptions import DomainError, InvalidObservationError, MissingExtraError
-from ..optimizers import RandomSearch
 from ..optimizers._base import begun, run_of, with_run
 from ..optimizers._names import as_optimizer
+from ..optimizers._outcomes import OBJECTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
     from ..optimizers import BayesianOptimizer
 
 try:
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
     from optuna.samplers import BaseSampler, TPESampler
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
-
-    from ._optuna_space import Rule, Space, only_value
-    from ._optuna_study import CHOSEN, KNOWN, ON_THE_WAY, Memory, Model, Step, limiter_of, start_of
 except ImportError as exc:
     raise MissingExtraError(
         'sktvbo.integrations.optuna needs Optuna: pip install "sktvbo[optuna]".'
@@ -55,6 +55,23 @@ __all__ = ["TimeVaryingSampler"]
 
 _logger = logging.getLogger(__name__)
 
+_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+_KNOWN = (*_FINISHED, TrialState.FAIL, TrialState.RUNNING)
+
+# Parameters of optimizers that must be None in a study, and their replacements.
+_REFUSED = {
+    "domain": "The domain is the study's.",
+    "journal": (
+        "The sampler derives its state from the trials in the study's storage, which is the "
+        "journal: optuna.create_study(storage=..., study_name=..., load_if_exists=True) resumes a "
+        "study."
+    ),
+    "start_points": "Use study.enqueue_trial(params).",
+    "constraints": "Use trial.set_constraint(name, value) in the objective.",
+    "max_step": "Use the optimizer's ask() and tell() without a study.",
+    "safety": "Use the optimizer's ask() and tell() without a study.",
+}
+
 
 class TimeVaryingSampler(BaseSampler):
     """Sampler that tracks an optimum moving during the study.
@@ -63,8 +80,8 @@ class TimeVaryingSampler(BaseSampler):
     ----------
     algorithm : str or optimizer, default="W-DBO"
         An algorithm's name, as in `sktvbo.optimizers`, or an optimizer. Domain, direction and
-        storage (in place of a journal) are the study's. ``start_points``, ``constraints``, and
-        ``max_step`` unless it is a number, use dicts with names of parameters.
+        storage (in place of a journal) are the study's. ``start_points``, ``constraints``,
+        ``max_step`` and ``safety`` must be None.
     time : "start", "number", str or callable, default="start"
         Time of a trial: its start, in seconds since 1970; its number; the user attribute of another
         name, set before the first suggestion; or ``time(study, trial)``, a float, with a
@@ -85,8 +102,7 @@ class TimeVaryingSampler(BaseSampler):
     ValueError
         An invalid parameter; values of ``constraints_func`` that are NaN.
     DomainError
-        Start points outside of the suggested ranges, constraints that cannot be satisfied, ranges
-        without a value that Optuna can store as a float.
+        A range with more values than the search can tell apart.
 
     Notes
     -----
@@ -98,12 +114,8 @@ class TimeVaryingSampler(BaseSampler):
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
       without them is a failure; a warning names those that no complete trial has set.
     - Running trials of all processes are pending queries, which new ones keep away from.
-    - Each of the ``start_points`` is given to one trial, in order; enqueued trials come first.
-      Parameters that it does not name are drawn as usual.
-    - ``max_step`` counts from the latest value of each parameter in a trial of any state.
-    - Before a trial has shown all parameters they are drawn one by one, each such that
-      ``constraints`` can hold. A constraint is ignored if it needs a parameter that the trial
-      lacks. Values of enqueued trials are used without a check.
+    - ``study.enqueue_trial(params)`` sets the parameters of the first trials. Before a trial has
+      shown its parameters they are drawn one by one, at random.
     - If the range of a parameter changes, the latest one is searched, and trials outside of it are
       left out. A group has a surrogate after ``n_initial_points`` trials.
     - The study has one objective.
@@ -142,10 +154,12 @@ class TimeVaryingSampler(BaseSampler):
             expected = "'start', 'number', the name of a user attribute or a callable"
             raise invalid("time", expected, time, self)
         self._template = template = as_optimizer(algorithm, owner=self)
-        _check_template(template)
-        # Draws a single parameter.
-        self._alone = RandomSearch(max_step=template.max_step)
-        self._start = [dict(point) for point in template.start_points or ()]
+        given = template.get_params(deep=False)
+        for name, advice in _REFUSED.items():
+            if given.get(name) is not None:
+                raise invalid(name, "None in a study", given[name], template, advice=advice)
+        limits = given.get("outcome_constraints") or {}
+        self._limited = [name for name in limits if name != OBJECTIVE]
         self._time = time
         self._group = bool(group)
         self._constraints = None
@@ -156,7 +170,7 @@ class TimeVaryingSampler(BaseSampler):
         if seed is None and template.random_state is not None:
             rng = copy.deepcopy(check_random_state(template.random_state))
             self._seed = int(rng.randint(2**31))
-        self._memory = Memory()
+        self._memory = _Memory()
         self._lock = threading.Lock()
 
     def __getstate__(self):
@@ -164,7 +178,7 @@ class TimeVaryingSampler(BaseSampler):
         return vars(self) | {"_memory": None, "_lock": None}
 
     def __setstate__(self, state):
-        vars(self).update(state, _memory=Memory(), _lock=threading.Lock())
+        vars(self).update(state, _memory=_Memory(), _lock=threading.Lock())
 
     # --- interface of Optuna ----------------------------------------------------------------------
 
@@ -172,14 +186,15 @@ class TimeVaryingSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """Return the parameters that are drawn together; see `optuna.samplers.BaseSampler`."""
-        _check_objectives(study)
+        if len(study.directions) != 1:
+            expected, got = "one with one objective", f"{len(study.directions)} objectives"
+            raise invalid("The study", expected, got=got, advice="Use another sampler.")
         with self._lock:
-            step = self._new_step(study, trial)
-            spaces = [step.memory.distributions(names, step.running) for names in step.groups]
+            groups = self._memory_of(study).groups(self._running(study, trial), self._group)
         return {
             name: distribution
-            for space in spaces
-            for name, distribution in space.items()
+            for group in groups
+            for name, distribution in group.items()
             if not distribution.single()
         }
 
@@ -187,33 +202,26 @@ class TimeVaryingSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return values of these parameters; see `optuna.samplers.BaseSampler`."""
-        _check_objectives(study)
         if not search_space:
             return {}
         with self._lock:
-            step = self._new_step(study, trial)
-            memory, models, params = step.memory, {}, {}
-            for names in step.groups:
-                for name, distribution in memory.distributions(names, step.running).items():
-                    if distribution.single():
-                        step.known.setdefault(name, only_value(distribution))
-                axes = {name: search_space[name] for name in names if name in search_space}
+            memory, running = self._memory_of(study), self._running(study, trial)
+            models, params = {}, {}
+            for group in memory.groups(running, self._group):
+                axes = {name: search_space[name] for name in group if name in search_space}
                 if axes:
                     model = memory.models.get(tuple(axes))
                     if model is None or model.space.distributions != axes:
-                        model = self._new_model(study, self._template, axes)
-                    model = model.with_trials(memory.ended, step.when)
-                    found, models[tuple(axes)] = self._query(step, model)
-                    step.known = found | step.known
+                        model = self._new_model(study, axes)
+                    model = self._with_trials(model, study, memory.ended)
+                    found, models[tuple(axes)] = self._query(model, study, trial, running)
                     params |= found
             memory.models = models
-            memory.given[trial.number] = params
-            unknown = memory.newly_unknown()
-            unset = memory.newly_unset(self._template.outcome_constraints or {})
-        if unknown:
-            warn_caller(
-                f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has yet.",
-            )
+            # Optuna stores a trial's parameters later, when they are suggested.
+            awaited = {other.number for other in running}
+            memory.drawn = {n: drawn for n, drawn in memory.drawn.items() if n in awaited}
+            memory.drawn[trial.number] = params
+            unset = memory.newly_unset(self._limited)
         if unset:
             given = ", ".join(map(repr, sorted(memory.constraints))) or "none"
             warn_caller(
@@ -230,14 +238,10 @@ class TimeVaryingSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Return the value of a single parameter; see `optuna.samplers.BaseSampler`."""
-        _check_objectives(study)
-        if param_distribution.single():
-            return only_value(param_distribution)
-        with self._lock:
-            step = self._new_step(study, trial)
-            model = self._new_model(study, self._alone, {param_name: param_distribution})
-            return self._query(step, model, alone=True)[0][param_name]
+        """Return a random value of one parameter; see `optuna.samplers.BaseSampler`."""
+        space = _Space({param_name: param_distribution})
+        point = space.domain.sample(1, self._rng(trial, space))[0]
+        return space.decode(space.domain.decode(point))[param_name]
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
@@ -246,133 +250,82 @@ class TimeVaryingSampler(BaseSampler):
         if self._constraints is not None:
             self._constraints.after_trial(study, trial, state, values)
 
-    # --- steps ------------------------------------------------------------------------------------
+    # --- trials and models ------------------------------------------------------------------------
 
-    def _new_step(self, study, trial):
-        """Update the memory and return the information for drawing values of a trial."""
-        # The storage has all trials: the study filtered by Hyperband has one bracket.
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=KNOWN)
-        ended = [other for other in trials if other.state != TrialState.RUNNING]
-        running = [
-            other
-            for other in trials
-            if other.state == TrialState.RUNNING and other.number != trial.number
-        ]
+    def _memory_of(self, study):
+        """Return the memory, updated with the study's ended trials."""
+        ended = [trial for trial in _trials(study) if trial.state != TrialState.RUNNING]
         key = study.study_name, study.direction
         if not self._memory.is_of(key, ended):
             if self._memory.key == key:
                 _logger.info("Known trials have changed: all are told again.")
-            self._memory = Memory(key)
+            self._memory = _Memory(key)
+        self._memory.add(ended)
+        return self._memory
 
-        def when(other):
-            return self._time_of(study, other)
+    def _running(self, study, trial):
+        """Return the other running trials."""
+        running = [other for other in _trials(study) if other.state == TrialState.RUNNING]
+        return [other for other in running if other.number != trial.number]
 
-        self._memory.add(ended, None if self._template.max_step is None else when)
-        # Optuna stores a trial's parameters later, when they are suggested.
-        awaited = {other.number for other in running} | {trial.number}
-        given = self._memory.given
-        self._memory.given = {number: given[number] for number in given.keys() & awaited}
-        groups = self._memory.groups(running, self._group)
-        # The only trace of the parameters that Optuna's PartialFixedSampler fixes.
-        held = getattr(study.sampler, "_fixed_params", {})
-        known = {**held, **trial.system_attrs.get("fixed_params", {}), **trial.params}
-        return Step(study, trial, running, self._memory, when, groups, known)
-
-    def _new_model(self, study, template, axes):
-        space = Space(axes)
-        limit = template.max_step
-        if limit is not None:
-            limit = limit if isinstance(limit, StepLimit) else StepLimit(limit)
-            if isinstance(limit.part, Mapping):
-                limit = StepLimit({n: limit.part[n] for n in axes if n in limit.part}, limit.per)
-        optimizer = clone(template).set_params(
+    def _new_model(self, study, axes):
+        space = _Space(axes)
+        optimizer = clone(self._template).set_params(
             domain=space.domain,
             maximize=study.direction == StudyDirection.MAXIMIZE,
             random_state=self._seed,
-            max_step=limit,
-            constraints=None if template is self._alone else self._rules(space, {}),
-            start_points=None,
         )
-        # Start points are given to trials by `_start_point`, with any other parameters.
-        return Model(space, begun(optimizer))
+        return _Model(space, begun(optimizer))
 
-    def _rules(self, space, known):
-        """Return the constraints on points of a space, given known parameters."""
-        found = as_list(self._template.constraints, self._template)
-        return [Rule(one, space, known, self._memory.unknown) for one in found] or None
+    def _with_trials(self, model, study, ended):
+        """Return a model with all of these trials told, in the order of their times."""
+        if model.n_read == len(ended):
+            return model
+        new, limited = list(model.waiting), self._limited
+        for trial in ended[model.n_read :]:
+            failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
+            y = None if failed else _value(trial)
+            point = None if y is None and not failed else model.space.encode(trial.params)
+            if point is not None:
+                outcomes = [math.nan if failed else trial.constraints[name] for name in limited]
+                new.append((self._time_of(study, trial), trial.number, point, outcomes, y))
+        finite = [y for *_, y in new if y is not None and math.isfinite(y)]
+        lowest, highest = min([model.lowest, *finite]), max([model.highest, *finite])
+        known = lowest <= highest
+        waiting = tuple(one for one in new if not known and one[-1] is not None)
+        told = sorted((one for one in new if known or one[-1] is None), key=lambda one: one[:2])
+        optimizer, latest = model.optimizer, model.latest
+        if told:
+            optimizer, latest = copy.copy(optimizer), max(latest, told[-1][0])
+            times, _, points, outcomes, values = map(list, zip(*told))
+            failed = [y is None for y in values]
+            values = [None if y is None else min(max(y, lowest), highest) for y in values]
+            options = {}
+            if limited and not all(failed):
+                options = {"outcomes": dict(zip(limited, zip(*outcomes)))}
+            optimizer.tell_many(points, values, times, failed=failed, **options)
+            _logger.debug("Told %d trials of %s.", len(told), list(model.space.distributions))
+        return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
-    def _query(self, step, model, alone=False):
+    def _query(self, model, study, trial, running):
         """Return values for a trial, away from those of running ones, and the updated model."""
-        space, limited = model.space, self._template.max_step is not None
+        space, drawn = model.space, self._memory.drawn
         # Trials of other processes that began later may have ended already.
-        now = 0.0 if alone and not limited else max(step.when(step.trial), model.latest)
+        now = max(self._time_of(study, trial), model.latest)
         # A copy, as the pending queries of this call may end before the next one.
         optimizer = copy.copy(model.optimizer)
-        for other in () if alone else step.running:
-            point = space.encode(step.values_of(other))
+        for other in running:
+            enqueued = other.system_attrs.get("fixed_params", {})
+            point = space.encode(drawn.get(other.number, {}) | enqueued | other.params)
             if point is not None:
-                optimizer.announce(point, step.when(other))
-        run, rng = run_of(optimizer), self._rng(step.trial, space)
-        start_point = self._start_point(step)
-        start = {name: start_point[name] for name in space.distributions if name in start_point}
-        _check_start(space, start)
-        known, domain = step.known | start, run.domain
-        if (known or alone) and self._template.constraints is not None:
-            domain = self._constrained(step, space, known)
-        run = replaced(run, rng=rng, config=replaced(run.config, domain=domain))
-        if limited:
-            run = replaced(run, limiter=limiter_of(step, space, run.limiter, rng))
-        if start:
-            if len(start) < len(space.distributions):
-                # The other parameters are an ordinary query.
-                start = space.decode(with_run(optimizer, run).ask(now)) | start
-            config = replaced(run.config, start_points=domain.places([space.encode(start)]))
-            run = replaced(run, config=config, n_started=0)
+                optimizer.announce(point, self._time_of(study, other))
+        run = replaced(run_of(optimizer), rng=self._rng(trial, space))
         optimizer = with_run(optimizer, run)
-        point, run = optimizer.ask(now), run_of(optimizer)
-        params = space.decode(point)
-        if start and point == space.encode(start):
-            params = {name: space.canonical(name, value) for name, value in start.items()}
-        elif start and not run.n_started:
-            storage = step.study._storage
-            storage.set_trial_system_attr(step.trial._trial_id, ON_THE_WAY, True)
+        params = space.decode(optimizer.ask(now))
         # Some algorithms use the times of earlier queries.
-        after = replaced(run_of(model.optimizer), query_sizes=run.query_sizes)
+        sizes = run_of(optimizer).query_sizes
+        after = replaced(run_of(model.optimizer), query_sizes=sizes)
         return params, replace(model, optimizer=with_run(model.optimizer, after))
-
-    def _constrained(self, step, space, known):
-        """Return a space's domain, restricted to points that satisfy the constraints."""
-        try:
-            return constrained(space.domain, self._rules(space, known), self._template)
-        except DomainError as exc:
-            raise DomainError(
-                f"{exc} Trial {step.trial.number} has {known}. Before a trial has shown all "
-                "parameters they are drawn one by one. Give a first one that satisfies the "
-                "constraints by study.enqueue_trial() or start_points."
-            ) from exc
-
-    def _start_point(self, step):
-        """Return the start point (dict) that a trial is at or approaching; empty for none."""
-        trial, storage = step.trial, step.study._storage
-        if not self._start or "fixed_params" in trial.system_attrs:
-            return {}
-        chosen = storage.get_trial_system_attrs(trial._trial_id).get(CHOSEN)
-        if chosen is None:
-            taken = step.memory.started.union(map(start_of, step.running))
-            left = [i for i in range(len(self._start)) if i not in taken]
-            # Earlier trials without any draw take the first ones.
-            ahead = sum(
-                other.number < trial.number
-                and not (other.params or {CHOSEN, "fixed_params"} & other.system_attrs.keys())
-                for other in step.running
-            )
-            if self._template.max_step is not None:
-                ahead = 0  # all approach the same one
-            if ahead >= len(left):
-                return {}
-            chosen = left[ahead]
-            storage.set_trial_system_attr(trial._trial_id, CHOSEN, chosen)
-        return self._start[chosen]
 
     def _rng(self, trial, space):
         """Return the random state of a trial and a space."""
@@ -402,48 +355,220 @@ class TimeVaryingSampler(BaseSampler):
         return finite_number(time, f"The time of trial {trial.number}", InvalidObservationError)
 
 
-def _check_objectives(study):
-    if len(study.directions) != 1:
-        expected, got = "one with one objective", f"{len(study.directions)} objectives"
-        raise invalid("The study", expected, got=got, advice="Use another sampler.")
+def _trials(study):
+    """Return the study's trials, of all brackets if Hyperband filters them."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=_KNOWN)
 
 
-def _check_template(optimizer):
-    """Raise a ValueError for a parameter that a study does not support."""
-    if optimizer.journal is not None:
-        advice = (
-            "The sampler derives its state from the trials in the study's storage, which is the "
-            "journal: optuna.create_study(storage=..., study_name=..., load_if_exists=True) "
-            "resumes a study."
+class _Memory:
+    """Ended trials of one study, in the order in which they were found.
+
+    Attributes
+    ----------
+    key : tuple
+        Identifies the study.
+    ended : list of FrozenTrial
+    models : dict of tuple of str to _Model
+    drawn : dict of int to dict
+        Parameters drawn here for running trials, by trial number.
+    constraints : set of str or None
+        Names of the constraints that complete trials have set; None before the first of them.
+    """
+
+    def __init__(self, key=None):
+        self.key, self.ended, self.models, self.drawn = key, [], {}, {}
+        self.constraints = None
+        self._known, self._unset = {}, set()
+        # Latest trial of each set of parameters.
+        self._finished, self._failed = {}, {}
+
+    def is_of(self, key, ended):
+        """Return True if the study is the same and the known trials have not changed."""
+
+        def identity(trial):
+            return trial.datetime_complete, trial.state, trial.values
+
+        pairs = [(self._known.get(trial.number), trial) for trial in ended]
+        pairs = [(known, trial) for known, trial in pairs if known is not None]
+        return (self.key, len(self._known)) == (key, len(pairs)) and all(
+            known is trial or identity(known) == identity(trial) for known, trial in pairs
         )
-        raise invalid("journal", "None in a study", optimizer.journal, optimizer, advice=advice)
-    if optimizer.safety is not None:
-        raise invalid("safety", "None in a study", optimizer.safety, optimizer)
-    if optimizer.domain is not None:
-        domain = as_domain(optimizer.domain)
-        if domain.is_constrained or domain.n_chosen < domain.n_dims:
-            expected = "None in a study, or without constraints and context"
-            advice = "The domain is the study's; use constraints=... instead."
-            raise invalid("domain", expected, domain, optimizer, advice=advice)
-    points = optimizer.start_points
-    if points is not None and not (
-        isinstance(points, list | tuple) and all(isinstance(point, Mapping) for point in points)
-    ):
-        raise invalid("start_points", "a list of dicts in a study", points, optimizer)
-    for one in as_list(optimizer.constraints, optimizer):
-        if isinstance(one, LinearConstraint):
-            expected = "callables of a dict of parameters, or NonlinearConstraints, in a study"
-            raise invalid("constraints", expected, one, optimizer)
-    part = getattr(optimizer.max_step, "part", optimizer.max_step)
-    if not (part is None or isinstance(part, Mapping)):
-        if np.ndim(part):
-            raise invalid("max_step", "a number or a dict in a study", part, optimizer)
-        StepLimit(part).parts(as_domain([(0.0, 1.0)]), optimizer)
+
+    def add(self, ended):
+        """Add the new trials."""
+        new = [trial for trial in ended if trial.number not in self._known]
+        for trial in new:
+            self._known[trial.number] = trial
+            latest = self._finished if trial.state in _FINISHED else self._failed
+            names = frozenset(trial.distributions)
+            latest[names] = max(latest.get(names, trial), trial, key=_number)
+            if trial.state == TrialState.COMPLETE:
+                self.constraints = (self.constraints or set()).union(trial.constraints)
+        self.ended += new
+
+    def groups(self, running, several):
+        """Return the latest distributions of groups of parameters that always occur together.
+
+        Without ``several``, there is one group, of the parameters of all trials. Parameters that
+        no complete or pruned trial has are grouped by the failed and running ones.
+        """
+        found, seen = [], frozenset()
+        for trials in (self._finished.values(), [*self._failed.values(), *running]):
+            trials = sorted(trials, key=_number)
+            latest = {frozenset(trial.distributions) - seen: trial for trial in trials}
+            latest.pop(frozenset(), None)
+            for group in _groups(latest, several):
+                has_group = [trial for names, trial in latest.items() if names.issuperset(group)]
+                distributions = max(has_group, key=_number).distributions
+                found.append({name: distributions[name] for name in group})
+            seen = seen.union(*latest)
+            if seen and not several:
+                break
+        return found
+
+    def newly_unset(self, names):
+        """Return those of the constraints that no complete trial has set; each name once."""
+        if self.constraints is None:
+            return []
+        new = [name for name in names if name not in self.constraints | self._unset]
+        self._unset.update(new)
+        return new
 
 
-def _check_start(space, start):
-    """Raise a DomainError for values of a start point outside of their distribution."""
-    for name, value in start.items():
-        if not space.contains(name, value):
-            expected = f"a value of {space.distributions[name]!r}"
-            raise invalid(f"{name!r} in start_points", expected, value, error=DomainError)
+def _number(trial):
+    return trial.number
+
+
+def _groups(sets, several):
+    """Return lists of names that always occur together in sets, or one of those in all sets."""
+    if not several:
+        common = frozenset.intersection(*sets) if sets else frozenset()
+        return [sorted(common)] if common else []
+    atoms = []
+    for names in sets:
+        parts = [part for atom in atoms for part in (atom & names, atom - names) if part]
+        atoms = parts + [rest for rest in [names.difference(*atoms)] if rest]
+    return [sorted(atom) for atom in atoms]
+
+
+def _feasible(trial, modelled):
+    """Return True if the constraints that are modelled are known, and the others satisfied."""
+    found = dict(trial.constraints)
+    known = all(math.isfinite(found.pop(name, math.nan)) for name in modelled)
+    return known and all(value <= 0.0 for value in found.values())
+
+
+def _value(trial):
+    """Return the value of a complete or pruned trial, or None if unknown."""
+    if trial.state == TrialState.COMPLETE:
+        return trial.value
+    y = trial.intermediate_values.get(trial.last_step)
+    return None if y is None or math.isnan(y) else y
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Immutable optimizer with the trials of one group of parameters.
+
+    Attributes
+    ----------
+    space : _Space
+    optimizer : BayesianOptimizer
+    n_read : int
+        Number of ended trials that were read.
+    waiting : tuple
+        Infinite observations, deferred until one is finite.
+    lowest, highest : float
+        Lowest and highest value told.
+    latest : float
+        Latest time told.
+    """
+
+    space: _Space
+    optimizer: object
+    n_read: int = 0
+    waiting: tuple = ()
+    lowest: float = math.inf
+    highest: float = -math.inf
+    latest: float = -math.inf
+
+
+# --- distributions --------------------------------------------------------------------------------
+
+# Optuna stores floats. Beyond these sizes neighbours on an integer axis, on a logarithmic one, and
+# in a range of floats with a step are no longer told apart.
+_LARGEST_INT, _LARGEST_LOG_INT, _MOST_STEPS = 2**49, 2**44, 10**6
+
+
+class _Space:
+    """Optuna's distributions by name and the equivalent domain.
+
+    Coordinates are the positions of choices and of values with a step, and values otherwise.
+    """
+
+    def __init__(self, distributions):
+        self.distributions = distributions
+        self.domain = ParameterSpace({name: _axis(d, name) for name, d in distributions.items()})
+
+    def encode(self, params):
+        """Return the point with these parameters; None if one is missing or out of range."""
+        point = {}
+        for name, distribution in self.distributions.items():
+            try:
+                value = distribution.to_internal_repr(params[name])
+                if not distribution._contains(value):
+                    return None
+            except (KeyError, TypeError, ValueError, OverflowError):
+                return None
+            if _is_stepped(distribution):
+                value = round((value - distribution.low) / distribution.step)
+            elif not isinstance(distribution, FloatDistribution):
+                value = int(value)
+            point[name] = value
+        return point
+
+    def decode(self, point):
+        """Return the parameters of a point of the domain."""
+        params = {}
+        for name, value in point.items():
+            distribution = self.distributions[name]
+            if isinstance(distribution, CategoricalDistribution):
+                value = distribution.choices[value]
+            elif _is_stepped(distribution):
+                # Rounding may exceed the upper limit.
+                value = min(distribution.low + value * distribution.step, distribution.high)
+            params[name] = value
+        return params
+
+
+def _is_stepped(distribution):
+    return getattr(distribution, "step", None) is not None and not distribution.log
+
+
+def _axis(distribution, name):
+    """Return the parameter of a domain for a distribution; ``name`` is for messages."""
+    if isinstance(distribution, CategoricalDistribution):
+        # Optuna stores the first of equal choices, such as 1 and True.
+        stored = {int(distribution.to_internal_repr(choice)) for choice in distribution.choices}
+        return "categorical", sorted(stored)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    subject, advice = f"The range of {name!r}", ""
+    if isinstance(distribution, IntDistribution):
+        largest = _LARGEST_LOG_INT if distribution.log else _LARGEST_INT
+        if max(abs(low), abs(high)) > largest:
+            expected, advice = f"integers of at most {largest:.2g}", "Use suggest_float."
+            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+        return (
+            ("log-integer", low, high) if distribution.log else ("integer", 0, (high - low) // step)
+        )
+    if not math.isfinite(high - low):
+        raise invalid(subject, "of finite width", distribution, error=DomainError)
+    if step is not None:
+        n_steps = round((high - low) / step)
+        if n_steps > _MOST_STEPS:
+            expected, advice = f"at most {_MOST_STEPS} steps", "Leave out the step."
+            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+        return "integer", 0, n_steps
+    # The logarithms of neighbouring floats may be equal.
+    log = distribution.log and math.log(high) > math.log(low)
+    return "log-real" if log else "real", low, high

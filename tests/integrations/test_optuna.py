@@ -1,5 +1,6 @@
 """Sampler for Optuna: search spaces, storages, processes, and states of trials."""
 
+import math
 import pickle
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sktvbo import ETGPUCB, WDBO
+from sktvbo import BOLT, ETGPUCB, GPUCB, WDBO, Journal
+from sktvbo.exceptions import DomainError
 
 optuna = pytest.importorskip("optuna")
 
@@ -28,6 +30,8 @@ def small(**options):
 
 
 def new_study(sampler=None, **options):
+    if not isinstance(sampler, optuna.samplers.BaseSampler | None):
+        sampler = TimeVaryingSampler(sampler, time="number", seed=0)
     return optuna.create_study(sampler=sampler or small(), **options)
 
 
@@ -54,7 +58,7 @@ def test_it_follows_the_optimum(direction):
 
 @pytest.mark.parametrize("algorithm", ["W-DBO", "BOLT", "SWGPUCB", "random", ETGPUCB()])
 def test_algorithms_by_name_or_made(algorithm):
-    study = new_study(TimeVaryingSampler(algorithm, time="number", seed=0))
+    study = new_study(algorithm)
     study.optimize(bump, n_trials=3)
     assert len(study.trials) == 3
 
@@ -63,26 +67,36 @@ def test_algorithms_by_name_or_made(algorithm):
 
 DISTRIBUTIONS = [
     FloatDistribution(-1.0, 1.0),
-    FloatDistribution(0.0, 1.0, step=0.3),
+    FloatDistribution(0.0, 1.0, step=0.25),
     FloatDistribution(1e-7, 1.0, log=True),
     IntDistribution(-10, 10),
-    IntDistribution(0, 10, step=3),
+    IntDistribution(0, 9, step=3),
     IntDistribution(1, 100, log=True),
     CategoricalDistribution((1, 2.5, "a", None, True)),
+    # At the limits of floats and of axes:
+    IntDistribution(-(2**49), 2**49),
+    IntDistribution(7, 10**14, step=11),
+    IntDistribution(1, 2**44, log=True),
+    FloatDistribution(-8e307, 8e307),
+    FloatDistribution(0.0, 1e-320),
+    FloatDistribution(1.0, math.nextafter(1.0, 2.0)),
+    FloatDistribution(5e-324, 1.7e308, log=True),
+    FloatDistribution(5e-324, 1e-322, log=True),
+    FloatDistribution(1e300, math.nextafter(1e300, math.inf), log=True),
+    FloatDistribution(-0.3, 0.7, step=0.1),
+    FloatDistribution(0.0, 1.0, step=1e-6),
+    FloatDistribution(1e-300, 1.1e-299, step=1e-300),
+    CategoricalDistribution((1, True, 1.0, "1", 0, False, math.nan, None)),
 ]
 
 
 def suggest(trial, name, distribution):
-    if isinstance(distribution, CategoricalDistribution):
-        return trial.suggest_categorical(name, distribution.choices)
-    kind = trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
-    step = {} if distribution.step is None else {"step": distribution.step}
-    return kind(name, distribution.low, distribution.high, log=distribution.log, **step)
+    return trial._suggest(name, distribution)
 
 
 def test_all_together_are_one_relative_space():
     study = new_study()
-    names = [f"p{i}" for i in range(len(DISTRIBUTIONS))]
+    names = [f"p{i}" for i in range(7)]
 
     def objective(trial):
         for name, distribution in zip(names, DISTRIBUTIONS):
@@ -114,13 +128,8 @@ def test_conditional_spaces_are_modelled_in_groups():
     alone = new_study(small(group=False))
     alone.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
     assert set(alone.ask().relative_params) == {"rate", "kind"}
-
-
-def test_without_a_common_parameter_there_is_nothing_relative():
-    study = new_study(small(group=False))
-    for name in ("a", "b"):
-        study.add_trial(finished({name: 0.5}))
-    assert study.ask().relative_params == {}
+    alone.add_trial(finished({"other": 0.5}))
+    assert alone.ask().relative_params == {}
 
 
 def test_a_range_that_changes_is_followed():
@@ -161,6 +170,87 @@ def test_a_partially_fixed_sampler_works():
     assert params(study, "y")[8:] == [0.25] * 4
 
 
+# --- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_values_are_those_that_optuna_stores(distribution, watched):
+    study = new_study(watched)
+    seen = []
+
+    def objective(trial):
+        value = suggest(trial, "a", distribution)
+        internal = distribution.to_internal_repr(value)
+        stored = distribution.to_external_repr(internal)
+        assert distribution._contains(internal)
+        assert stored is value or (type(stored) is type(value) and stored == value)
+        if isinstance(distribution, IntDistribution):
+            assert (value - distribution.low) % distribution.step == 0
+            assert distribution.low <= value <= distribution.high
+        seen.append(internal)
+        return float(trial.number % 3)
+
+    study.optimize(objective, n_trials=8)
+    assert len(set(seen)) > 1
+    told = watched.optimizers[-1].told_X_[:, 0]
+    assert len(told) == 7  # all were encoded
+    # Coordinates are distinct and ordered like the values.
+    assert len(set(told)) == len(set(seen[:7]))
+    assert np.array_equal(np.argsort(told, kind="stable"), np.argsort(seen[:7], kind="stable"))
+
+
+@pytest.mark.parametrize(
+    ("distribution", "message"),
+    [
+        (IntDistribution(0, 2**50), r"integers of at most 5\.6e\+14.* Use suggest_float"),
+        (IntDistribution(1, 10**400), "integers of at most"),
+        (IntDistribution(1, 2**45, log=True), r"integers of at most 1\.8e\+13"),
+        (FloatDistribution(0.0, math.inf), "must be of finite width"),
+        (FloatDistribution(-1.5e308, 1.5e308, step=1e300), "must be of finite width"),
+        (FloatDistribution(0.0, 1.0, step=1e-7), "at most 1000000 steps.* Leave out the step"),
+    ],
+    ids=repr,
+)
+def test_distributions_with_too_many_values_are_refused(distribution, message):
+    with pytest.raises(DomainError, match=message):
+        suggest(new_study().ask(), "a", distribution)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value", "position"),
+    [
+        (FloatDistribution(0.0, 1.0), np.float32(0.25), 0.25),
+        (FloatDistribution(0.0, 1.0), np.float16(0.5), 0.5),
+        (FloatDistribution(0.0, 4.0), np.int8(3), 3.0),
+        (IntDistribution(0, 10, step=2), np.uint8(6), 3),
+        (IntDistribution(0, 10, step=2), np.float64(6.0), 3),
+        (IntDistribution(0, 1), np.True_, 1),
+        (CategoricalDistribution((0, 5, "a")), np.int64(5), 1),
+        (CategoricalDistribution((0.5, "a")), np.str_("a"), 1),
+        (CategoricalDistribution((False, True)), np.True_, 1),
+        (CategoricalDistribution((math.nan, 2)), np.float32("nan"), 0),
+    ],
+)
+def test_numpy_scalars_are_numbers(distribution, value, position, watched):
+    study = new_study(watched)
+    study.add_trial(create_trial(params={"a": value}, distributions={"a": distribution}, value=1.0))
+    study.enqueue_trial({"a": value})
+    for _ in range(2):
+        trial = study.ask()
+        suggest(trial, "a", distribution)
+        study.tell(trial, 2.0)
+    assert watched.optimizers[-1].told_X_[:, 0].tolist() == [position] * 2
+
+
+def test_values_between_those_of_a_new_step_are_left_out(watched):
+    study = new_study(watched)
+    for step, x in ((2, 4), (2, 6), (3, 6)):
+        axis = IntDistribution(0, 12, step=step)
+        study.add_trial(create_trial(params={"a": x}, distributions={"a": axis}, value=1.0))
+    suggest(study.ask(), "a", IntDistribution(0, 12, step=3))
+    assert watched.optimizers[-1].told_X_[:, 0].tolist() == [2.0, 2.0]
+
+
 # --- states of trials -----------------------------------------------------------------------------
 
 
@@ -172,37 +262,35 @@ def finished(values, y=1.0, state=TrialState.COMPLETE, steps=None, **options):
 
 
 class Watched(WDBO):
-    """Optimizer on [0, 10] that records its calls."""
+    """Optimizer of one parameter that records its calls."""
 
-    told, announced, asked = [], [], []
+    told, batches, announced, asked, optimizers = [], [], [], [], []
 
-    def tell(self, x, y=None, t=None, *, failed=False):
-        self.told.append((x["x"], "failed" if failed else y, t))
-        super().tell(x, y, t, failed=failed)
-
-    def tell_many(self, X, y, t, *, failed):
+    def tell_many(self, X, y, t, *, failed, **options):
         rows = zip(X, y, t, failed)
-        self.told.extend((x["x"], "failed" if f else y, t) for x, y, t, f in rows)
-        super().tell_many(X, y, t, failed=failed)
+        self.told.extend((*x.values(), "failed" if f else y, t) for x, y, t, f in rows)
+        self.batches.append(len(X))
+        super().tell_many(X, y, t, failed=failed, **options)
 
     def announce(self, x, t=None):
-        self.announced.append((x["x"], t))
+        self.announced.append((*x.values(), t))
         super().announce(x, t)
 
     def ask(self, t=None, **options):
         self.asked.append(t)
+        self.optimizers.append(self)
         return super().ask(t, **options)
 
 
 @pytest.fixture
 def watched():
-    for seen in (Watched.told, Watched.announced, Watched.asked):
-        seen.clear()
+    for name in ("told", "batches", "announced", "asked", "optimizers"):
+        getattr(Watched, name).clear()
     return Watched(n_initial_points=3)
 
 
 def test_complete_pruned_failed_and_infinite_trials(watched):
-    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study = new_study(watched)
     study.add_trials(
         [
             finished({"x": 1.0}, 5.0),
@@ -236,7 +324,7 @@ def test_only_infinite_values_tell_nothing():
 
 
 def test_trials_that_run_are_pending(watched):
-    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study = new_study(watched)
     study.add_trials([finished({"x": float(i)}, (i - 3.0) ** 2) for i in range(6)])
     running = [study.ask() for _ in range(3)]
     queries = [trial.suggest_float("x", 0.0, 10.0) for trial in running]
@@ -249,7 +337,7 @@ def test_trials_that_run_are_pending(watched):
 
 
 def test_another_study_is_told_from_the_start(watched):
-    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study = new_study(watched)
     study.add_trials([finished({"x": float(i)}) for i in range(4)])
     study.ask().suggest_float("x", 0.0, 10.0)
     other = optuna.create_study(sampler=study.sampler)
@@ -265,7 +353,7 @@ deprecated = pytest.mark.filterwarnings("ignore:.*constraints_func.*:FutureWarni
 
 
 def test_infeasible_trials_are_told_as_failures(watched):
-    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study = new_study(watched)
     values = [[-1.0, 0.0], [0.5, -1.0], [2.0]]
     attributes = [{}, {"constraints:a": 1.0}, *({"constraints": value} for value in values)]
     states = [TrialState.COMPLETE] * 4 + [TrialState.PRUNED]
@@ -330,7 +418,7 @@ def test_constraints_that_are_named_are_modelled():
         trial.set_constraint("other", 0.0 if trial.number != 5 else 1.0)
         return (x - 6.0) ** 2
 
-    study = new_study(TimeVaryingSampler(optimizer, time="number", seed=0))
+    study = new_study(optimizer)
     study.optimize(objective, n_trials=30)
     (model,) = study.sampler._memory.models.values()
     assert model.optimizer.n_failed_ == 2
@@ -363,7 +451,7 @@ def test_a_constraint_that_no_trial_sets_warns_once(names, missing, given):
         return x
 
     optimizer = WDBO(outcome_constraints=limits, n_initial_points=4)
-    study = new_study(TimeVaryingSampler(optimizer, time="number", seed=0))
+    study = new_study(optimizer)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         study.optimize(objective, n_trials=8, catch=OSError)
@@ -388,32 +476,146 @@ def test_constraints_that_fail_are_errors(found):
 # --- time -----------------------------------------------------------------------------------------
 
 
-def test_time_is_the_start_in_seconds(watched):
-    study = new_study(TimeVaryingSampler(watched, seed=0))
-    study.optimize(bump, n_trials=4)
-    study.ask().suggest_float("x", 0.0, 10.0)
-    starts = [trial.datetime_start.timestamp() for trial in study.trials]
-    assert [t for *_, t in watched.told] == starts[:4]
-    assert watched.asked == starts[1:]  # the first trial has no known parameter
-
-
-def test_time_is_a_user_attribute(watched):
-    study = new_study(TimeVaryingSampler(watched, time="hour", seed=0))
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("start", lambda trial: trial.datetime_start.timestamp()),
+        ("hour", lambda trial: 100.0 + 0.5 * trial.number),
+        (lambda study, trial: 2 * trial.number, lambda trial: 2.0 * trial.number),
+    ],
+)
+def test_time_of_a_trial(time, expected, watched):
+    study = new_study(TimeVaryingSampler(watched, time=time, seed=0))
     for number in range(5):
         trial = study.ask()
         trial.set_user_attr("hour", 100.0 + 0.5 * number)
         study.tell(trial, bump(trial))
-    assert [t for *_, t in watched.told] == [100.0, 100.5, 101.0, 101.5]
-    assert watched.asked == [100.5, 101.0, 101.5, 102.0]
-    with pytest.raises(ValueError, match="Trial 5 must be one with the user attribute 'hour'"):
+    times = [expected(trial) for trial in study.trials]
+    assert [t for *_, t in watched.told] == times[:4]
+    assert watched.asked == times[1:]  # the first trial has no known parameter
+
+
+def test_a_trial_without_the_attribute_of_its_time():
+    study = new_study(small(time="hour"))
+    study.add_trial(finished({"x": 1.0}))
+    with pytest.raises(ValueError, match="Trial 0 must be one with the user attribute 'hour'"):
         study.ask().suggest_float("x", 0.0, 10.0)
 
 
-def test_time_is_a_callable(watched):
-    sampler = TimeVaryingSampler(watched, time=lambda study, trial: 2 * trial.number, seed=0)
-    study = new_study(sampler)
-    study.optimize(bump, n_trials=4)
-    assert watched.asked == [2.0, 4.0, 6.0]
+# --- Thompson sampling and seeds ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_each_trial_has_a_different_draw(seed):
+    algorithm = GPUCB(acquisition="ts", n_initial_points=3)
+    study = new_study(TimeVaryingSampler(algorithm, time="number", seed=seed))
+    study.add_trials([finished({"x": x}, abs(x - 5.0)) for x in (0.0, 5.0, 10.0)])
+    # No value is told in between, and no trial is pending.
+    found = []
+    for _ in range(4):
+        trial = study.ask()
+        found.append(trial.suggest_float("x", 0.0, 10.0))
+        study.tell(trial, state=TrialState.PRUNED)
+    assert len(set(found)) == 4
+
+
+@pytest.mark.parametrize("acquisition", [None, "ts"])
+def test_the_seed_decides(acquisition):
+    def found(algorithm, **options):
+        study = new_study(TimeVaryingSampler(algorithm, time="number", **options))
+        study.optimize(lambda trial: trial.suggest_int("x", 0, 99) % 7, n_trials=7)
+        return params(study)
+
+    options = {"acquisition": acquisition, "n_initial_points": 3}
+    by_seed = [found(GPUCB(**options), seed=seed) for seed in (5, 5, 6)]
+    assert by_seed[0] == by_seed[1] != by_seed[2]
+    by_state = [found(GPUCB(**options, random_state=s), seed=None) for s in (5, 5, 6)]
+    assert by_state[0] == by_state[1] != by_state[2]
+    by_both = found(GPUCB(**options, random_state=9), seed=5)
+    assert by_both == by_seed[0]
+
+
+# --- failures, timeouts, policies and pruners -----------------------------------------------------
+
+
+def test_where_trials_fail_is_learnt_though_none_has_succeeded():
+    def objective(trial):
+        trial.suggest_float("x", 0.0, 10.0)
+        raise RuntimeError
+
+    study = new_study(WDBO())
+    for x in (1.0, 2.0, 3.0, 4.0, 4.5):
+        study.enqueue_trial({"x": x})
+    study.optimize(objective, n_trials=5, catch=RuntimeError)
+    found = []
+    for _ in range(30):
+        trial = study.ask()
+        found.append(trial.suggest_float("x", 0.0, 10.0))
+        study.tell(trial, state=TrialState.PRUNED)
+    assert np.mean(np.array(found) > 5.0) > 0.7  # 0.5 without learning
+
+
+def test_expired_trials_are_no_longer_kept_away_from(watched):
+    found = []
+    for timeout in (None, 3.0):
+        study = new_study(watched.set_params(query_timeout=timeout))
+        study.optimize(bump, n_trials=6)
+        bump(study.ask())
+        study.optimize(bump, n_trials=5)
+        found.append(len(watched.optimizers[-1].pending_))
+    assert found == [2, 1]  # the new query included
+
+
+@pytest.mark.usefixtures("watched")
+def test_the_policy_receives_the_times_of_queries():
+    # The response time needs the times of queries.
+    class Bolt(BOLT, Watched):
+        pass
+
+    study = new_study(Bolt(n_initial_points=4))
+    study.optimize(bump, n_trials=12)
+    assert Watched.optimizers[-1].policy_.response_time_ is not None
+
+
+def test_all_brackets_of_hyperband_are_known(watched):
+    study = new_study(watched, pruner=optuna.pruners.HyperbandPruner(1, 9, 3))
+
+    def objective(trial):
+        value = bump(trial)
+        for step in range(4):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=12)
+    assert [t for *_, t in watched.told] == list(range(11))
+
+
+# --- many trials ----------------------------------------------------------------------------------
+
+
+def test_many_trials_are_told_at_once_and_read_once(monkeypatch, watched):
+    read = []
+    before = IntDistribution.to_internal_repr
+    monkeypatch.setattr(
+        IntDistribution, "to_internal_repr", lambda self, v: read.append(v) or before(self, v)
+    )
+    study = new_study(watched.set_params(n_initial_points=605))
+    axes = {"x": FloatDistribution(0.0, 10.0), "k": IntDistribution(0, 100, step=5)}
+    for i in range(600):
+        values = {"x": 0.01 * i, "k": 5 * (i % 21)}
+        study.add_trial(create_trial(params=values, distributions=axes, value=float(i % 7)))
+    expected = []
+    for new in (600, 1, 1):
+        trial = study.ask()
+        x, k = trial.suggest_float("x", 0.0, 10.0), trial.suggest_int("k", 0, 100, step=5)
+        study.tell(trial, x + k)
+        expected.append(new)
+        assert watched.batches == expected
+        if new == 1:
+            assert len(read) < 30
+        read.clear()
 
 
 # --- storages, processes, restarts ----------------------------------------------------------------
@@ -503,15 +705,6 @@ def test_trials_are_known_before_their_parameters_are_stored():
     assert second[0] == second[1]
 
 
-def test_the_same_seed_gives_the_same_trials():
-    studies = [new_study(small(seed=seed)) for seed in (3, 3, 4)]
-    for study in studies:
-        study.optimize(bump, n_trials=9)
-    a, b, c = map(params, studies)
-    assert a == b
-    assert not set(a) & set(c)
-
-
 def test_a_pickle_goes_on_from_the_storage():
     study = new_study()
     study.optimize(bump, n_trials=8)
@@ -543,6 +736,22 @@ def test_several_objectives_are_refused():
         ({"seed": -1}, "'seed' parameter of TimeVaryingSampler"),
         ({"seed": "x"}, "'seed' parameter of TimeVaryingSampler"),
         ({"constraints_func": [0.0]}, "'constraints_func' parameter of TimeVaryingSampler"),
+        *(
+            ({"algorithm": WDBO(**{name: value})}, f"'{name}' parameter of WDBO .*in a study.*{do}")
+            for name, value, do in [
+                ("domain", [(0.0, 1.0)], "The domain is the study's"),
+                ("journal", "run.db", "derives its state from the trials"),
+                (
+                    "journal",
+                    Journal("run.db", resume=True),
+                    "load_if_exists=True",
+                ),
+                ("safety", 0.9, "without a study"),
+                ("max_step", 0.1, "without a study"),
+                ("start_points", [{"x": 1.0}], "enqueue_trial"),
+                ("constraints", bool, "set_constraint"),
+            ]
+        ),
     ],
 )
 def test_invalid_parameters(options, message):
