@@ -23,22 +23,16 @@ from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 STEPS, BATCH_EVERY, BATCH = 120, 10, 3
 TOLERANCE = 1e-6
 
-ALGORITHMS = {
-    "RandomSearch": {},
-    "GPUCB": {"n_initial_points": 6},
-    "IGPUCB": {"n_initial_points": 6},
-    "RGPUCB": {"n_initial_points": 6, "reset_period": 40},
-    "BRGPUCB": {"n_initial_points": 6, "horizon": STEPS},
-    "SWGPUCB": {"n_initial_points": 6, "window": 30},
-    "TVGPUCB": {"n_initial_points": 6},
-    "WGPUCB": {"n_initial_points": 6},
-    "UITVBO": {"n_initial_points": 6},
-    "ETGPUCB": {"n_initial_points": 6},
-    "ABO": {"n_initial_points": 6},
-    "WDBO": {"n_initial_points": 6},
-    "BOLT": {"n_initial_points": 6, "max_size": 40},
-    "SparQGPUCB": {"n_initial_points": 6},
+NAMES = ["GPUCB", "IGPUCB", "RGPUCB", "BRGPUCB", "SWGPUCB", "TVGPUCB", "WGPUCB", "UITVBO"]
+NAMES += ["ETGPUCB", "ABO", "WDBO", "BOLT", "SparQGPUCB"]
+OWN = {
+    "RGPUCB": {"reset_period": 40},
+    "BRGPUCB": {"horizon": STEPS},
+    "SWGPUCB": {"window": 30},
+    "BOLT": {"max_size": 40},
 }
+ALGORITHMS = {"RandomSearch": {}}
+ALGORITHMS |= {name: {"n_initial_points": 6, **OWN.get(name, {})} for name in NAMES}
 
 
 def domains():
@@ -79,14 +73,10 @@ def plain(x):
 
 
 def suggest(opt, t, n, context):
-    """Return n queries with their handles, in either version's vocabulary."""
-    if hasattr(opt, "suggest"):
-        found = (
-            opt.suggest(t, context=context) if n is None else opt.suggest(t, n=n, context=context)
-        )
-    else:
-        found = opt.ask(t, n_points=n, context=context, return_query=True)
-    return found if isinstance(found, list) else [found]
+    """Return a list of n queries, or of one if n is None."""
+    if n is None:
+        return [opt.suggest(t, context=context)]
+    return opt.suggest(t, n=n, context=context)
 
 
 def cases():

@@ -28,20 +28,13 @@ ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
 BOUNDED = {"domain": BOX, "max_size": 40, "refit_every": 50}
 KINDS = {
     "RandomSearch": {"domain": BOX},
-    "GPUCB": BOUNDED,
-    "IGPUCB": BOUNDED,
     "RGPUCB": BOUNDED | {"reset_period": 40},
     "BRGPUCB": BOUNDED | {"reset_period": 40},
     "SWGPUCB": BOUNDED | {"window": 40},
     "TVGPUCB": {"domain": ARMS, "refit_every": None},
-    "WGPUCB": BOUNDED,
-    "UITVBO": BOUNDED,
-    "ETGPUCB": BOUNDED,
-    "ABO": BOUNDED,
-    "WDBO": BOUNDED,
-    "BOLT": BOUNDED,
-    "SparQGPUCB": BOUNDED,
 }
+OTHERS = ["GPUCB", "IGPUCB", "WGPUCB", "UITVBO", "ETGPUCB", "ABO", "WDBO", "BOLT", "SparQGPUCB"]
+KINDS |= dict.fromkeys(OTHERS, BOUNDED)
 PAIRS = 300  # steps that are timed in turn
 BLOCK = 250  # regrets of steps further apart are taken for independent
 

@@ -19,7 +19,7 @@ from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, s
 _SOLVERS = ("auto", "dense", "kalman")
 
 # "auto" uses the filter from this many rows on, if they are this many times the size of its state:
-# then an evaluation of the likelihood is faster (benchmarks/speed/kalman.py crossover).
+# then an evaluation of the likelihood is faster (speed/kalman.py crossover at 7a7dde8).
 _MIN_ROWS, _ROWS_A_STATE = 256, 6.0
 
 # With given sites and held hyperparameters "auto" uses it earlier: the Cholesky factor takes O(n²)

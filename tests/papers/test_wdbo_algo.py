@@ -1,7 +1,7 @@
 """One step of W-DBO as published, compared with that of its authors' package wdbo_algo 1.0.7.
 
 The reference numbers are in wdbo_algo.json, made with the packages of
-benchmarks/requirements-peers.txt:
+benchmarks/requirements-peers.txt at commit d022db3:
 
     python benchmarks/papers/beside_wdbo_algo.py tests/papers/wdbo_algo.json
 
