@@ -54,7 +54,9 @@ def test_sentences_are_short():
 
 
 def test_the_pages_are_few_words():
-    n = sum(len(path.read_text(encoding="utf-8").split()) for path in [README, *PAGES])
+    # Tables that `tests/optimizers/test_differences.py` generates are not read from end to end.
+    written = [path for path in [README, *PAGES] if path.name != "differences.rst"]
+    n = sum(len(path.read_text(encoding="utf-8").split()) for path in written)
     print(f"{n} words")
     assert n <= 25_000
 

@@ -48,34 +48,7 @@ class ABO(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "ABO":
-
-    =============  =====================================  =====================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =====================================
-    k_S            squared exponential, one l per         Matérn 5/2
-                   coordinate
-    l_S (d = 2)    0.0001 to 1e4, start 1                 0.01 to 4, start 0.5
-    prior of l_S   none                                   log-normal, median 0.4, spread 0.7
-    k_T            squared exponential                    Matérn 5/2 + w Matérn 1/2
-    l_T            0.0001 to 1e4, start 1                 5 intervals to 10 spans of the data,
-                                                          start 0.25 spans; rough 0.5 intervals
-                                                          to 10 spans, start 3 intervals
-    w              none                                   0.001 to 10, start 0.4; log-normal,
-                                                          median 0.3, spread 1.5
-    λ              0.0001 to 1e4, start 1                 0.05 to 20, start 1
-    σ²             1e-6 to 100, start 0.01                0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         at each step, from the start           when it promises a gain, from the
-                                                          last optimum
-    β              2 log(t^(d/2 + 5/2) π² / (3 δ)) / 25,  0.05 to 0.2 d log(2 n), see
-                   δ = 0.1                                GrowingBeta
-    margin         0                                      0.2
-    first queries  15 at random                           5 spread out
-    forgets        nothing; l_T is settled after 3 mean   nothing; l_T is settled while its
-                   changes below 0.1, for good            slope is below 0.1 of its mean
-    =============  =====================================  =====================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------

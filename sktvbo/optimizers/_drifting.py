@@ -48,27 +48,7 @@ class TVGPUCB(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "TV-GP-UCB":
-
-    =============  =====================================  ====================================
-    Quantity       Paper                                  Here
-    =============  =====================================  ====================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    k_T            (1 − ε)^(age / 2), ε = 0.01, fixed     Matérn 1/2
-    l_T            199, fixed                             5 intervals to 10 spans of the data,
-                                                          start 0.25 spans
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             0.01, fixed                            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    clock          "step"                                 "wall"
-    =============  =====================================  ====================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -147,27 +127,7 @@ class UITVBO(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "UI-TVBO":
-
-    =============  ====================================  =================================
-    Quantity       Paper                                 Here
-    =============  ====================================  =================================
-    k_S            squared exponential, one l per        Matérn 5/2
-                   coordinate
-    l_S (d = 2)    0.0625 to 0.75, start 0.225           0.01 to 2, start 0.5
-    prior of l_S   Gamma(6, rate 26.67)                  none
-    λ              1, fixed                              0.05 to 20, start 1
-    σ²             2.5e-5, fixed                         0.0001 to 1, start 0.01
-    mean           0                                     learnt, prior N(0, 1)
-    y              standardized by the first fit; σ² in  standardized by the data set
-                   units of y²
-    search         at each step, from the last optimum   when it promises a gain, from the
-                                                         last optimum
-    β              2                                     0.2 d log(2 n)
-    margin         0                                     0.2
-    first queries  30 at random                          5 spread out
-    clock          "step"                                "wall"
-    =============  ====================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -234,27 +194,7 @@ class WGPUCB(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "W-GP-UCB":
-
-    =============  =====================================  =================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             1, fixed                               0.0001 to 1, start 0.01
-    discount       0.9817 per unit of time                0.96 per interval
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              √β = B + R √(2 (γ + 0 + log(1/δ))), γ  0.05 to 0.2 d log(2 n), see
-                   of the data set, B = 1, R = 0.3162 σ,  GrowingBeta
-                   δ = 0.1
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    clock          "step"                                 "wall"
-    =============  =====================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta(anytime=True))``.

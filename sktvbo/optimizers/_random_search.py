@@ -35,13 +35,7 @@ class RandomSearch(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "random":
-
-    ========  ======  ======
-    Quantity  Paper   Here
-    ========  ======  ======
-    clock     "step"  "wall"
-    ========  ======  ======
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     With a ``history`` the data set is the stored observations, at least 256, and the best one.
 

@@ -41,33 +41,7 @@ class WDBO(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "W-DBO":
-
-    =============  ===================================  =====================================
-    Quantity       Paper                                Here
-    =============  ===================================  =====================================
-    l_S (d = 2)    0.0001 to 1e4, start 0.6931          0.01 to 4, start 0.5
-    prior of l_S   none                                 log-normal, median 0.4, spread 0.7
-    k_T            Matérn 3/2                           Matérn 5/2 + w Matérn 1/2
-    l_T            0.0001 to 1e4, start 0.6931          5 intervals to 10 spans of the data,
-                                                        start 0.25 spans; rough 0.5 intervals
-                                                        to 10 spans, start 3 intervals
-    w              none                                 0.001 to 10, start 0.4; log-normal,
-                                                        median 0.3, spread 1.5
-    λ              0.0001 to 1e4, start 0.6931          0.05 to 20, start 1
-    σ²             0.0001 to 100, start 0.6931          0.0001 to 1, start 0.01
-    mean           0                                    learnt, prior N(0, 1)
-    search         at each step, from the start         when it promises a gain, from the
-                                                        last optimum
-    learns from    2 or more                            10 or more
-    β              0.2 d log(2 n)                       0.05 to 0.2 d log(2 n), see
-                                                        GrowingBeta
-    margin         0                                    0.2
-    first queries  15 at random                         5 spread out
-    forgets        all but 2, as the budget pays; Δt ≤  all but 10, as the budget pays, and
-                   1000 l_T                             what it does not spend on these is
-                                                        lost; Δt ≤ 10 l_T
-    =============  ===================================  =====================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -128,32 +102,7 @@ class BOLT(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "BOLT":
-
-    =============  =====================================  =====================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =====================================
-    l_S (d = 2)    0.0001 to 1e4, start 0.6931            0.01 to 4, start 0.5
-    prior of l_S   none                                   log-normal, median 0.4, spread 0.7
-    k_T            Matérn 3/2                             Matérn 5/2 + w Matérn 1/2
-    l_T            0.06 to 6e6, start 415.9               5 intervals to 10 spans of the data,
-                                                          start 0.25 spans; rough 0.5 intervals
-                                                          to 10 spans, start 3 intervals
-    w              none                                   0.001 to 10, start 0.4; log-normal,
-                                                          median 0.3, spread 1.5
-    λ              0.0001 to 1e4, start 0.6931            0.05 to 20, start 1
-    σ²             0.0001 to 100, start 0.6931            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    search         at each step, from the start           when it promises a gain, from the
-                                                          last optimum
-    learns from    2 or more                              10 or more
-    β              0.2 d log(2 n)                         0.05 to 0.2 d log(2 n), see
-                                                          GrowingBeta
-    margin         0                                      0.2
-    first queries  15 at random                           5 spread out
-    forgets        one beyond n*, but 2; R(n) a cubic by  all beyond n*, but 10; R(n) a cubic
-                   least squares                          with coefficients ≥ 0
-    =============  =====================================  =====================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------

@@ -82,27 +82,7 @@ class RGPUCB(StaticAlgorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "R-GP-UCB":
-
-    =============  =====================================  ==================================
-    Quantity       Paper                                  Here
-    =============  =====================================  ==================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             0.01, fixed                            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    forgets        a block of N for ε = 0.01, T = 200;    a block of N for ε learnt from 200
-                   the first query of a block is from     observations; the first query of a
-                   the prior                              block is from the block before
-    clock          "step"                                 "wall"
-    =============  =====================================  ==================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -224,24 +204,7 @@ class ETGPUCB(StaticAlgorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "ET-GP-UCB":
-
-    =============  =====================================  =================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             0.02, fixed                            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              0.4 log(4 t), t the step of the query  0.2 d log(2 n)
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    clock          "step"                                 "wall"
-    =============  =====================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -299,28 +262,7 @@ class BRGPUCB(VariationBudgeted):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "BR-GP-UCB":
-
-    =============  =====================================  ===================================
-    Quantity       Paper                                  Here
-    =============  =====================================  ===================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             1.004, fixed                           0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              √β = B + R √(2 (γ + 1 + log(1/δ))), γ  0.05 to 0.2 d log(2 n), see
-                   maximal, B = 1, R = 0.3162, δ = 0.1    GrowingBeta
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    forgets        a block of ⌈γ_T^¼ √(T / B_T)⌉, T =     a block of 50; the first query of a
-                   500, B_T = 1; the first query of a     block is from the block before
-                   block is from the prior
-    clock          "step"                                 "wall"
-    =============  =====================================  ===================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.
@@ -381,27 +323,7 @@ class SWGPUCB(VariationBudgeted):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "SW-GP-UCB":
-
-    =============  =====================================  =================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             1.004, fixed                           0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              √β = B + R √(2 (γ + 1 + log(1/δ))), γ  0.05 to 0.2 d log(2 n), see
-                   maximal, B = 1, R = 0.3162, δ = 0.1    GrowingBeta
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    forgets        all but the latest ⌈γ_T^¼ √(T /        all but the latest 25
-                   B_T)⌉, T = 500, B_T = 1
-    clock          "step"                                 "wall"
-    =============  =====================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.

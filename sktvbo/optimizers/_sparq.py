@@ -79,24 +79,7 @@ class SparQGPUCB(Algorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "SparQ-GP-UCB":
-
-    =============  ===================================  =================================
-    Quantity       Paper                                Here
-    =============  ===================================  =================================
-    k_S            squared exponential                  Matérn 5/2
-    l_S (d = 2)    0.001 to 100, start 0.2              0.01 to 2, start 0.5
-    λ              0.0001 to 1e4, start 1               0.05 to 20, start 1
-    σ²             0.01, fixed                          0.0001 to 1, start 0.01
-    age            since the latest observation         since the time of the query
-    mean           0                                    learnt, prior N(0, 1)
-    y              as told                              standardized by the data set
-    search         at each step, from the last optimum  when it promises a gain, from the
-                                                        last optimum
-    margin         0                                    0.2
-    first queries  1 at random                          5 spread out
-    clock          "step"                               "wall"
-    =============  ===================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     Ages are in the user's unit of time, in the paper in steps. With a clock in seconds, give a
     surrogate with another ``QuadraticInjection(rate)``. When the expert has answered,

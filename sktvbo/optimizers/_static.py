@@ -25,24 +25,7 @@ class GPUCB(StaticAlgorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "GP-UCB":
-
-    =============  =====================================  =================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             0.01, fixed                            0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    clock          "step"                                 "wall"
-    =============  =====================================  =================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     References
     ----------
@@ -87,26 +70,7 @@ class IGPUCB(StaticAlgorithm):
 
     Notes
     -----
-    Differences from the paper, `sktvbo.papers.published` of "IGP-UCB":
-
-    =============  =====================================  =====================================
-    Quantity       Paper                                  Here
-    =============  =====================================  =====================================
-    k_S            squared exponential                    Matérn 5/2
-    l_S (d = 2)    0.2, fixed                             0.01 to 2, start 0.5
-    λ              1, fixed                               0.05 to 20, start 1
-    σ²             1.004, fixed                           0.0001 to 1, start 0.01
-    mean           0                                      learnt, prior N(0, 1)
-    y              as told                                standardized by the data set
-    search         none                                   when it promises a gain, from the
-                                                          last optimum
-    β              √β = B + R √(2 (γ + 1 + log(1/δ))), γ  √β = B + R √(2 (γ + 1 + log(1/δ))), γ
-                   maximal, B = 1, R = 0.3162, δ = 0.1    of the data set, B = 1, R = 1 σ, δ =
-                                                          0.1; β times 0.02
-    margin         0                                      0.2
-    first queries  1 at random                            5 spread out
-    clock          "step"                                 "wall"
-    =============  =====================================  =====================================
+    The page :doc:`/differences` has these defaults beside the values of the paper.
 
     The factor 0.02 of β is for practice. For the regret bound give
     ``acquisition=UCB(InformationGainBeta(norm_bound, delta=delta))``.

@@ -1,8 +1,8 @@
-"""The differences from the papers in the docstrings are those of the defaults, and no others."""
+"""The differences from the papers in `docs/differences.rst` are those of the defaults."""
 
-import inspect
 import re
 import textwrap
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +15,7 @@ from sktvbo.optimizers._default_models import Times
 from sktvbo.optimizers._names import ALGORITHMS
 
 BOX = [(0.0, 1.0)] * 2
+PAGE = Path(__file__).parents[2] / "docs" / "differences.rst"
 
 
 def parts(optimizer):
@@ -282,8 +283,18 @@ def table(rows):
     return "\n".join([rule, lines[0], rule, *lines[1:], rule])
 
 
+def section(name):
+    """Return the section of the page about an algorithm."""
+    return f"{name}\n{'-' * len(name)}\n\n{table(differences(name))}\n"
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_the_docstring_has_the_differences_from_the_paper(name):
-    title = f'Differences from the paper, `sktvbo.papers.published` of "{name}":'
-    expected = f"Notes\n-----\n{title}\n\n{table(differences(name))}\n"
-    assert expected in inspect.getdoc(ALGORITHMS[name]) + "\n", f"expected:\n{expected}"
+def test_the_page_has_the_differences_from_the_paper(name):
+    expected, page = section(name), PAGE.read_text(encoding="utf-8")
+    assert f"\n\n{expected}\n" in page + "\n", f"expected:\n{expected}"
+    assert ":doc:`/differences`" in ALGORITHMS[name].__doc__
+
+
+def test_the_page_has_a_section_for_each_algorithm_and_no_other():
+    found = re.findall(r"^(\S+)\n-+\n", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert found == [*ALGORITHMS]
