@@ -10,7 +10,6 @@ from .._validation import check_random_state, invalid
 from .._warnings import warn_caller
 from ._conditioned import LOG_2PI
 from ._quasi_newton import minimize, predicted_gain
-from ._slices import AT_ONCE
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
@@ -41,9 +40,8 @@ def search(
     random_state,
     warn=False,
     hessian=None,
-    slices=AT_ONCE,
 ):
-    """Return the covariance with the hyperparameters that maximize a criterion, and priors.
+    """Search the hyperparameters that maximize a criterion, and priors: a computation in parts.
 
     Parameters
     ----------
@@ -55,6 +53,7 @@ def search(
     start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
         Starts, clipped to the bounds; None: theta of the covariance.
     optimizer : "fmin_l_bfgs_b" or callable
+        A search by a callable is a single part.
     n_restarts : int
         Number of further searches, from uniform starts within the bounds of theta.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
@@ -63,8 +62,6 @@ def search(
         Warn if the search did not converge.
     hessian : ndarray of shape (n_theta, n_theta), default=None
         Approximate Hessian of minus the criterion at the first start.
-    slices : Slices, default=AT_ONCE
-        An evaluation of the criterion is a part.
 
     Returns
     -------
@@ -83,24 +80,14 @@ def search(
     if not np.isfinite(bounds).all():
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
-    prior = HyperPrior(hyperpriors, covariance.names)
-
-    def objective(theta, eval_gradient=True):
-        value, gradient = criterion(covariance.with_theta(theta), eval_gradient)
-        value += prior(theta)
-        if callable(gradient):
-            return -value, lambda: -gradient() - prior.gradient(theta)
-        return (-value, -gradient - prior.gradient(theta)) if eval_gradient else -value
-
+    objective = Objective(criterion, covariance, hyperpriors)
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
     if n_restarts:
         rng = check_random_state(random_state)
-        starts.extend(slices(rng.uniform, *bounds.T, (n_restarts, len(bounds))))
-    hessians = [hessian] + [None] * (len(starts) - 1)
-    found = [
-        slices.whole(_search_from, objective, prior, theta, bounds, optimizer, known, criterion)
-        for theta, known in zip(starts, hessians)
-    ]
+        starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
+    hessians, found = [hessian] + [None] * (len(starts) - 1), []
+    for theta, known in zip(starts, hessians):
+        found.append((yield from _search_from(objective, theta, bounds, optimizer, known)))
     theta, _, hessian, message = min(found, key=lambda result: result[1])
     if warn and message:
         warn_caller(
@@ -163,8 +150,9 @@ def explains_little(gp):
     return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
 
 
-def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion, slices):
+def _search_from(objective, theta, bounds, optimizer, hessian):
     """Run one search; return theta, objective, Hessian, and a message if it did not converge."""
+    prior = objective.prior
     if prior(theta) == -np.inf:
         raise invalid(
             "hyperpriors",
@@ -172,27 +160,62 @@ def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion,
             got=f"no density at {prior.where(theta)}",
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
-    evaluate = partial(slices, objective)
     if callable(optimizer):
-        return *optimizer(evaluate, theta, bounds=bounds.copy()), None, ""
+        found = yield partial(optimizer, objective, theta, bounds=bounds.copy())
+        return *found, None, ""
     least_gain = _LEAST_GAIN_AGAIN
     if hessian is None:
-        least_gain, hessian = _LEAST_GAIN, partial(slices, _first_hessian, criterion)
-    if slices is AT_ONCE:
-        evaluate = partial(objective, eval_gradient="later")
-    found = minimize(evaluate, theta, bounds, hessian=hessian, least_gain=least_gain)
+        least_gain, hessian = _LEAST_GAIN, objective.information
+    functions = objective.value, objective.slope
+    found = yield from minimize(*functions, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
     converged = not found.message or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
     return found.x, found.value, found.hessian, "" if converged else found.message
 
 
-def _first_hessian(criterion):
-    """Return the damped information of a criterion at its last evaluation, or None."""
-    H = criterion.information() if hasattr(criterion, "information") else None
-    if H is None:
-        return None
-    damping = _DAMPING * np.trace(H) / len(H)
-    return H + damping * np.eye(len(H)) if 0.0 < damping < np.inf else None
+class Objective:
+    """Minus a criterion and priors, as a function of theta.
+
+    Slope and information at a place reuse the evaluation of the value there, if it was the last.
+
+    Parameters
+    ----------
+    criterion, covariance, hyperpriors
+        See `search`.
+    """
+
+    def __init__(self, criterion, covariance, hyperpriors):
+        self._criterion, self._covariance = criterion, covariance
+        self.prior = HyperPrior(hyperpriors, covariance.names)
+        self._theta = self._gradient = None
+
+    def __call__(self, theta, eval_gradient=True):
+        """Return the value, or value and slope."""
+        value = self.value(theta, eval_gradient and "later")
+        return (value, self.slope(theta)) if eval_gradient else value
+
+    def value(self, theta, eval_gradient="later"):
+        value, gradient = self._criterion(self._covariance.with_theta(theta), eval_gradient)
+        self._theta, self._gradient = (theta, gradient) if eval_gradient else (None, None)
+        return -(value + self.prior(theta))
+
+    def slope(self, theta):
+        self._evaluate(theta)
+        gradient = self._gradient
+        return -(gradient() if callable(gradient) else gradient) - self.prior.gradient(theta)
+
+    def information(self, theta):
+        """Return the damped information of the criterion, or None."""
+        self._evaluate(theta)
+        H = self._criterion.information() if hasattr(self._criterion, "information") else None
+        if H is None:
+            return None
+        damping = _DAMPING * np.trace(H) / len(H)
+        return H + damping * np.eye(len(H)) if 0.0 < damping < np.inf else None
+
+    def _evaluate(self, theta):
+        if self._theta is None or not np.array_equal(theta, self._theta):
+            self.value(theta)
 
 
 class HyperPrior:

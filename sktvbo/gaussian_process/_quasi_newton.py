@@ -1,4 +1,4 @@
-"""Minimization of an expensive smooth function of few variables over a box.
+"""Minimization of an expensive smooth function of few variables over a box, in parts.
 
 Quasi-Newton: the model ½ sᵀ H s + gᵀ s around the best place has the BFGS approximation H of the
 Hessian. It is minimized over the box and within _MAX_STEP of that place. A backtracking line search
@@ -7,6 +7,7 @@ slightly changed function is minimized in one or two evaluations.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -46,20 +47,21 @@ class Minimum:
     message: str = ""
 
 
-def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
-    """Minimize a function over a box.
+def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6):
+    """Minimize a function over a box: a computation in parts, see `_parts`.
+
+    Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
 
     Parameters
     ----------
-    function : callable, (p,) -> (value, gradient (p,))
-        An infinite value, or NaN, makes the search turn back. The gradient may be a function that
-        computes it, which is called at accepted places only.
+    value_at : callable, (p,) -> float
+        An infinite value, or NaN, makes the search turn back.
+    slope_at : callable, (p,) -> gradient (p,)
     start : ndarray of shape (p,)
         Place in the box.
     bounds : ndarray of shape (p, 2)
-    hessian : ndarray of shape (p, p), or callable, default=None
-        Positive definite approximation, or a function that is called after the first evaluation;
-        None: unknown.
+    hessian : ndarray of shape (p, p), or callable, (p,) -> such an array or None, default=None
+        Positive definite approximation, or a function of the start; None: unknown.
     least_gain : float, default=1e-6
         Stop when the model predicts a smaller gain.
 
@@ -69,9 +71,11 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
         Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
-    x, (value, slope) = start, function(start)
-    slope = slope() if callable(slope) else slope
-    n_evaluations, H = 1, hessian() if callable(hessian) else hessian
+    x, n_evaluations, H = start, 1, hessian
+    value = yield partial(value_at, x)
+    slope = yield partial(slope_at, x)
+    if callable(hessian):
+        H = yield partial(hessian, x)
     if not np.isfinite(value):
         return Minimum(x, value, slope, H, n_evaluations, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
@@ -85,24 +89,18 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
             there = np.minimum(np.maximum(x + rate * step, lowest), highest)
-            found, gradient = function(there)
+            found = yield partial(value_at, there)
             n_evaluations += 1
             if found <= value - _ARMIJO * rate * fall:
                 break
             rate *= _backtracking_factor(found, value, rate * fall)
         else:
             if H is None:
-                return Minimum(
-                    x,
-                    value,
-                    slope,
-                    H,
-                    n_evaluations,
-                    "no descent along the gradient",
-                )
+                message = "no descent along the gradient"
+                return Minimum(x, value, slope, H, n_evaluations, message)
             H = None  # inaccurate: try the gradient
             continue
-        gradient = gradient() if callable(gradient) else gradient
+        gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
             return Minimum(x, value, slope, H, n_evaluations)
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)

@@ -6,6 +6,7 @@ import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
@@ -51,9 +52,9 @@ from ._hyperparameters import SearchRecord, explains_little, search
 from ._kernel_families import rescaled
 from ._noise import NoiseModel
 from ._outliers import appended, reweighted, screened
+from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import prior_variance
-from ._slices import AT_ONCE
 from ._starts import kernels_or_defaults, restarts, screened_starts
 from .kalman._filter import Filter
 
@@ -168,7 +169,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_dates(rows, kind, self.time_unit)
             if self.optimizer is not None and not self._can_learn_from(rows):
                 advise_on_constant(rows)
-        new._gp, new._search_record = new._learn(rows, warn=self.warn)
+        new._gp, new._search_record = completed(new._learn(rows, warn=self.warn))
         if self.warn:
             if self.robust:
                 advise_on_outliers(new._gp)
@@ -435,10 +436,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             As `condition_on`; or an invalid kernel.
         """
-        return self._refit(extra_rows, temporal_kernel)
+        return completed(self._refitted(extra_rows, temporal_kernel))
 
-    def _refit(self, extra_rows=None, temporal_kernel=None, *, slices=AT_ONCE):
-        """Return the same as `refit`; the evaluations of the search are parts of ``slices``."""
+    def _refitted(self, extra_rows=None, temporal_kernel=None):
+        """Return the result of `refit`: a computation in parts, see `_parts`."""
         rows = self._fitted.rows
         if self.optimizer is None:
             return self
@@ -463,10 +464,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         start, record = self.theta_, self._search_record
         if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
             start, record = None, None  # theta has other entries
-        options = {"slices": slices, "n_known": rows.n}
-        new._gp, new._search_record = new._learn(searched, start, record, **options)
+        found = yield from new._learn(searched, start, record, n_known=rows.n)
+        new._gp, new._search_record = found
         if n_extra:
-            new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
+            extra = rows.n + np.arange(n_extra)
+            new._gp = yield partial(new._gp.drop, extra, standardize=False)
         return new
 
     def _new_rows(self, X, y, y_variance=None):
@@ -561,19 +563,22 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             None if level is None else clone(level),
         )
 
-    def _learn(self, rows, start=None, record=None, *, n_known=0, slices=AT_ONCE, warn=False):
-        """Return a GP conditioned on rows with learnt hyperparameters, and a `SearchRecord`.
+    def _learn(self, rows, start=None, record=None, *, n_known=0, warn=False):
+        """Learn hyperparameters: a computation in parts, see `_parts`.
+
+        It returns a GP conditioned on the rows, and a `SearchRecord`. The search starts from theta
+        ``start`` if given; ``record`` is that of the previous search.
 
         With ``robust`` the weights follow from the hyperparameters found. Hyperparameters are
         searched again until both agree; once, if a weight changes by more than a half, where the
         first ``n_known`` rows have been in an earlier search.
         """
         if not self.robust:
-            return slices.whole(self._learn_one, rows, start, record, warn=warn)
+            return (yield from self._learn_one(rows, start, record, warn=warn))
         first = self._learn_one if n_known else self._learn_without_screened
-        gp, record = slices.whole(first, rows, start, record, warn=warn)
+        gp, record = yield from first(rows, start, record, warn=warn)
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
-        gp, full = slices(reweighted, gp, n_known), np.zeros(rows.n, dtype=bool)
+        gp, full = (yield partial(reweighted, gp, n_known)), np.zeros(rows.n, dtype=bool)
         for _ in range(n_more):
             weights = gp.rows.weights
             if np.abs(weights - rows.weights).max() <= change or not self._can_learn_from(rows):
@@ -581,13 +586,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows, theta = gp.rows.with_weights(weights, self.normalize_y), gp.covariance.theta
             if (weights == 1.0).all() and not n_known:
                 theta = record = None  # without outliers the search is that of a plain fit
-            gp, record = slices.whole(self._learn_one, rows, theta, record, warn=warn)
-            gp = slices(reweighted, gp, n_known, full)
+            gp, record = yield from self._learn_one(rows, theta, record, warn=warn)
+            gp = yield partial(reweighted, gp, n_known, full)
             # A weight that a search takes back does not become smaller again: searches end.
             full = full | ((weights < 0.5) & (gp.rows.weights == 1.0))
         return gp, record
 
-    def _learn_without_screened(self, rows, start, record, *, warn, slices):
+    def _learn_without_screened(self, rows, start, record, *, warn):
         """Return the same as `_learn_one`, with hyperparameters of the rows with weight 1.
 
         The weights of screened rows are too small for their residuals: in a search, these would
@@ -595,50 +600,46 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         outliers = np.flatnonzero(rows.weights < 1.0)
         if not len(outliers):
-            return self._learn_one(rows, start, record, warn=warn, slices=slices)
+            return (yield from self._learn_one(rows, start, record, warn=warn))
         those = rows.drop(outliers, standardize=False)
-        gp, record = slices.whole(self._learn_one, those, start, record, warn=warn)
-        return slices(self._condition, gp.covariance, rows.with_scale_of(gp.rows)), record
+        gp, record = yield from self._learn_one(those, start, record, warn=warn)
+        rows = rows.with_scale_of(gp.rows)
+        return (yield partial(self._condition, gp.covariance, rows)), record
 
-    def _learn_one(self, rows, start=None, record=None, *, slices, warn=False):
-        """Return the same as `_learn`, with the weights of the rows.
-
-        The search starts from theta ``start`` if given; ``record`` is that of the previous search.
-        """
-        follow_data = self.optimizer is not None
-        covariance = slices(self._initial_covariance, rows, follow_data=follow_data)
+    def _learn_one(self, rows, start=None, record=None, *, warn=False):
+        """Return the same as `_learn`, with the weights of the rows."""
+        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         at_start = covariance
         if start is not None:
             at_start = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        kind, *basis = slices(self._choose_conditioning, at_start, rows)
+        kind, *basis = self._choose_conditioning(at_start, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
             if kind is Filter:
                 advise_on_state(covariance, rows, basis[0])
-        if self._can_learn_from(rows):
-            rows = rows.with_held_scale()
-            covariance = kind.searchable(covariance, *basis)
-            criterion = slices(kind.criterion, rows, *basis)
-            if start is None and not callable(self.optimizer):
-                screened = criterion, covariance, rows, self.hyperpriors
-                start = slices(screened_starts, *screened)
-            known = record and record.hessian_for(len(covariance.bounds), rows.n)
-            options = {"warn": warn, "hessian": known, "slices": slices}
-            initial = covariance
-            covariance, hessian = self._search(criterion, initial, start, **options)
-            gp = slices(kind.after_search, criterion, covariance, rows, *basis)
-            if record is None or not explains_little(gp):
-                return gp, SearchRecord(hessian, rows.n)
-            # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
-            # little where y is pure noise, other starts are tried.
-            n_failed = record.n_failed + 1
-            if not n_failed & (n_failed - 1):
-                starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
-                options = {"n_restarts": 0, "hessian": hessian, "slices": slices}
-                covariance, hessian = self._search(criterion, initial, starts, **options)
-                gp = slices(kind.after_search, criterion, covariance, rows, *basis)
-            return gp, SearchRecord(hessian, rows.n, n_failed)
-        return kind.of(at_start, rows, *basis), SearchRecord()
+        if not self._can_learn_from(rows):
+            return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
+        rows = rows.with_held_scale()
+        covariance = initial = kind.searchable(covariance, *basis)
+        criterion = kind.criterion(rows, *basis)
+        if start is None and not callable(self.optimizer):
+            screened = criterion, covariance, rows, self.hyperpriors
+            start = yield partial(screened_starts, *screened)
+        known = record and record.hessian_for(len(covariance.bounds), rows.n)
+        options = {"warn": warn, "hessian": known}
+        covariance, hessian = yield from self._search(criterion, initial, start, **options)
+        gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
+        if record is None or not explains_little(gp):
+            return gp, SearchRecord(hessian, rows.n)
+        # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
+        # little where y is pure noise, other starts are tried.
+        n_failed = record.n_failed + 1
+        if not n_failed & (n_failed - 1):
+            starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
+            options = {"n_restarts": 0, "hessian": hessian}
+            covariance, hessian = yield from self._search(criterion, initial, starts, **options)
+            gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
+        return gp, SearchRecord(hessian, rows.n, n_failed)
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from ._fit_warnings import advise_on_points
 from ._hyperparameters import SearchRecord
 from ._inducing_posterior import Inducing, bound
 from ._inducing_selection import METHODS, choose
+from ._parts import completed
 from ._regressor import TimeVaryingGP
 from ._starts import learn_from_subset, random_subset, with_added_noise
 
@@ -129,7 +131,10 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         rng = check_random_state(self.random_state)
         return choose(self.inducing, covariance, rows, m, rng)
 
-    def _learn_one(self, rows, start=None, record=None, *, slices, warn=False):
+    def _learn_one(self, rows, start=None, record=None, *, warn=False):
+        return (yield partial(self._learn_with_points, rows, start, warn))
+
+    def _learn_with_points(self, rows, start, warn):
         """Fit a subset exactly, choose the points, and maximize the bound.
 
         With uninformative points and a start at little noise, the trace term of the bound drives a
@@ -169,7 +174,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         if known is not None:
             start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
             options["hessian"] = known.scaled_to(rows.n)
-        learnt, _ = self._search(Inducing.criterion(rows, Z), covariance, start, **options)
+        criterion = Inducing.criterion(rows, Z)
+        learnt, _ = completed(self._search(criterion, covariance, start, **options))
         gp = Inducing.of(learnt, rows, Z)
         if not isinstance(self.inducing, str):
             return gp

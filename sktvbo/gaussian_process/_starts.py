@@ -10,6 +10,7 @@ from ..kernels import Forgetting, ProportionalMatern
 from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
 from ._hyperparameters import HyperPrior, SearchRecord
+from ._parts import completed
 
 # A lengthscale is far from the data's scale, where the likelihood is flat, if neighbours are more
 # than the first number of lengthscales apart, or all rows less than the second.
@@ -217,8 +218,8 @@ def learn_from_subset(covariance, rows, search, hyperpriors, rng):
     covariance : SeparableCovariance
     rows : Rows
     search : callable
-        ``search(criterion, covariance, start)`` returns the learnt covariance and the Hessian;
-        options are ``n_restarts`` and the ``hessian`` at the start.
+        ``search(criterion, covariance, start)`` is a computation of the learnt covariance and the
+        Hessian; options are ``n_restarts`` and the ``hessian`` at the start.
     hyperpriors : dict or None
         Starts without density are excluded.
     rng : RandomState
@@ -244,13 +245,14 @@ def learn_from_subset(covariance, rows, search, hyperpriors, rng):
         start = _with_entries(covariance, start, "signal_variance", power)
         starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    covariance, hessian = search(criterion, covariance, np.array(starts))
+    covariance, hessian = completed(search(criterion, covariance, np.array(starts)))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     options = {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    covariance, hessian = search(Dense.criterion(part), covariance, covariance.theta, **options)
+    again = search(Dense.criterion(part), covariance, covariance.theta, **options)
+    covariance, hessian = completed(again)
     return covariance, SearchRecord(hessian, part.n)
 
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import StepBudgetWarning
+from ..gaussian_process._parts import next_part
 from ..gaussian_process._regressor import TimeVaryingGP
-from ..gaussian_process._slices import OutOfTime, Slices
 
 # Share of the budget that the slowest part of a step may take, and all parts together.
 _SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.85
@@ -200,8 +200,12 @@ class StepTimer:
 
 
 @dataclass(frozen=True, eq=False)
-class SlicedSearch:
-    """A search of the hyperparameters in slices, over several steps.
+class Search:
+    """Search of the hyperparameters that may take several steps, an immutable value.
+
+    It stores the results of all parts so far. The computation itself is only a cache: the first
+    value that goes on takes it. A step that is repeated after an error, a copy, a pickle and
+    another thread begin a new computation, and send it the results that are known.
 
     Attributes
     ----------
@@ -211,8 +215,10 @@ class SlicedSearch:
         Of its ``refit``.
     expected : float
         Expected time of a part.
-    results, cost
-        Of the slices so far, see `Slices`.
+    results : tuple
+        Of the parts that are done.
+    cost : float
+        Largest time of a part, in seconds of processor time.
     found : TimeVaryingGP or None
         Result of the search, not in use yet.
     """
@@ -223,6 +229,10 @@ class SlicedSearch:
     results: tuple = ()
     cost: float = 0.0
     found: TimeVaryingGP | None = None
+    _interrupted: list = field(default_factory=list, repr=False)
+
+    def __getstate__(self):
+        return vars(self) | {"_interrupted": []}
 
     @property
     def n(self):
@@ -230,12 +240,35 @@ class SlicedSearch:
         return len(self.surrogate.X_train_)
 
     def continued(self, until, n_sure=0):
-        """Return the search after a slice, see `Slices`."""
-        slices = Slices(self.results, self.cost, until, self.expected, n_sure)
-        if slices.are_over():
+        """Return the search after further parts, until a time of `time.process_time`.
+
+        No part begins that would last longer, but the first ``n_sure`` whatever their time.
+        """
+        if self.found is not None:
             return self
+        results, cost, found, taken = list(self.results), self.cost, None, None
+        while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
+            computation, part = taken or self._resumed()
+            begin = time.process_time()
+            results.append(part())
+            cost, n_sure = max(cost, time.process_time() - begin), n_sure - 1
+            part, found = next_part(computation, results[-1])
+            taken = computation, part
+            if part is None:
+                taken = None
+                break
+        if len(results) == len(self.results):
+            return self
+        changes = {"results": tuple(results), "cost": cost, "found": found}
+        return replaced(self, **changes, _interrupted=[taken] if taken else [])
+
+    def _resumed(self):
+        """Return the computation and its next part."""
         try:
-            found = self.surrogate._refit(**self.arguments, slices=slices)
-        except OutOfTime:
-            found = None
-        return replaced(self, results=tuple(slices.results), cost=slices.cost, found=found)
+            return self._interrupted.pop()  # one thread only
+        except IndexError:
+            computation = self.surrogate._refitted(**self.arguments)
+            part, _ = next_part(computation)
+            for known in self.results:
+                part, _ = next_part(computation, known)
+            return computation, part

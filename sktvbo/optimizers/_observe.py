@@ -13,7 +13,7 @@ from .._values import replaced
 from ..exceptions import AskTellError
 from ..gaussian_process._regressor import TimeVaryingGP
 from ..staleness import MaximumSize, RunSoFar
-from ._budget import MODEL, REST, SEARCH, SlicedSearch
+from ._budget import MODEL, REST, SEARCH, Search
 from ._default_models import started_without_seasons
 from ._failures import with_failure
 from ._outcomes import recalibrated, views, with_models, with_values
@@ -462,7 +462,7 @@ def begun_search(run, surrogate, data):
     """Return a search of a surrogate's hyperparameters in slices, before its first one."""
     timer = run.timer
     expected = 0.0 if timer is None else timer.expected(SEARCH, len(data))
-    return SlicedSearch(surrogate, _search_arguments(run, surrogate, data), expected)
+    return Search(surrogate, _search_arguments(run, surrogate, data), expected)
 
 
 def _search_arguments(run, surrogate, data):
@@ -485,7 +485,7 @@ def _after_slice(run, model, data):
     if before is None:
         return model
     sliced = before.continued(timer.until)
-    if sliced is before and timer.is_too_long(sliced):
+    if sliced is before and sliced.found is None and timer.is_too_long(sliced):
         # It begins again when fewer rows are left.
         timer.searched(sliced.n, max(sliced.cost, sliced.expected))
         return model._replace(sliced_search=None)

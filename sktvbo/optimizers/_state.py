@@ -627,7 +627,7 @@ class RunState:
     expert_asked : float or None
         Time at which an expert was last asked.
     search : SearchState
-    sliced_search : SlicedSearch or None
+    sliced_search : Search or None
         Search of the hyperparameters that goes on in the next steps; lost in a journal.
     timer : StepTimer or None
         None without a ``step_budget``.

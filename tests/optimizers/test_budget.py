@@ -18,9 +18,8 @@ from sktvbo._values import replaced
 from sktvbo.exceptions import AskTellError, StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._posterior_at import TimeSlice
-from sktvbo.gaussian_process._slices import OutOfTime, Slices
 from sktvbo.optimizers._base import run_of
-from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, StepTimer
+from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
 from sktvbo.optimizers._observe import begun_search
 
 LONG = 1e6
@@ -41,7 +40,7 @@ def theta(opt):
     return opt.surrogate_.theta_
 
 
-# --- slices ---------------------------------------------------------------------------------------
+# --- searches in parts ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -59,6 +58,7 @@ def by_scipy(function, start, bounds):
 
 REGRESSORS = {
     "plain": TimeVaryingGPRegressor(normalize_y=True),
+    "robust": TimeVaryingGPRegressor(normalize_y=True, robust=True),
     "restarts": TimeVaryingGPRegressor(n_restarts_optimizer=2, normalize_y=True),
     "hyperpriors": TimeVaryingGPRegressor(hyperpriors={"noise_variance": gamma(2.0, scale=0.01)}),
     "scipy": TimeVaryingGPRegressor(optimizer=by_scipy),
@@ -67,10 +67,26 @@ REGRESSORS = {
 }
 
 
+# A search by a callable is one part, and so is that of a sparse regressor.
+N_PARTS = {"scipy": (1, 3), "sparse": (1, 2)}
+
+
+@pytest.fixture
+def one_part(monkeypatch):
+    """Return a function that continues a search by one part: the clock counts its calls."""
+    now = iter(range(10**9))
+    monkeypatch.setattr(time, "process_time", lambda: float(next(now)))
+    return lambda search: search.continued(time.process_time() + 4.5)
+
+
 @pytest.mark.parametrize("name", REGRESSORS)
 @pytest.mark.parametrize("extra", [False, True])
-def test_a_search_in_slices_finds_the_same(name, extra, rows, monkeypatch):
+@pytest.mark.parametrize("copied", [None, 1, 3])
+def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
+    """Also if it goes on in copies, which know the results and not the computation."""
     X, y = rows
+    if name == "robust":
+        y = y + 5.0 * (np.arange(26) == 20)
     gp = REGRESSORS[name]
     if name == "restarts":
         gp.random_state = np.random.RandomState(0)
@@ -83,66 +99,71 @@ def test_a_search_in_slices_finds_the_same(name, extra, rows, monkeypatch):
     expected = gp.refit(more)
     if name == "restarts":
         gp.random_state = np.random.RandomState(1)
-    # Each slice has time for one part: the clock stands still while it is computed.
-    now = iter(range(10**9))
-    monkeypatch.setattr(time, "process_time", lambda: float(next(now)))
-    slices, n_slices = Slices(), 0
-    while True:
-        n_slices += 1
-        slices = Slices(slices.results, 0.0, time.process_time() + 4.5)
-        try:
-            found = gp._refit(more, slices=slices)
-            break
-        except OutOfTime:
-            continue
-    assert n_slices == 1 if name == "sparse" else n_slices > 5
+    search, n_parts = Search(gp, {"extra_rows": more}), 0
+    while search.found is None:
+        search, n_parts = one_part(search), n_parts + 1
+        assert len(search.results) == n_parts
+        if copied and n_parts % copied == 0:
+            search = pickle.loads(pickle.dumps(search))
+    least, most = N_PARTS.get(name, (6, 500))
+    assert least <= n_parts <= most
+    assert one_part(search) is search
+    found = search.found
     assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
     mean, std = found.predict(X, return_std=True)
     assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
 
 
-def test_results_of_a_slice_are_not_those_of_an_earlier_one(rows):
+class Counted:
+    """Surrogate whose search returns the sum of some numbers, one part each."""
+
+    def __init__(self, *parts):
+        self.parts, self.n_begun = parts, 0
+
+    def _refitted(self):
+        self.n_begun += 1
+        total = 0
+        for part in self.parts:
+            total += yield part
+        return total
+
+
+def test_a_step_that_is_repeated_finds_the_same(one_part):
     """A step that fails half-way leaves the search before it unchanged."""
-    before = Slices()
-    assert before(lambda: 1) == 1
-    after = Slices(before.results)
-    after(lambda: 1)
-    after(lambda: 2)
-    assert before.results == [1]
-    assert after.results == [1, 2]
+    surrogate = Counted(lambda: 1, lambda: 20, lambda: 300)
+    before = one_part(Search(surrogate, {}))
+    after = one_part(one_part(before))
+    assert (before.results, before.found) == ((1,), None)
+    assert (after.results, after.found, surrogate.n_begun) == ((1, 20, 300), 321, 1)
+    again = one_part(one_part(before))
+    assert (again.results, again.found, surrogate.n_begun) == ((1, 20, 300), 321, 2)
+
+
+def test_a_part_that_fails_is_computed_again(one_part):
+    fails = [True, False]
+
+    def part():
+        if fails.pop(0):
+            raise KeyboardInterrupt
+        return 20
+
+    before = one_part(Search(Counted(lambda: 1, part), {}))
+    with pytest.raises(KeyboardInterrupt):
+        one_part(before)
+    assert before.results == (1,)
+    assert one_part(before).found == 21
 
 
 def test_no_part_begins_that_would_last_too_long(clock):
     """As long as the longest one so far, or as expected."""
-    slices = Slices(until=5.0)
-    slices(clock, 2.0)
-    slices(clock, 0.5)
-    assert not slices.are_over()
-    slices(clock, 0.6)
-    assert slices.are_over()
-    with pytest.raises(OutOfTime):
-        slices(clock, 0.1)
-    assert slices.cost == 2.0
-    assert Slices(until=5.0, expected=2.0).are_over()
-    assert not Slices(until=5.0, expected=1.8).are_over()
-
-
-def test_an_inner_result_is_not_taken_for_the_outer_one():
-    def outer(fail, slices):
-        found = slices.whole(inner)
-        if fail:
-            raise OutOfTime
-        return 10 * found
-
-    def inner(slices):
-        return slices(lambda: 3)
-
-    slices = Slices()
-    with pytest.raises(OutOfTime):
-        slices.whole(outer, True)
-    again = Slices(slices.results)
-    assert again.whole(outer, False) == 30
-    assert Slices(again.results).whole(outer, True) == 30
+    parts = [lambda seconds=seconds: clock(seconds) or 1 for seconds in (2.0, 0.5, 0.6, 0.1)]
+    search = Search(Counted(*parts), {}).continued(5.0)
+    assert (search.results, search.cost, search.found) == ((1, 1, 1), 2.0, None)
+    assert search.continued(5.0) is search
+    assert search.continued(5.0, n_sure=1).found == 4
+    expected = Search(Counted(*parts), {}, 2.0)
+    assert expected.continued(time.process_time() + 1.9) is expected
+    assert expected.continued(time.process_time() + 2.1) is not expected
 
 
 # --- optimizers -----------------------------------------------------------------------------------
