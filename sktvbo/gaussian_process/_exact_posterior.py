@@ -12,66 +12,56 @@ import numpy as np
 
 from .._fast import cholesky as _cholesky
 from .._validation import RESOLUTION, finite_number
-from .._values import replaced
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from ._composite import Composite
 from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._prior_mean import ZERO, Mean, estimate_mean
-from ._relevancy_forms import BOUND, PlaceConvolutions, RelevancyForms
 
 # Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
 # compared after this many updates.
 _MAX_RESIDUAL = 1e-9
 _COMPARE_EVERY = 8
 
-# Update the inverse and the relevancy forms from this many rows on. For fewer rows it is faster to
-# compute them from the factor.
+# Update the inverse from this many rows on. For fewer rows it is faster to compute it from the
+# factor.
 _MIN_ROWS_TO_UPDATE = 200
 
-# Compare the inverse with the factor after this many updates.
-_COMPARE_INVERSE_EVERY = 16
+# Compare the inverse with the factor after this many updates; compute it again where their relative
+# difference is larger.
+_COMPARE_INVERSE_EVERY, _MAX_ERROR = 16, 1e-9
 
 # Matrices are allocated for a multiple of this many rows.
 _ALLOCATED_ROWS = 64
 
-# Relevancy forms underflow at larger ages, in temporal lengthscales.
-_MAX_AGE = 50.0
-
 
 @dataclass(frozen=True, eq=False)
 class InverseCache:
-    """Inverse covariance P of y, including the mean's prior, and the relevancy forms.
+    """Inverse covariance P of y, including the mean's prior.
 
     Attributes
     ----------
     P : ndarray of shape (n, n)
-    forms : RelevancyForms or None
-        None before their first use.
     n_updates : int
         Rows appended or dropped since P was computed from the factor.
     """
 
     P: np.ndarray
-    forms: RelevancyForms | None = None
     n_updates: int = 0
 
-    def append(self, s, t, u, variance):
-        """Append a row at s (1, d) and t; u is P k, ``variance`` that given the other rows."""
+    def append(self, u, variance):
+        """Append a row; u is P k, ``variance`` that given the other rows."""
         P = _square(len(self.P) + 1)
         _cholesky.grow_inverse(self.P, u, variance, P)
-        forms = None if self.forms is None else self.forms.append(s, t, self.P, u, variance)
-        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+        return InverseCache(P, self.n_updates + 1)
 
     def drop(self, i):
         """Drop row i."""
         P = _square(len(self.P) - 1)
         _cholesky.shrink_inverse(self.P, i, P)
-        forms = None if self.forms is None else self.forms.drop(i, self.P)
-        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+        return InverseCache(P, self.n_updates + 1)
 
     def is_accurate(self, solver, mean):
         """Return False if round-off shows in a comparison with the factor; O(n²).
@@ -83,9 +73,8 @@ class InverseCache:
         z = np.ones(len(self.P))
         z[::2] = -1.0
         expected = mean.downdate_product(solver.solve(z), z)
-        if not np.abs(matvec(self.P, z) - expected).max() <= BOUND * np.abs(expected).max():
-            return False
-        return self.forms is None or self.forms.is_accurate(self.P)
+        error = np.abs(matvec(self.P, z) - expected).max()
+        return bool(error <= _MAX_ERROR * np.abs(expected).max())
 
 
 class Cache:
@@ -97,7 +86,6 @@ class Cache:
     lower_precision : ndarray of shape (n, n) or None
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
     places : PlaceConvolutions or None
-        Of a composite temporal kernel, which has no relevancy forms.
     """
 
     def __init__(self, inverse=None, lower_precision=None, places=None):
@@ -163,7 +151,7 @@ class Dense(BasisPosterior, Conditioned):
 
     @property
     def inverse(self):
-        """P and the relevancy forms, an `InverseCache`."""
+        """P, an `InverseCache`."""
         cache = self.cache
         if cache.inverse is None:
             P, cache.lower_precision = cache.lower_precision, None
@@ -201,7 +189,7 @@ class Dense(BasisPosterior, Conditioned):
         inverse = self.cache.inverse
         if inverse is not None:
             updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
-            inverse = self._inverse_with(rows, k[:-1], solver) if updated else None
+            inverse = self._inverse_with(k[:-1], solver) if updated else None
         places = self.cache.places
         if places is not None:
             for i in range(n, rows.n):
@@ -219,12 +207,12 @@ class Dense(BasisPosterior, Conditioned):
         few = 10 * n_changes <= self.rows.n and not self._needs_recomputing(rows.n)
         return few and self._has_same_noise(rows)
 
-    def _inverse_with(self, rows, k, solver):
-        """Append the last of some rows to the inverse, from its covariances k (n,)."""
+    def _inverse_with(self, k, solver):
+        """Append the last row of a factor to the inverse, from its covariances k (n,)."""
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
         u, more = self.mean.corrected_weights(k, u)
-        return self.cache.inverse.append(rows.S[-1:], rows.t[-1], u, variance + more)
+        return self.cache.inverse.append(u, variance + more)
 
     def drop(self, indices, standardize=None):
         """Drop rows, O(n²) each; O(n³) for many, or if the noise of the other rows changes."""
@@ -294,47 +282,19 @@ class Dense(BasisPosterior, Conditioned):
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
         past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
+        C = self._convolutions(factors, now)
         if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
-            C = self._convolutions(factors, now)
             mean_variance = self.covariance.mean_variance
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
-        forms = self._forms_at(factors, now)
-        if forms is None:
-            C = self._convolutions(factors, now)
-            return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past=past)
-        known = forms.q, forms.sums(self.weights), past
-        return _relevancy.RelevancySweep(
-            self.inverse.P, self.weights, lambda: forms.convolutions, *known
-        )
+        return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past)
 
     def _convolutions(self, factors, now):
         """Return C (n, n) at a time since the origin."""
         (spatial, temporal), rows = factors, self.rows
-        in_time = _relevancy.convolutions_in_time(temporal, now - rows.t)
-        if not isinstance(temporal, Composite):
-            return in_time * _relevancy.convolutions_in_space(spatial, rows.S)
         if self.cache.places is None:
-            self.cache.places = PlaceConvolutions.of(spatial, rows.S)
+            self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
+        in_time = _relevancy.convolutions_in_time(temporal, now - rows.t)
         return in_time * self.cache.places.C
-
-    def _forms_at(self, factors, now):
-        """Return the relevancy forms at a time since the origin; None where they are slower.
-
-        O(n) if cached, otherwise O(n³). They are faster for many rows whose inverse is updated.
-        """
-        inverse, rows = self.inverse, self.rows
-        if isinstance(factors[1], Composite) or not inverse.n_updates:
-            return None
-        youngest = now - rows.t.max()
-        if not 0.0 <= youngest * factors[1].units[0] < _MAX_AGE:
-            return None
-        forms = inverse.forms
-        if forms is None or now < forms.now:
-            forms = RelevancyForms.of(factors, rows.S, rows.t, now, inverse.P)
-            if forms is not None:
-                self.cache.inverse = replace(inverse, forms=forms)
-            return forms
-        return forms.at(now)
 
 
 class Weighted(Dense):

@@ -21,6 +21,7 @@ whose correlation in time with the newest one is below 1e-8 is irrelevant, as wi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from math import comb, factorial, frexp, ldexp
 from typing import TYPE_CHECKING
@@ -41,11 +42,12 @@ from .._validation import (
     finite_array,
     invalid,
 )
+from .._values import replaced
 from ..kernels import Empirical, split_time
-from ._cholesky import DenseCholesky, cholesky, dot, product
+from ._cholesky import Buffer, DenseCholesky, cholesky, dot, product
 from ._composite import Composite, recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
-from ._kernel_families import FAMILIES, recognize_or_raise
+from ._kernel_families import FAMILIES, Factor, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
 
 if TYPE_CHECKING:
@@ -365,6 +367,53 @@ def convolutions_in_space(spatial, X, Y=None):
     return _spatial_convolution(spatial, X, Y)
 
 
+@dataclass(frozen=True, eq=False)
+class PlaceConvolutions:
+    """Convolutions C_S of a spatial kernel between places, updated with rows.
+
+    Attributes
+    ----------
+    spatial : Factor or Empirical
+    S : ndarray of shape (n, d)
+    buffer : Buffer
+        Holds C_S in its first rows and columns.
+    """
+
+    spatial: object
+    S: np.ndarray
+    buffer: Buffer
+
+    @classmethod
+    def of(cls, spatial, S):
+        """Compute the convolutions, O(n²)."""
+        return cls(spatial, S, Buffer(convolutions_in_space(spatial, S)))
+
+    @property
+    def C(self):
+        """Convolutions (n, n), a view."""
+        return self.buffer.array[: len(self.S), : len(self.S)]
+
+    def append(self, s):
+        """Append a row at s (1, d), O(n)."""
+        n, buffer = len(self.S), self.buffer.with_space_after(len(self.S))
+        C = buffer.array
+        C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
+        if isinstance(self.spatial, Factor):
+            C[n, n] = self.C[0, 0]  # the same at all places
+        else:
+            C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+        buffer.filled = n + 1
+        return replaced(self, S=np.vstack([self.S, s]), buffer=buffer)
+
+    def drop(self, i):
+        """Drop row i, O(n²)."""
+        n, buffer = len(self.S), self.buffer.for_drop(len(self.S))
+        buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
+        for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
+            C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
+        return replaced(self, S=np.delete(self.S, i, axis=0), buffer=buffer)
+
+
 def long_past(temporal, t):
     """Return a mask (n,) of observations with almost no correlation with the newest one."""
     if isinstance(temporal, Composite):
@@ -405,13 +454,8 @@ class RelevancySweep:
         Inverse covariance of the observations.
     a : ndarray of shape (n,)
         P y.
-    C : ndarray of shape (n, n), or callable
-        Convolutions, up to a positive factor; or a function that returns them, called if results
-        are needed after a removal.
-    q : ndarray of shape (n,), default=None
-        P_iᵀ C P_i, if known, which saves a matrix product.
-    sums : (float, float), default=None
-        aᵀ C a and Σ_jk P_jk C_jk, if known. A callable C requires them, and q.
+    C : ndarray of shape (n, n)
+        Convolutions, up to a positive factor.
     past : ndarray of bool of shape (n,), default=None
         Mask of irrelevant observations, which inform about the mean only; None: none.
 
@@ -432,39 +476,20 @@ class RelevancySweep:
     array([7, 1, 2, 3, 4, 5, 6])
     """
 
-    def __init__(
-        self,
-        P: Array,
-        a: Array,
-        C: Array,
-        q: Array | None = None,
-        sums: tuple[float, float] | None = None,
-        past: Mask | None = None,
-    ) -> None:
+    def __init__(self, P: Array, a: Array, C: Array, past: Mask | None = None) -> None:
         # In units of its largest entry, squares of P neither overflow nor underflow. a is in the
         # corresponding unit of standard deviations, reduced for a large y. Units are powers of two,
         # which change no digits.
-        self._half = half = max((frexp(P.diagonal().max())[1] + 1) // 2, -500)
-        self._P, self._C, self._owned, self._past = P, C, False, past
+        half = max((frexp(P.diagonal().max())[1] + 1) // 2, -500)
+        self._P, self._C, self._past = P * ldexp(1.0, -2 * half), np.array(C), past
         a = np.ldexp(a, -half)
         excess = max(frexp(np.abs(a).max())[1], 0)
-        self._a = a = np.ldexp(a, -excess)
+        self._a = np.ldexp(a, -excess)
         self._unit = ldexp(1.0, -2 * excess)
-        self._p = np.ldexp(P.diagonal(), -2 * half)
-        if q is None:
-            self._copy_matrices()
-            self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
-        else:
-            self._q = np.ldexp(q, -4 * half)
-        self._index = np.arange(len(a))
-        self._pending_removal = None
-        self._n = len(a)
-        if sums is None:
-            self._copy_matrices()
-            self._update_sums()
-        else:
-            self._mean_part = np.ldexp(sums[0], -2 * (half + excess))
-            self._variance_part = np.ldexp(sums[1], -2 * half)
+        self._p = self._P.diagonal()
+        self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
+        self._index, self._pending_removal, self._n = np.arange(len(a)), None, len(a)
+        self._update_sums()
 
     @property
     def n(self) -> int:
@@ -511,11 +536,9 @@ class RelevancySweep:
         """Apply the pending removal."""
         if self._pending_removal is None:
             return
-        self._copy_matrices()
         i, self._pending_removal = self._pending_removal, None
         _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
         self._n -= 1
-        self._p = self._P.diagonal()
         self._update_sums()
 
     def _update_sums(self):
@@ -527,11 +550,3 @@ class RelevancySweep:
         P, C, a = self._P[left], self._C[left], self._a[: self._n]
         self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
         self._variance_part = np.einsum("ij,ij->", P, C)
-
-    def _copy_matrices(self):
-        """Copy the matrices before they are changed, P in its unit."""
-        if self._owned:
-            return
-        self._P = self._P * ldexp(1.0, -2 * self._half)
-        self._C = self._C() if callable(self._C) else np.array(self._C)
-        self._owned = True

@@ -1,4 +1,4 @@
-"""Inverse and relevancy forms, updated row by row, against those of a fresh fit."""
+"""Inverse and convolutions of places, updated row by row, against those of a fresh fit."""
 
 import copy
 import pickle
@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import _exact_posterior
 from sktvbo.gaussian_process._exact_posterior import _MIN_ROWS_TO_UPDATE as N
 from sktvbo.gaussian_process._exact_posterior import Dense
+from sktvbo.gaussian_process._relevancy import PlaceConvolutions
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, with_seasons
 from sktvbo.relevancy import wasserstein_relevancy
@@ -104,10 +104,7 @@ def test_a_stream_is_a_fresh_fit(temporal, mean_prior_std, n):
     assert_is_fresh_fit(gp, now)
 
 
-def test_long_streams(monkeypatch, recomputed):
-    forms, of = [], _exact_posterior.RelevancyForms.of.__func__
-    counted = classmethod(lambda cls, *args: forms.append(1) or of(cls, *args))
-    monkeypatch.setattr(_exact_posterior.RelevancyForms, "of", counted)
+def test_long_streams(recomputed):
     steps = mixed_steps(regressor(TEMPORAL["3/2"]), 600, np.random.RandomState(2))
     counts = []
     for i, (gp, now) in enumerate(steps):
@@ -117,17 +114,16 @@ def test_long_streams(monkeypatch, recomputed):
     # Three steps are four updates; 256 may follow one another.
     assert max(counts) in (255, 256)
     assert len(recomputed) == 800 // 257
-    # The forms are computed at the first step, after each batch of two, and with the factor.
-    assert len(forms) <= 1 + 600 // 41 + len(recomputed)
 
 
 @pytest.mark.parametrize("n", [40, N])
-def test_places_of_seasonal_models_are_updated(n, monkeypatch):
+@pytest.mark.parametrize("temporal", ["3/2", "season"])
+def test_convolutions_of_places_are_updated(temporal, n, monkeypatch):
     """The convolutions in space are most of the time of a step, and O(n) for a new row."""
-    computed, of = [], _exact_posterior.PlaceConvolutions.of.__func__
+    computed, of = [], PlaceConvolutions.of.__func__
     counted = classmethod(lambda cls, *args: computed.append(1) or of(cls, *args))
-    monkeypatch.setattr(_exact_posterior.PlaceConvolutions, "of", counted)
-    gp, now = last_of(mixed_steps(regressor(TEMPORAL["season"]), 40, np.random.RandomState(4), n))
+    monkeypatch.setattr(PlaceConvolutions, "of", counted)
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL[temporal]), 40, np.random.RandomState(4), n))
     assert len(computed) == 1
     assert_is_fresh_fit(gp, now)
 
@@ -164,15 +160,15 @@ def test_no_cache_is_copied_or_stored(duplicate):
     gp, now = last_of(mixed_steps(regressor(TEMPORAL["3/2"]), 3, rng))
     size = len(pickle.dumps(afresh(gp, gp.X_train_, gp.y_train_)))
     relevancy = gp.relevancy(now)
-    assert gp._gp.cache.inverse.forms is not None
+    assert gp._gp.cache.places is not None
     assert len(pickle.dumps(gp)) < 1.2 * size
     other = duplicate(gp)
-    assert (other._gp.cache.inverse, other._gp.cache.lower_precision) == (None, None)
+    assert list(vars(other._gp.cache).values()) == [None, None, None]
     assert_allclose(other.predict(gp.X_train_, True), gp.predict(gp.X_train_, True), rtol=1e-9)
     assert_allclose(other.relevancy(now), relevancy, rtol=0.0, atol=1e-8 * relevancy.max())
     assert_is_fresh_fit(other.condition_on(*observed(rng, now)), now)
     # The original still has its cache.
-    assert gp._gp.cache.inverse.forms is not None
+    assert gp._gp.cache.places is not None
 
 
 def test_a_search_leaves_its_inverse():
