@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import UNUSED
 
 from .._durations import check_time_unit
 from .._sklearn import BaseEstimator
@@ -219,7 +220,7 @@ class BayesianOptimizer(BaseEstimator):
     seasonal_periods : float, duration, str, or a list of them, default=None
         Periods of seasons that the default surrogate learns, in the unit of the times, or such as
         "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must be
-        dates. An error for algorithms without a kernel in time.
+        dates.
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
@@ -275,8 +276,8 @@ class BayesianOptimizer(BaseEstimator):
 
     The default surrogate of this class is that of `WDBO`. With seasons, beside a context, and for a
     limited outcome it is smooth in time. The default β is "growing". With fewer than 10
-    observations, or an int ``n_initial_points``, the latest removed ones are used to learn
-    hyperparameters and the scale of y.
+    observations in the data set, the latest removed ones are used to learn hyperparameters and the
+    scale of y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the
@@ -449,9 +450,6 @@ class BayesianOptimizer(BaseEstimator):
         check_bool(self.maximize, "maximize", self)
         check_time_unit(self.time_unit, self)
         has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
-        if has_seasons and not self._takes_seasons:
-            expected = "None for an algorithm without a kernel in time"
-            raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
         if has_seasons and self.surrogate is not None:
             expected = "None with surrogate=..., whose temporal_kernel may have seasons"
             raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
@@ -478,14 +476,13 @@ class BayesianOptimizer(BaseEstimator):
 
     def _check_robust(self):
         """Raise a ValueError if the surrogate cannot weigh outliers."""
-        surrogate, grows = self.surrogate, self._noise_grows
-        if surrogate is not None:
-            known = surrogate.get_params(deep=False)
-            grows = known.get("noise_model") is not None
-            if "robust" not in known:
-                expected = f"False with a {type(surrogate).__name__}, which does not weigh outliers"
-                raise invalid("robust", expected, self.robust, self)
-        if grows:
+        if self.surrogate is None:
+            return
+        known, name = self.surrogate.get_params(deep=False), type(self.surrogate).__name__
+        if "robust" not in known:
+            expected = f"False with a {name}, which does not weigh outliers"
+            raise invalid("robust", expected, self.robust, self)
+        if known.get("noise_model") is not None:
             expected = "False with a surrogate whose noise grows with age"
             raise invalid("robust", expected, self.robust, self)
 
@@ -505,6 +502,11 @@ class BayesianOptimizer(BaseEstimator):
             return int(min(n, domain.size))
         return self.n_initial_points
 
+    # No setters of metadata requests: no meta-estimator calls an optimizer's predict.
+    __metadata_request__predict = dict.fromkeys(
+        ("t", "return_std", "context", "include_noise", "outcome"), UNUSED
+    )
+
     # --- attributes that an algorithm may set -----------------------------------------------------
 
     # Name in tables and pictures; None: that of the class.
@@ -513,21 +515,14 @@ class BayesianOptimizer(BaseEstimator):
     # Parameters without effect when the user gives a surrogate, or an acquisition function.
     _surrogate_parameters = _acquisition_parameters = ()
 
-    # True if the default surrogate has a noise model, which excludes ``robust``.
-    _noise_grows = False
-
     # Initial points with n_initial_points="auto".
     _n_spread = 5
 
     # True if all members of a small space are visited.
     _visits_members = True
 
-    # With fewer observations (or n_initial_points, if an int) neither hyperparameters nor the scale
-    # of y are learnt from these alone.
+    # With fewer observations neither hyperparameters nor the scale of y follow these alone.
     _min_to_learn = 10
-
-    # True if seasons may be added to the default surrogate's kernel in time.
-    _takes_seasons = True
 
     # True: search the hyperparameters after an observation from before all others, whatever
     # refit_every is, because the temporal kernel of _make_surrogate begins at the first time.
@@ -1939,7 +1934,8 @@ class Algorithm(BayesianOptimizer):
 class StaticAlgorithm(Algorithm):
     """Base of the algorithms whose model is a function that does not change."""
 
-    _takes_seasons = False
+    # Without a kernel in time there are no seasons to learn.
+    seasonal_periods: None = field(default=None, init=False)
 
     def _make_surrogate(self, times):
         return static_surrogate()

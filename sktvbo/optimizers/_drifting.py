@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
 
 import numpy as np
@@ -223,8 +224,9 @@ class WGPUCB(Algorithm):
     label = "W-GP-UCB"
 
     _surrogate_parameters = ("discount",)
-    _noise_grows = True
-    _takes_seasons = False
+    # The surrogate has no kernel in time, and its noise grows with age: it weighs no outliers.
+    seasonal_periods: None = field(default=None, init=False)
+    robust: bool = field(default=False, init=False)
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -55,7 +55,7 @@ class RandomSearch(Algorithm):
     acquisition: Acquisition | str | None = field(default=None, init=False)
     refit_every: int | str | None = field(default="auto", init=False)
     max_size: int | None = field(default=None, init=False)
-    seasonal_periods: float | str | None = field(default=None, init=False)
+    seasonal_periods: None = field(default=None, init=False)
     robust: bool = field(default=False, init=False)
     outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = field(
         default=None, init=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -115,8 +116,9 @@ class SparQGPUCB(Algorithm):
 
     label = "SparQ-GP-UCB"
 
-    _noise_grows = True
-    _takes_seasons = False
+    # The surrogate has no kernel in time, and its noise grows with age: it weighs no outliers.
+    seasonal_periods: None = field(default=None, init=False)
+    robust: bool = field(default=False, init=False)
 
     def _make_surrogate(self, times):
         return static_surrogate(noise_model=QuadraticInjection())

@@ -695,10 +695,8 @@ class RunState:
     @property
     def min_to_learn(self):
         """Observations from which hyperparameters and a scale of y are learnt."""
-        algorithm = self.config.algorithm
-        n, history = algorithm.n_initial_points, self.history
-        n = history.n_told if n == "auto" else n
-        return min(n, algorithm._min_to_learn, history.n_measured)
+        history = self.history
+        return min(history.n_told, self.config.algorithm._min_to_learn, history.n_measured)
 
     @property
     def never_drops(self):

@@ -44,6 +44,8 @@ class PublishedSparQGPUCB(SparQGPUCB):
     'log'
     """
 
+    _min_to_learn = 1
+
     def _asked(self, t, size, context, may_wait):
         found = super()._asked(t, size, context, may_wait)
         run = self._begun()

@@ -82,8 +82,6 @@ VALUES = [
         "'auto', positive, a duration|distinct",
         [0.0, -1.0, NAN, INF, "1Q", "day", True, [24.0, 24.0], [], [24.0, None], timedelta(0)],
     ),
-    (opts.GPUCB, "seasonal_periods", "None for an algorithm without", [24.0, "1D"]),
-    (opts.WGPUCB, "seasonal_periods", "None for an algorithm without", [24.0]),
     (opts.SparQGPUCB, "expert_noise_variance", ".* float in the range", [0.0, "none"]),
     (opts.SparQGPUCB, "n_queries", ".*'log', an int in the range", [-1, 2.5, "all"]),
     (opts.TVGPUCB, "epsilon", "'learn' or", [0.0, 1.0, -0.1, NAN, "guess", None]),

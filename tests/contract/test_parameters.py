@@ -19,7 +19,7 @@ from contract.cases import (
 )
 from sklearn.base import clone
 
-from sktvbo import WDBO, BayesianOptimizer, RandomSearch, optimizers
+from sktvbo import WDBO, BayesianOptimizer, optimizers
 from sktvbo.exceptions import AskTellError
 from sktvbo.journal import Journal
 
@@ -30,6 +30,11 @@ SHARED += ["outcome_constraints", "safety"]
 MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
 MODEL |= {"seasonal_periods", "robust"}
 MODEL |= {"outcome_constraints", "safety"}
+
+# Parameters that have no effect in some algorithms, which lack them.
+STATIC = ["BRGPUCB", "ETGPUCB", "GPUCB", "IGPUCB", "RGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB"]
+ABSENT = {name: {"seasonal_periods"} for name in STATIC} | {"RandomSearch": MODEL}
+ABSENT |= {name: {"seasonal_periods", "robust"} for name in ("SparQGPUCB", "WGPUCB")}
 
 # Name in the literature, and parameters of its own.
 ALGORITHMS = {
@@ -64,9 +69,11 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     assert (domain.name, domain.kind) == ("domain", domain.POSITIONAL_OR_KEYWORD)
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
     own = ALGORITHMS[name][1]
-    expected = own + [shared for shared in SHARED if shared not in own]
-    if kind is RandomSearch:
-        expected = [shared for shared in SHARED if shared not in MODEL]
+    absent = ABSENT.get(name, set())
+    expected = own + [shared for shared in SHARED if shared not in (*own, *absent)]
+    for parameter in absent:
+        with pytest.raises(TypeError, match=parameter):
+            kind(BOX, **{parameter: None})
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected
@@ -75,6 +82,12 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     assert opt.get_params(deep=False) == {"domain": BOX} | {p.name: p.default for p in others}
     with pytest.raises(TypeError, match="positional argument"):
         kind(BOX, None)
+
+
+@every_kind
+def test_an_optimizer_is_no_target_of_metadata_routing(name):
+    members = dir(getattr(optimizers, name))
+    assert not [each for each in members if each.startswith("set_") and each.endswith("_request")]
 
 
 @every_kind

@@ -117,10 +117,6 @@ HELD = {"maximize", "time_unit", "journal"}
 def others_of(case, opt):
     """Return the changes that an optimizer takes, one by one."""
     refused = {name for name, cases in REFUSED.items() if case.name in cases}
-    if not opt._takes_seasons:
-        refused.add("seasonal_periods")
-    if opt._noise_grows:
-        refused.add("robust")
     return {
         key: OTHERS[key] if key == "safety" else {key: OTHERS[key]}
         for key in opt.get_params(deep=False).keys() - HELD - refused

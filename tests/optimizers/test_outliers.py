@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import BOLT, WDBO, WGPUCB, BayesianOptimizer, RandomSearch, SparQGPUCB
+from sktvbo import BOLT, WDBO, BayesianOptimizer
 from sktvbo.gaussian_process import (
     GeometricInjection,
     SparseTimeVaryingGPRegressor,
@@ -162,8 +162,6 @@ def test_it_minimizes_with_several_at_once_and_takes_observations_back():
     ("opt", "message"),
     [
         (WDBO(BOX, robust="yes"), "'robust'"),
-        (WGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
-        (SparQGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
         (
             WDBO(
                 BOX,
@@ -177,5 +175,3 @@ def test_it_minimizes_with_several_at_once_and_takes_observations_back():
 def test_surrogates_that_cannot_weigh_outliers_are_errors(opt, message):
     with pytest.raises(ValueError, match=message):
         opt.ask(0.0)
-    with pytest.raises(TypeError, match="robust"):
-        RandomSearch(BOX, robust=True)

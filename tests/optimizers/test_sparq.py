@@ -198,7 +198,7 @@ def test_query_follows_recent_observations_and_the_experts_answers(factor, maxim
 
 
 def test_answers_are_for_the_next_query_alone(asked):
-    opt = make(noise_cap=50.0)
+    opt = make(noise_cap=120.0)
     for t in np.arange(12.0):
         step(opt, t)
     step(opt, 12.0)
@@ -209,7 +209,7 @@ def test_answers_are_for_the_next_query_alone(asked):
     got = asked["state"].posterior(GRID)
     assert_allclose(got, (mean, std), rtol=1e-5)
     assert asked["width"] == pytest.approx(width, rel=1e-6)
-    assert len(X) >= 8
+    assert len(X) >= 10
     opt.tell(x, value([x], 13.0)[0])
 
 
@@ -311,8 +311,8 @@ def test_newer_answers_replace_older_ones():
     twin.ask_expert(STEPS)
     opt.tell_expert(places, np.arange(float(len(places))))
     for each in (opt, twin):
-        each.tell_expert(places[:3], [0.1, 0.2, 0.3])
-    assert_array_equal(opt.expert_y_, [0.1, 0.2, 0.3])
+        each.tell_expert(places[:8], 0.1 * np.arange(8.0))
+    assert_array_equal(opt.expert_y_, 0.1 * np.arange(8.0))
     assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
 
 
