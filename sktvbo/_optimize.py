@@ -33,8 +33,8 @@ from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
 from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of, snapshot
-from .optimizers._failures import is_missing
 from .optimizers._names import as_optimizer
+from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def test_calls_that_test_the_predictions(call):
     for t in range(51):
         opt.tell([0.5], 100.0 * (-1) ** t, float(t))
     opt._run = copy.copy(opt._run)
-    vars(opt._run)["miscalibrated"] = False
+    vars(opt._run.part("calibration"))["has_warned"] = False
     told = {"tell": ([0.5], -1e3, 51.0), "tell_many": ([[0.5]], [-1e3], 51.0)}[call]
     assert files_of(lambda: getattr(opt, call)(*told), OverconfidenceWarning) == {__file__}
 

@@ -54,6 +54,8 @@ class SearchSpace:
         Earliest and latest time of a query, in the user's unit.
     n_halvings : int
         Halvings of a line that locate its last allowed place.
+    n_starts : int
+        Climbs of a search.
     """
 
     domain: Any
@@ -67,6 +69,7 @@ class SearchSpace:
     context: Array | None = None
     window: tuple[float, float] | None = None
     n_halvings: int = 50
+    n_starts: int = 6
 
     # --- parts and extensions ---------------------------------------------------------------------
 
@@ -84,9 +87,10 @@ class SearchSpace:
     def within(self, lower: Array, upper: Array) -> SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
 
-        A coordinate where both are equal is fixed. The columns of a category that is free are from
-        0 to 1; limits of a context do not matter. If no member is found within the limits, the one
-        nearest to their middle is the only place.
+        It is the intersection with earlier limits, or the nearest end of these. A coordinate where
+        both are equal is fixed. The columns of a category that is free are from 0 to 1; limits of a
+        context do not matter. If no member is found within the limits, the one nearest to their
+        middle is the only place.
         """
         domain = self.domain
         k = domain.n_unit
@@ -96,7 +100,7 @@ class SearchSpace:
             expected = f"{len(self.lower)} numbers each, low <= high"
             got = f"{lower.tolist()} and {upper.tolist()}"
             raise invalid("The bounds of a search", expected, got=got, error=DomainError)
-        lower, upper = lower[:k], upper[:k]
+        lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
         size = 1 if domain.continuous.all() and not continuous.any() else domain.size
         found = SearchSpace(domain, lower, upper, continuous, size, limited=True)
@@ -108,6 +112,19 @@ class SearchSpace:
         if self.feasible is not None:
             found = found.constrained(self.feasible.rules)
         return found if self.context is None else found.given(self.context, self.lower[k:])
+
+    def among(self, U: Array) -> SearchSpace:
+        """Return the part of a space without a window that consists of some places (m, u)."""
+        return replace(self, members=U[:, : self.domain.n_unit], size=len(U))
+
+    @property
+    def reachable(self) -> SearchSpace:
+        """The space without what measurements exclude."""
+        return self
+
+    def at(self, t: float) -> SearchSpace:
+        """Return the space without a window at another time, if that matters."""
+        return self
 
     def given(self, context: Array, fixed: Array) -> SearchSpace:
         """Return the space in a context (c,), whose unit form is ``fixed``."""

@@ -58,8 +58,6 @@ from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
-from ._budget import StepTimer
-from ._calibration import with_calibration
 from ._change import changed, check_held, continued
 from ._clock import make_clock
 from ._default_models import (
@@ -68,6 +66,7 @@ from ._default_models import (
     static_surrogate,
 )
 from ._failures import has_failed, with_failures
+from ._feasibility import Feasibility
 from ._html import representation
 from ._lock import StepLock
 from ._log import log_events, logger
@@ -86,8 +85,6 @@ from ._observe import (
 )
 from ._outcomes import (
     OBJECTIVE,
-    Feasibility,
-    begun_outcomes,
     check_names,
     limits_of,
     many_outcomes_of,
@@ -96,6 +93,7 @@ from ._outcomes import (
     view,
 )
 from ._parameters import algorithm
+from ._parts import begun_parts
 from ._serialization import (
     Recorder,
     checksum,
@@ -121,7 +119,6 @@ from ._state import (
     row_in_context,
     too_few,
 )
-from ._step_limiter import StepLimiter
 from ._suggest import announce, in_context, recommend, suggest
 from ._undo import cancel, position_of, untell
 
@@ -699,7 +696,7 @@ class BayesianOptimizer(BaseEstimator):
             y = None if failed else finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            if run.outcomes is not None or outcomes is not None:
+            if run.config.limits or outcomes is not None:
                 others = outcomes_of(run, outcomes, failed)
             if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
                 _warn_ambiguous()
@@ -711,7 +708,7 @@ class BayesianOptimizer(BaseEstimator):
                 return
             known = predicted_observation(run, row, t, variance)
             after = observe(run, row, y, t, variance, others, query, predicted=known)
-            self._take(before, with_calibration(after), "tell")
+            self._take(before, after, "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Add a pending query that is made elsewhere.
@@ -837,7 +834,7 @@ class BayesianOptimizer(BaseEstimator):
                 return
             found.sort(key=lambda observation: observation[2])
             after, entries = observe_many(run, found)
-            self._take(before, with_calibration(after), "tell_many", entries=entries)
+            self._take(before, after, "tell_many", entries=entries)
 
     def refit(self, deadline: float | None = None) -> bool:
         """Search the hyperparameters now, for instance while nothing else is to be done.
@@ -1170,7 +1167,7 @@ class BayesianOptimizer(BaseEstimator):
         rows = _rows_in_context(run, X, context, one)
         times = run.read_times(t, len(rows))[0]
         run, p = _with_belief(run, "probability_feasible()"), np.ones(len(rows))
-        if run.outcomes is not None:
+        if run.config.limits:
             feasibility = Feasibility(run)
             for time in np.unique(times):
                 here = times == time
@@ -1280,7 +1277,7 @@ class BayesianOptimizer(BaseEstimator):
         outcomes = {}
         for i, name in enumerate(measured(run)):
             told = np.array([entry.outcomes[i] for entry in shown], dtype=np.float64)
-            of_failed = [] if run.failures is None else run.failures.outcomes[:, i]
+            of_failed = run.failures.outcomes[:, i]
             outcomes[name] = np.concatenate([told, of_failed, np.full(len(pending), np.nan)])
 
         def dated(times):
@@ -1395,14 +1392,11 @@ class BayesianOptimizer(BaseEstimator):
 
     @property
     def n_failed_(self) -> int:
-        return self._begun().n_failed
+        return self._begun().failures.total
 
     @property
     def failed_X_(self) -> Array:
-        run = self._begun()
-        if run.failures is None:
-            return np.empty((0, run.domain.n_dims + 1))
-        return run.failures.rows.copy()
+        return self._begun().failures.rows.copy()
 
     @property
     def next_time_(self) -> float | None:
@@ -1702,9 +1696,7 @@ class BayesianOptimizer(BaseEstimator):
                 timeout=np.inf if timeout is None else float(timeout), delays=delays
             ),
             history=History(Log(limit=n_stored(algorithm.history))),
-            limiter=StepLimiter.of(algorithm, domain),
-            timer=None if self.step_budget is None else StepTimer(float(self.step_budget)),
-            outcomes=begun_outcomes(limits),
+            parts=begun_parts(config),
         )
 
     def _take(self, run, after, kind, **said):
@@ -1911,7 +1903,7 @@ def _columns(run, X, y, t, y_variance, context, failed):
 
 def _without_outcomes(run, X):
     """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
-    if run.outcomes is None or type(X) is np.ndarray:
+    if not run.config.limits or type(X) is np.ndarray:
         return X
     names = measured(run)
     if isinstance(X, list):

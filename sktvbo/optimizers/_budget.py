@@ -13,6 +13,7 @@ from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import StepBudgetWarning
 from ..gaussian_process._parts import next_part
 from ..gaussian_process._regressor import TimeVaryingGP
+from ._part import Part
 
 # Share of the budget that the slowest part of a step may take, and all parts together.
 _SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.85
@@ -48,7 +49,7 @@ MODEL, SEARCH, QUERY, REST = (
 )
 
 
-class StepTimer:
+class StepTimer(Part):
     """Processor time of the steps of a run, and what fits into one; it changes in place.
 
     Work in all threads of the process counts.
@@ -58,6 +59,13 @@ class StepTimer:
     seconds : float
         Budget of a step.
     """
+
+    name, is_stored = "step budget", False
+
+    @classmethod
+    def begun(cls, config):
+        budget = config.algorithm.step_budget
+        return None if budget is None else cls(float(budget))
 
     def __init__(self, seconds):
         self.seconds, self._n_candidates = seconds, N_CANDIDATES
@@ -116,11 +124,24 @@ class StepTimer:
         """When, by `time.process_time`, the expensive parts of this step must have ended."""
         return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
 
-    def limits_of_query(self, n_left):
-        """Return the limits of the search for the next of some queries, see `optimize`."""
+    def limits(self, choice):
+        if not choice.queries:
+            self.lap(REST)
         now, until = time.process_time(), self.until
-        until = now + (until - now) / n_left
+        until = now + (until - now) / choice.n_left
         return {"n_candidates": self._n_candidates, "until": until}
+
+    def suggested(self, run, found):
+        """End the search for queries."""
+        if found:
+            seconds, n = self.lap(QUERY), len(run.data)
+            if seconds > _SHARE_OF_STEP * self.seconds:
+                if self._n_candidates == _MIN_CANDIDATES:
+                    self._set_limit(QUERY, n, seconds)
+                self._n_candidates = max(self._n_candidates // 2, _MIN_CANDIDATES)
+            elif seconds < 0.3 * self.seconds:
+                self._n_candidates = min(2 * self._n_candidates, N_CANDIDATES)
+        return self
 
     # --- size of the data set ---------------------------------------------------------------------
 
@@ -161,16 +182,6 @@ class StepTimer:
     def searched(self, n, seconds):
         """Record the largest time of a part of a search with n rows."""
         self._set_limit(SEARCH, n, seconds)
-
-    def queried(self, n):
-        """End the search for queries with n rows."""
-        seconds = self.lap(QUERY)
-        if seconds > _SHARE_OF_STEP * self.seconds:
-            if self._n_candidates == _MIN_CANDIDATES:
-                self._set_limit(QUERY, n, seconds)
-            self._n_candidates = max(self._n_candidates // 2, _MIN_CANDIDATES)
-        elif seconds < 0.3 * self.seconds:
-            self._n_candidates = min(2 * self._n_candidates, N_CANDIDATES)
 
     def _set_limit(self, part, n, seconds):
         """Limit the size by the time of a part with n rows.

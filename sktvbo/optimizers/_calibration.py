@@ -1,6 +1,7 @@
 """Calibration of a run's predictions: one warning when errors are larger than predicted."""
 
 import math
+from dataclasses import dataclass
 
 from scipy.special import chdtri
 
@@ -8,6 +9,7 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
 from ._log import logger
+from ._part import Part
 
 # Successive residuals of a test, and its probability of a false alarm.
 _N_RESIDUALS, _FALSE_ALARM = 50, 1e-6
@@ -20,8 +22,9 @@ _TOLERANCE = 1.2
 _LARGEST = _TOLERANCE * math.sqrt(chdtri(_N_RESIDUALS, _FALSE_ALARM) / _N_RESIDUALS)
 
 
-def with_calibration(run):
-    """Return the run; warn, once in a run, if its latest residuals are too large.
+@dataclass(frozen=True, eq=False)
+class Calibration(Part):
+    """Calibration of a run's predictions, with one warning if the latest residuals are too large.
 
     In a residual r_i = (y_i − μ_i) / s_i, μ_i and s_i² are mean and variance of y_i, with noise,
     given all observations before it. If the model is right, y_i given these is Gaussian with this
@@ -34,29 +37,43 @@ def with_calibration(run):
 
     Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
     model or has no noise, and only cost exploration.
+
+    Attributes
+    ----------
+    has_warned : bool
     """
-    log = run.history.log
-    last = log[-1] if len(log) else None
-    if run.miscalibrated or last is None or last.predicted is None:
-        return run
-    mean, std = last.predicted
-    if not abs(last.y - mean) > _LARGEST * std:
-        return run
-    latest = run.history.latest(_N_RESIDUALS)
-    predicted = [entry.predicted for entry in latest]
-    if len(latest) < _N_RESIDUALS or None in predicted:
-        return run
-    residuals = [(entry.y - mean) / std for entry, (mean, std) in zip(latest, predicted)]
-    rms = math.sqrt(sum([residual * residual for residual in residuals]) / _N_RESIDUALS)
-    if not rms > _LARGEST:
-        return run
-    message = (
-        f"The last {_N_RESIDUALS} observations differ from their predictions by {rms:.3g} times "
-        "the predicted standard deviation (root mean square): the surrogate is overconfident. Let "
-        "it learn the noise (noise_variance_bounds), or give a larger noise_variance or "
-        "y_variance. If the function changes or jumps, take a temporal kernel with a shorter "
-        "lengthscale, or an algorithm that forgets. to_frame() has predictions and residuals."
-    )
-    logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
-    warn_caller(message, OverconfidenceWarning)
-    return replaced(run, miscalibrated=True)
+
+    has_warned: bool = False
+
+    name = "calibration"
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def told(self, run, after, told):
+        log = after.history.log
+        if self.has_warned or told.failed or log[-1].predicted is None:
+            return self
+        mean, std = log[-1].predicted
+        if not abs(log[-1].y - mean) > _LARGEST * std:
+            return self
+        latest = after.history.latest(_N_RESIDUALS)
+        predicted = [entry.predicted for entry in latest]
+        if len(latest) < _N_RESIDUALS or None in predicted:
+            return self
+        residuals = [(entry.y - mean) / std for entry, (mean, std) in zip(latest, predicted)]
+        rms = math.sqrt(sum([residual * residual for residual in residuals]) / _N_RESIDUALS)
+        if not rms > _LARGEST:
+            return self
+        message = (
+            f"The last {_N_RESIDUALS} observations differ from their predictions by {rms:.3g} "
+            "times the predicted standard deviation (root mean square): the surrogate is "
+            "overconfident. Let it learn the noise (noise_variance_bounds), or give a larger "
+            "noise_variance or y_variance. If the function changes or jumps, take a temporal "
+            "kernel with a shorter lengthscale, or an algorithm that forgets. to_frame() has "
+            "predictions and residuals."
+        )
+        logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
+        warn_caller(message, OverconfidenceWarning)
+        return replaced(self, has_warned=True)

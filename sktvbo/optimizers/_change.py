@@ -14,13 +14,8 @@ from ..exceptions import AskTellError, DomainError
 from ..journal._encoding import NotPlainError, encode, outline
 from ._default_models import MAX_SITES
 from ._observe import conditioned, refit, with_first_models
-from ._outcomes import (
-    continued_outcomes,
-    kept_outcomes,
-    outcomes_of_failures,
-    views,
-    with_models,
-)
+from ._outcomes import kept_outcomes, models_of, views, with_models
+from ._start import Start
 from ._state import Log, SearchState
 
 # Parameters that give observations and times their meaning.
@@ -77,7 +72,8 @@ def changed(run, changes, begun):
         )
     if not inside.all():
         new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None
-    return new, change, int(np.count_nonzero(inside[: run.n_started]))
+    n_asked = run.part("start").n_asked
+    return new, change, int(np.count_nonzero(inside[:n_asked]))
 
 
 def continued(run, new, change, n_started, changes):
@@ -96,12 +92,7 @@ def continued(run, new, change, n_started, changes):
         Parameters that were given.
     """
     new.check_seasons(run.time.kind)
-    columns, failures, policy = kept_outcomes(run, new), run.failures, run.policy
-    if failures is not None:
-        learnt = failures.learnt and (failures.learnt[0] * change.typical, *failures.learnt[1:])
-        outcomes = outcomes_of_failures(run, new)
-        rows = change.rows(failures.rows)
-        failures = replace(failures, rows=rows, learnt=learnt, outcomes=outcomes)
+    columns, policy = kept_outcomes(run, new), run.policy
     renewed = _is_given("policy", changes)
     if renewed or _differ(*(each.algorithm._make_policy() for each in (run, new))):
         policy, renewed = new.policy, True
@@ -115,27 +106,21 @@ def continued(run, new, change, n_started, changes):
         data=replaced(run.data, rows=change.rows(run.data.rows), room=None),
         history=_history(run, new, change, columns),
         pending=_pending(run, new, change, changes),
-        n_started=n_started,
-        limiter=_limiter(run, new, change),
-        failures=failures,
-        outcomes=continued_outcomes(run, new, columns),
         forecast=None,
         sliced_search=None,
-        timer=new.timer,
+        parts=tuple(part.continued(run, new, change) for part in new.parts),
         place=new.place,
-    )
+    ).with_part(Start(n_started))
     if run.surrogate is None:
         return after
     if _is_given("surrogate", changes) or _has_other_model(run, after):
         return _with_new_models(after)
     after = _with_surrogate(after, change)
-    if after.outcomes is None:
-        return after
     models = [
         model
         if model.surrogate is None
         else model._replace(surrogate=_with_surrogate(each, change).surrogate, sliced_search=None)
-        for model, each in zip(after.outcomes.models, views(after))
+        for model, each in zip(models_of(after), views(after))
     ]
     return with_models(after, models)
 
@@ -165,9 +150,7 @@ def _with_new_models(after):
         after = refit(after, None)
     search = SearchState(0, len(after.data))
     after = replaced(after, search=search)
-    if after.outcomes is None:
-        return after
-    return with_models(after, [model._replace(search=search) for model in after.outcomes.models])
+    return with_models(after, [model._replace(search=search) for model in models_of(after)])
 
 
 def _history(run, new, change, columns):
@@ -205,17 +188,6 @@ def _pending(run, new, change, changes):
     if "query_timeout" in changes:
         pending = replaced(new.pending, n_total=pending.n_total)
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
-
-
-def _limiter(run, new, change):
-    """Return the step limiter of a run, at the latest query or the nearest point of the domain."""
-    if new.limiter is None:
-        return None
-    at = new.limiter.latest(run, run.pending.unanswered) if run.limiter is None else run.limiter.at
-    if at is None:
-        return new.limiter
-    *x, t = change.rows([at])[0]
-    return new.limiter.moved(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
 
 
 def _with_surrogate(after, change):

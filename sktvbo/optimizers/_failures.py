@@ -5,18 +5,11 @@ squares on labels (Rasmussen & Williams 2006, section 6.5). Its covariance decay
 places which failed are tried again. The probability of success is that of the process, passed
 through a probit, being below ½. Of queries near one place only the latest counts.
 
-Acquisition functions are weighted by this probability, and much less where it is below ½: where
-little else is to be gained, a place that always fails would otherwise have the largest value.
-Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
-or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
-does not depend on the zero of y.
-
 A failure with a measured outcome beyond its limit teaches the model of this outcome. Once there is
 one, it is left out here: it would count twice.
 """
 
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -24,11 +17,13 @@ from scipy.special import log_ndtr
 from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
-from .._fast.limits import log_weights
 from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
+from ._chance import Factor, posterior_in
+from ._outcomes import is_missing, outcomes_of_failures
+from ._part import Part
 
 # Number of the latest failures, and of the latest observations, that are used.
 MAX_FAILURES = 150
@@ -36,15 +31,8 @@ MAX_FAILURES = 150
 # Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
 
-# Random candidates of which one that is likely to succeed is taken.
-_N_DRAWN = 64
-
 # Distance in the unit box below which only the latest of two queries is used.
 _NEAR = 0.05
-
-# Where no limit probably holds, queries take outcomes for better by this multiple of their standard
-# deviations, so that uncertain places are explored.
-OPTIMISM = 1.0
 
 # Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3
@@ -60,7 +48,7 @@ _LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD = 0.5, 1.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Failures:
+class Failures(Part):
     """Queries that failed, and the hyperparameters of what is learnt from them.
 
     Attributes
@@ -89,21 +77,58 @@ class Failures:
     outcomes: np.ndarray
     n_before: tuple
 
+    name = "failures"
+
     @classmethod
-    def none(cls, n_dims, n_outcomes):
-        """Return those of a run in which no query has failed."""
-        return cls(np.empty((0, n_dims + 1)), 0, None, 0, (), np.empty((0, n_outcomes)), ())
+    def begun(cls, config):
+        rows = np.empty((0, config.domain.n_dims + 1))
+        return cls(rows, 0, None, 0, (), np.empty((0, len(config.measured_limits))), ())
 
     def outcomes_at(self, i):
         """Return the outcomes of row i as those of an `Observation`."""
         return tuple(None if v != v else v for v in self.outcomes[i].tolist()) or None
 
+    def cause(self, choice):
+        if not len(_unexplained(self, choice.run)):
+            return None
+        gp = choice.once(_fitted, self)
 
-def is_missing(value):
-    """Return True for None or NaN in place of a number."""
-    if value is None:
-        return True
-    return np.size(value) == 1 and isinstance(value, Real | np.ndarray) and np.all(value != value)
+        def at(t, latest, moving):
+            return Success(ManyPlaces(posterior_in(gp, t, latest, moving)))
+
+        return at
+
+    def told(self, run, after, told):
+        if not told.failed:
+            return self
+        values = np.full(self.outcomes.shape[1], np.nan)
+        if told.outcomes is not None:
+            values = np.array(told.outcomes, dtype=np.float64)
+        found = replace(
+            self,
+            rows=np.vstack([self.rows, told.row])[-MAX_FAILURES:],
+            total=self.total + 1,
+            queries=(*self.queries, told.query_id)[-MAX_FAILURES:],
+            outcomes=np.vstack([self.outcomes, values])[-MAX_FAILURES:],
+            n_before=(*self.n_before, run.history.total)[-MAX_FAILURES:],
+        )
+        queries = run.history.n_told + found.total
+        due = min(_GROWTH * found.searched, found.searched + _MOST)
+        if len(_unexplained(found, run)) < _MIN_FAILURES or queries < due:
+            return found
+        gp = _fitted(run, found, search=True)
+        learnt = (
+            gp.spatial_kernel_.length_scale,
+            gp.temporal_kernel_.length_scale,
+            gp.signal_variance_,
+        )
+        return replace(found, learnt=tuple(map(float, learnt)), searched=queries)
+
+    def continued(self, run, new, change):
+        old = run.failures
+        learnt = old.learnt and (old.learnt[0] * change.typical, *old.learnt[1:])
+        rows, outcomes = change.rows(old.rows), outcomes_of_failures(run, new)
+        return replace(old, rows=rows, learnt=learnt, outcomes=outcomes)
 
 
 def has_failed(y, failed):
@@ -142,40 +167,10 @@ def with_failures(y, failed, n):
     return [None if failed else value for value, failed in zip(y.tolist(), mask)]
 
 
-def with_failure(run, row, query, outcomes):
-    """Return a run's failures with one more, at query and time ``row`` (d + 1,).
-
-    ``query`` is its `Query` or None, and ``outcomes`` is that of an `Observation`.
-    """
-    k, before = len(run.config.measured_limits), run.failures
-    if before is None:
-        before = Failures.none(run.domain.n_dims, k)
-    values = np.full(k, np.nan) if outcomes is None else np.array(outcomes, dtype=np.float64)
-    after = replace(
-        before,
-        rows=np.vstack([before.rows, row])[-MAX_FAILURES:],
-        total=before.total + 1,
-        queries=(*before.queries, None if query is None else query.id)[-MAX_FAILURES:],
-        outcomes=np.vstack([before.outcomes, values])[-MAX_FAILURES:],
-        n_before=(*before.n_before, run.history.total)[-MAX_FAILURES:],
-    )
-    queries = run.history.n_told + after.total
-    due = min(_GROWTH * after.searched, after.searched + _MOST)
-    if len(_unexplained(after, run)) < _MIN_FAILURES or queries < due:
-        return after
-    gp = _fitted(after, run, search=True)
-    learnt = (
-        gp.spatial_kernel_.length_scale,
-        gp.temporal_kernel_.length_scale,
-        gp.signal_variance_,
-    )
-    return replace(after, learnt=tuple(map(float, learnt)), searched=queries)
-
-
 def _unexplained(failures, run):
     """Return the rows (m, d + 1) of failures that no modelled outcome explains by its limit."""
-    rows, limits = failures.rows, run.config.measured_limits
-    if run.outcomes is None or not run.outcomes.models:
+    rows, limits, known = failures.rows, run.config.measured_limits, run.part("limits")
+    if not len(rows) or known is None or not known.models:
         return rows
     beyond = [
         (values < limit.low) | (values > limit.high)
@@ -184,7 +179,7 @@ def _unexplained(failures, run):
     return rows[~np.any(beyond, axis=0)] if beyond else rows
 
 
-def _fitted(failures, run, search=False):
+def _fitted(run, failures, search=False):
     """Return a regressor of the labels, with searched or previously learnt hyperparameters."""
     succeeded = run.rows(run.history.latest(MAX_FAILURES))
     failed = _unexplained(failures, run)
@@ -225,112 +220,7 @@ def _latest_of_each_place(X):
     return np.sort(order[chosen])
 
 
-class Risk:
-    """Probability that a query fails, in place and time.
-
-    Parameters
-    ----------
-    run : RunState
-        With failures.
-    """
-
-    def __init__(self, run):
-        self._gp = _fitted(run.failures, run)
-
-    @classmethod
-    def of(cls, run):
-        """Return the risk in a run in a list, which is empty where there is nothing to learn."""
-        known = run.failures is not None and len(_unexplained(run.failures, run))
-        return [cls(run)] if known else []
-
-    def at(self, t, moving=None):
-        """Return the `Success` at one time, for places (m, u) in unit form."""
-        return Success(ManyPlaces(self._gp.posterior_at(t, moving)))
-
-    def between(self, low, high, moving=None):
-        """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
-        return Success(ManyPlaces(self._gp.posterior_between(low, high, moving)))
-
-
-class Causes:
-    """Several independent causes of failure, such as a `Risk`, as one.
-
-    Parameters
-    ----------
-    causes : list of Risk, or objects with the same methods
-    """
-
-    def __init__(self, causes):
-        self._causes = causes
-
-    def at(self, t, moving=None):
-        return Jointly([cause.at(t, moving) for cause in self._causes])
-
-    def between(self, low, high, moving=None):
-        return Jointly([cause.between(low, high, moving) for cause in self._causes])
-
-
-class Chance:
-    """Probability of success as a function of places in unit form.
-
-    A subclass defines ``log(U)``, its logarithm (m,) at places U (m, u), and
-    ``log_with_slopes(U)``, which also returns its derivatives (m, u) in the place.
-
-    Attributes
-    ----------
-    is_sure : bool
-        The weight is 1 at all places that a search compares, and matters to climbs alone.
-    decides : bool
-        The log weight is maximized, whatever the score is.
-    """
-
-    is_sure = decides = False
-
-    def succeeds(self, U):
-        """Return where (m,) a query probably succeeds."""
-        return self.log(U) >= np.log(0.5)
-
-    def log_weight(self, U):
-        """Return the logarithm of the weight (m,) of an acquisition function."""
-        return log_weights(self.log(U))[0]
-
-    def log_weight_with_slopes(self, U):
-        """Return `log_weight` and its derivatives (m, u) in the place."""
-        log_p, slopes = self.log_with_slopes(U)
-        found, slope = log_weights(log_p)
-        return found, slope[:, np.newaxis] * slopes
-
-    def compiled(self):
-        """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
-        return None
-
-    def floor(self, values, succeed):
-        """Return the value of a failure, given values (m,) and where (m,) success is probable."""
-        return values.min()
-
-    def least_excess(self, optimism=OPTIMISM):
-        """Return the `Chance` that decides if no place probably succeeds; None for the same."""
-        return None
-
-    def at_best(self, succeed):
-        """Return the chance by which to weigh, given where (m,) success is probable."""
-        return (None if succeed.any() else self.least_excess()) or self
-
-    def weigh_draw(self, draw):
-        """Return a draw of values (m,) at places in unit form, weighted as a score."""
-
-        def weighed(U):
-            succeed = self.succeeds(U)
-            chance, values = self.at_best(succeed), draw(U)
-            if chance.decides:
-                return chance.log_weight(U)
-            floor = self.floor(values, succeed)
-            return floor + np.exp(self.log_weight(U)) * (values - floor)
-
-        return weighed
-
-
-class Success(Chance):
+class Success(Factor):
     """Probability that a query does not fail.
 
     Parameters
@@ -354,79 +244,8 @@ class Success(Chance):
         return log_p, density[:, np.newaxis] * slopes
 
 
-class Jointly(Chance):
-    """Joint chance of independent causes, as a function of places in unit form.
-
-    Parameters
-    ----------
-    chances : list of Chance
-    """
-
-    def __init__(self, chances):
-        self._chances = chances
-
-    def log(self, U):
-        return sum(chance.log(U) for chance in self._chances)
-
-    def succeeds(self, U):
-        return np.all([chance.succeeds(U) for chance in self._chances], axis=0)
-
-    def floor(self, values, succeed):
-        return max(chance.floor(values, succeed) for chance in self._chances)
-
-    def least_excess(self, optimism=OPTIMISM):
-        found = [chance.least_excess(optimism) for chance in self._chances]
-        if not any(found):
-            return None
-        return Jointly([least or chance for least, chance in zip(found, self._chances)])
-
-    @property
-    def decides(self):
-        return any(chance.decides for chance in self._chances)
-
-    # The weight of a chance is no function of its probability alone: see `Certified`.
-    def log_weight(self, U):
-        return sum(chance.log_weight(U) for chance in self._chances)
-
-    def log_weight_with_slopes(self, U):
-        found = [chance.log_weight_with_slopes(U) for chance in self._chances]
-        return [sum(parts) for parts in zip(*found)]
-
-
 def _squashed(mean, std):
     """Return the probit's argument for labels below ½, and its derivatives in mean and std."""
     spread = np.sqrt(1.0 + (_SLOPE * std) ** 2)
     z = _SLOPE * (0.5 - mean) / spread
     return z, -_SLOPE / spread, -z * _SLOPE**2 * std / spread**2
-
-
-def sampled(draw, domain, risk, t, size, rng):
-    """Return rows (size, d) for time t from a sampler (n, rng), fewer where queries fail."""
-    if risk is None:
-        return draw(size, rng)
-    chosen, chance = [], risk.at(t)
-    for _ in range(size):
-        drawn = draw(_N_DRAWN, rng)
-        share = chance.log_weight(domain.to_unit(drawn))
-        taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
-        chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
-    return np.array(chosen)
-
-
-def weighed(score, chance, posterior, space, places):
-    """Return the score of places in a search space, weighed by the `Chance` of success.
-
-    A failure is worth as much as the worst of some places (m, k), or the median of those that are
-    probably within the limits. Their posterior is known at the time of the query. If none is, the
-    limits alone decide: see `LeastExcess`.
-    """
-    shown = places if space.window is None else np.column_stack([places, np.zeros(len(places))])
-    succeed = chance.succeeds(shown)
-    chance = chance.at_best(succeed)
-    if chance.decides:
-        return score.weighed(chance, 0.0)
-    values = score.values(*ManyPlaces(posterior)(places), shown)
-    if score.acquisition.logarithm is None:
-        return score.weighed(chance, chance.floor(values, succeed))
-    largest = score.acquisition.logarithm(values[succeed])[0].max(initial=-np.inf)
-    return score.weighed(chance, largest if np.isfinite(largest) else 0.0)

@@ -36,7 +36,7 @@ def _state(run):
     n_told, n = run.history.n_told, len(run.data)
     yield (
         "observations",
-        f"{n_told} told, {n} in the data set, {n_told - n} removed, {run.n_failed} failed",
+        f"{n_told} told, {n} in the data set, {n_told - n} removed, {run.failures.total} failed",
     )
     if n:
         yield "best observation in the data set", _best(run)
@@ -51,8 +51,8 @@ def _state(run):
 def _best(run):
     """Return the best observation, within the limits of measured outcomes if there are any."""
     y, within = run.data.y, np.ones(len(run.data), dtype=bool)
-    if run.outcomes is not None:
-        known = dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: y}
+    if run.config.limits:
+        known = dict(zip(measured(run), run.part("limits").values.T)) | {OBJECTIVE: y}
         for name, low, high in run.config.limits:
             within &= (low <= known[name]) & (known[name] <= high)
     if not within.any():

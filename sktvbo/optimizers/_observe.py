@@ -15,8 +15,8 @@ from ..gaussian_process._regressor import TimeVaryingGP
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, Search
 from ._default_models import started_without_seasons
-from ._failures import with_failure
-from ._outcomes import recalibrated, views, with_models, with_values
+from ._outcomes import models_of, views, with_models
+from ._part import Told, after_step
 from ._state import (
     Model,
     Observation,
@@ -223,11 +223,10 @@ def observe(
         data=data,
         time=time,
         pending=pending,
-        limiter=_moved(run, x, t, query),
         history=history.append(entry),
     )
     learns = not (hold or data_only or first is not None)
-    return _with_outcomes(run, after, whole, learns, None if query is None else row)
+    return after_step(run, after, "told", Told(row, query, outcomes, whole, learns))
 
 
 def _weights_at(run, positions):
@@ -241,12 +240,9 @@ def observe_failure(run, x, t, query=None, outcomes=None, *, hold=False):
 
     Outcomes may be known nevertheless: their models learn, unless they ``hold`` hyperparameters.
     """
-    row = np.append(x, t)
     time, pending = _after_answer(run, t, query)
-    changes = {"failures": with_failure(run, row, query, outcomes), "answers": None}
-    after = replaced(run, time=time, pending=pending, limiter=_moved(run, x, t, query), **changes)
-    is_known = query is not None and outcomes is not None and any(v is not None for v in outcomes)
-    return _with_outcomes(run, after, run.data, not hold, row if is_known else None)
+    told = Told(np.append(x, t), query, outcomes, run.data, learns=not hold, failed=True)
+    return after_step(run, replaced(run, time=time, pending=pending, answers=None), "told", told)
 
 
 def _after_answer(run, t, query):
@@ -256,15 +252,6 @@ def _after_answer(run, t, query):
         passed = max(passed, query.asked)
     time = replaced(run.time, now=max(t, run.time.now), passed=passed)
     return time, run.pending.answered(query, passed)
-
-
-def _moved(run, x, t, query):
-    """Return the step limiter after an observation, or a failure, at x (d,) and t."""
-    limiter = run.limiter
-    # A query was counted when it was asked for; a late observation moves nothing.
-    if limiter is None or query is not None or (limiter.at is not None and limiter.at[-1] > t):
-        return limiter
-    return limiter.moved(x, t)
 
 
 # --- surrogate and policy -------------------------------------------------------------------------
@@ -307,31 +294,7 @@ def _updated_model(run, row, y, data, now, hold, first):
     return model, policy, data
 
 
-def _with_outcomes(run, after, whole, learns, row):
-    """Return the run after a step with the values of outcomes, whose models may learn from them.
-
-    Parameters
-    ----------
-    run, after : RunState
-    whole : DataSet
-        With what was told, and without the removals of the step.
-    learns : bool
-    row : ndarray of shape (d + 1,), or None
-        Query and time of an answer that calibrates what is certified.
-    """
-    if run.outcomes is None:
-        return after
-    known = with_values(run, after)
-    if known.surrogate is None or not learns:
-        return known
-    new = of_whole = views(known)
-    if len(known.data) < len(whole):
-        of_whole = views(with_values(run, replaced(after, data=whole)))
-    known = with_models(known, map(_outcome_model, views(run), of_whole, new))
-    return known if run.algorithm.safety is None or row is None else recalibrated(run, known, row)
-
-
-def _outcome_model(run, whole, after):
+def outcome_model(run, whole, after):
     """Return the model of an outcome, from its views before and after a step.
 
     ``whole`` is the one after it without the removals of the step.
@@ -361,24 +324,10 @@ def _outcome_model(run, whole, after):
 def with_first_models(run):
     """Return the run with a surrogate, and those of its outcomes, fitted to the data set."""
     run = replaced(run, surrogate=first_surrogate(run, run.data))
-    if run.outcomes is None:
-        return run
-    return with_models(run, [_on_its_rows(each) for each in views(run)])
+    return with_models(run, [on_its_rows(each) for each in views(run)])
 
 
-def conditioned_outcomes(run, after):
-    """Return the run after observations were taken back, with the outcomes of its data set."""
-    after = with_values(run, after)
-    if after.surrogate is None:
-        return with_models(after, ())
-    models = []
-    for old, new in zip(views(run), views(after)):
-        same = np.array_equal(old.data.positions, new.data.positions)
-        models.append(Model(old.surrogate, old.search) if same else _on_its_rows(new))
-    return with_models(after, models)
-
-
-def _on_its_rows(run, surrogate=None):
+def on_its_rows(run, surrogate=None):
     """Return the model of an outcome on the rows of its view, with known hyperparameters if any."""
     surrogate = run.surrogate if surrogate is None else surrogate
     if not len(run.data):
@@ -506,7 +455,7 @@ def refit(run, deadline):
 
     With a deadline, searches that are interrupted are completed before others begin.
     """
-    if run.outcomes is None or not run.outcomes.models:
+    if not models_of(run):
         return _refitted(run, deadline)
     parts, all_due, share = (run, *views(run)), deadline is None or not is_searching(run), None
     due = [
@@ -521,8 +470,7 @@ def refit(run, deadline):
 
 def is_searching(run):
     """Return True while a search of hyperparameters is not completed."""
-    models = (run, *(() if run.outcomes is None else run.outcomes.models))
-    return any(model.sliced_search is not None for model in models)
+    return any(model.sliced_search is not None for model in (run, *models_of(run)))
 
 
 def _refitted(run, deadline):
@@ -668,8 +616,6 @@ def observe_many(run, observations):
 
 def _learnt_outcomes(run, observations, holds):
     """Return surrogates of the outcomes with hyperparameters learnt as by `_learnt`."""
-    if run.outcomes is None:
-        return []
     found = []
     for i, each in enumerate(views(run)):
         told = [(x, of[i], t, 0.0) for x, _, t, _, of, _ in observations if of[i] is not None]
@@ -679,11 +625,9 @@ def _learnt_outcomes(run, observations, holds):
 
 def _with_learnt_outcomes(run, learnt):
     """Return the run with surrogates of its outcomes, conditioned on the data set."""
-    if run.outcomes is None:
-        return run
     models = []
     for each, surrogate in zip(views(run), learnt):
-        model = _on_its_rows(each, surrogate)
+        model = on_its_rows(each, surrogate)
         if surrogate is not each.surrogate:
             model = model._replace(search=SearchState(run.search.age, len(each.data)))
         models.append(model)

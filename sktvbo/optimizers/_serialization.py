@@ -34,6 +34,7 @@ from ..journal._file import FORMAT, resuming
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._observe import made_until
+from ._outcomes import models_of
 from ._state import MAX_PENDING, DataSet, History, Log, Observation
 
 # Parameters that must be those of the run when it is resumed.
@@ -55,10 +56,6 @@ _FIELDS = (
     "search",
     "time",
     "pending",
-    "n_started",
-    "failures",
-    "limiter",
-    "miscalibrated",
 )
 
 
@@ -113,7 +110,7 @@ def encode_parts(run, constants, known=None):
         if name in stored and stored[name] is value:
             continue
         try:
-            elsewhere = functions | (external if name in ("surrogate", "outcomes") else {})
+            elsewhere = functions | (external if name in ("surrogate", "limits") else {})
             encoded[name] = encode(value, templates, elsewhere)
         except NotPlainError as exc:
             raise JournalError(
@@ -127,8 +124,7 @@ def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
     parts["data"] = run.data.positions
-    if run.outcomes is not None:
-        parts["outcomes"] = run.outcomes
+    parts |= {part.name: part for part in run.parts if part.is_stored}
     if external:
         parts["covariance"] = external["covariance"]
     return parts
@@ -146,8 +142,8 @@ def _external(run):
         return {}
     gp = surrogate._gp
     arrays = {name: getattr(gp.rows, name) for name in ("X", "y", "variance", "total")}
-    models = () if run.outcomes is None else run.outcomes.models
-    known = [(i, m.surrogate._gp.rows.X) for i, m in enumerate(models) if m.surrogate is not None]
+    models = enumerate(models_of(run))
+    known = [(i, m.surrogate._gp.rows.X) for i, m in models if m.surrogate is not None]
     places = {f"X{i}": X for i, X in known if np.array_equal(X, gp.rows.X)}
     return arrays | places | {"covariance": gp.covariance}
 
@@ -174,10 +170,12 @@ def restored_run(run, stored):
     values = {
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
+    parts = [values.pop(part.name) if part.is_stored else part for part in run.parts]
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,
         **values,
+        parts=tuple(parts),
         data=data,
         history=History(Log(latest, log.limit, stored.n_told), **taken_back),
         query_sizes=stored.query_sizes,

@@ -629,26 +629,16 @@ class RunState:
     search : SearchState
     sliced_search : Search or None
         Search of the hyperparameters that goes on in the next steps; lost in a journal.
-    timer : StepTimer or None
-        None without a ``step_budget``.
     time : TimeState
     pending : PendingQueries
-    n_started : int
-        Start points that were asked, or cannot be reached.
     query_sizes : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     history : History
     data : DataSet
-    failures : Failures or None
-        None as long as no query has failed.
-    limiter : StepLimiter or None
-        None without a step limit.
-    outcomes : Outcomes or None
-        None without measured limits.
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
-    miscalibrated : bool
-        True once `sktvbo.optimizers._calibration` has warned.
+    parts : tuple of Part
+        The capabilities that it uses, see `sktvbo.optimizers._part`.
     place : Place
         Position in its journal, if it has one.
     """
@@ -663,19 +653,43 @@ class RunState:
     expert_asked: float | None = None
     search: SearchState = field(default_factory=SearchState)
     sliced_search: object = None
-    timer: object = None
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)
-    n_started: int = 0
     query_sizes: tuple = ()
     history: History = field(default_factory=History)
     data: DataSet = field(default_factory=DataSet)
-    failures: object = None
-    limiter: object = None
-    outcomes: object = None
     forecast: Forecast | None = None
-    miscalibrated: bool = False
+    parts: tuple = ()
     place: Place = START
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def part(self, name):
+        """Return the part of a name, None if the run does not use it."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        return None
+
+    def with_part(self, part):
+        """Return the run with a part in place of that of the same name."""
+        parts = self.parts
+        for i, other in enumerate(parts):
+            if other is part:
+                return self
+            if other.name == part.name:
+                return replaced(self, parts=(*parts[:i], part, *parts[i + 1 :]))
+        return self
+
+    @property
+    def failures(self):
+        """`Failures` of queries."""
+        return self.part("failures")
+
+    @property
+    def timer(self):
+        """`StepTimer` of a run with a ``step_budget``, or None."""
+        return self.part("step budget")
 
     # --- configuration ----------------------------------------------------------------------------
 
@@ -716,11 +730,6 @@ class RunState:
         """Weights of the observations in the data set by position; empty if not robust."""
         weights = getattr(self.surrogate, "outlier_weights_", None)
         return {} if weights is None else dict(zip(self.data.positions.tolist(), weights.tolist()))
-
-    @property
-    def n_failed(self):
-        """Queries that failed."""
-        return 0 if self.failures is None else self.failures.total
 
     @property
     def shown(self):
@@ -851,7 +860,7 @@ class RunState:
             if entry.query == query.id:
                 return entry.row, entry.y, entry.variance, entry.outcomes
         failures = self.failures
-        if failures is not None and query.id in failures.queries:
+        if query.id in failures.queries:
             i = failures.queries.index(query.id)
             return failures.rows[i], None, 0.0, failures.outcomes_at(i)
         return None
@@ -862,7 +871,7 @@ class RunState:
         """Return a time as a float, and the state that knows its kind; None reads the clock."""
         given = t is not None
         if not given:
-            t = self.clock(self.history.n_told + self.n_failed, self.time.now)
+            t = self.clock(self.history.n_told + self.failures.total, self.time.now)
         kind, t = as_time(t, self.config.algorithm.time_unit)
         return t, self if kind == self.time.kind else self._with_kind(kind, t, given)
 
@@ -913,7 +922,7 @@ class RunState:
         times = [self.time.now, *(query.t for query in self.pending.queries)]
         times += [entry.row[-1] for entry in self.history.log]
         times += [row[-1] for row in self.data.rows]
-        return np.array(times if self.failures is None else [*times, *self.failures.rows[:, -1]])
+        return np.array([*times, *self.failures.rows[:, -1]])
 
     def read_present_time(self, t):
         """Return the same as `read_time`, of a time that is not before an earlier one."""

@@ -1,12 +1,14 @@
-"""Where a run may query next, within its step limit."""
+"""Step limit: where a run may query next."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .._values import replaced
 from ..domain import StepLimit
 from ..domain._step_limit import as_step_limit
+from ._part import Part
 
 # A step must lead by this part of a straight step nearer to a start point.
 _NEARER = 0.1
@@ -16,7 +18,7 @@ _N_DRAWN = 64
 
 
 @dataclass(frozen=True, eq=False)
-class StepLimiter:
+class StepLimiter(Part):
     """The step limit of a run, and where the run is.
 
     Attributes
@@ -29,50 +31,65 @@ class StepLimiter:
     limit: StepLimit
     at: np.ndarray | None = None
 
-    @staticmethod
-    def of(algorithm, domain):
-        """Return the limiter of a run that begins; None without ``max_step``."""
-        limit = as_step_limit(algorithm.max_step, domain, algorithm)
-        return None if limit is None else StepLimiter(limit)
+    name = "step limit"
 
-    def moved(self, x, t):
-        """After a query at a row x (d,) and time t."""
+    @classmethod
+    def begun(cls, config):
+        limit = as_step_limit(config.algorithm.max_step, config.domain, config.algorithm)
+        return None if limit is None else cls(limit)
+
+    # --- where the run is -------------------------------------------------------------------------
+
+    def asked(self, x, t):
         return replaced(self, at=np.append(x, t))
 
-    def back(self, run, cancelled):
-        """After the query where the run is was cancelled: at the latest of the others."""
-        if self.at is None or not np.array_equal(self.at, np.append(cancelled.x, cancelled.t)):
+    def told(self, run, after, told):
+        # A query was counted when it was asked for; a late observation moves nothing.
+        if told.query is not None or (self.at is not None and self.at[-1] > told.row[-1]):
             return self
-        others = [query for query in run.pending.queries if query is not cancelled]
-        return replaced(self, at=self.latest(run, others))
+        return replaced(self, at=told.row)
 
-    @staticmethod
-    def latest(run, queries):
-        """Return the latest (d + 1,) of the last observation and some queries; None of none."""
-        rows = [*(entry.row for entry in run.history.latest(1))]
-        rows += [np.append(query.x, query.t) for query in queries]
-        return max(rows, key=lambda row: row[-1]) if rows else None
+    def taken_back(self, run, after, query):
+        """Return the limiter at the latest of the other queries, if it was at this one."""
+        if self.at is None or not np.array_equal(self.at, np.append(query.x, query.t)):
+            return self
+        return replaced(self, at=_latest(after, after.pending.queries))
 
-    def part_of(self, run, t):
-        """Return the search space in which a query for time t may be."""
+    def continued(self, run, new, change):
+        """Return the limiter at the latest query, or the nearest point of the domain."""
+        old = run.part(self.name)
+        at = _latest(run, run.pending.unanswered) if old is None else old.at
+        if at is None:
+            return self
+        *x, t = change.rows([at])[0]
+        return self.asked(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
+
+    # --- where it may be --------------------------------------------------------------------------
+
+    def within_reach(self, run, t, space):
+        """Return the part of a search space in which a query for time t may be."""
         domain = run.domain
         if self.at is None:
-            return domain.search_space()
+            return space
         parts = self.limit.parts(domain)
         if self.limit.per == "time":
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
                 parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
         here, reach, spans = domain.to_unit(self.at[:-1]), _widths(domain, parts), _spans(domain)
         low, high = np.maximum(here - reach, spans[0]), np.minimum(here + reach, spans[1])
-        if np.array_equal([low, high], spans):
-            return domain.search_space()
-        return domain.search_space().within(low, high)
+        return space if np.array_equal([low, high], spans) else space.within(low, high)
 
-    def draw(self, run, t):
-        """A sampler (n, rng) of rows for time t."""
+    def part_of(self, run, t):
+        """Return the part of the domain in which a query for time t may be."""
+        return self.within_reach(run, t, run.domain.search_space())
+
+    def narrow(self, choice, space):
+        return self.within_reach(choice.run, choice.t, space) if choice.is_query else space
+
+    def sampler(self, run, t, queries, draw):
         part = self.part_of(run, t)
         if not part.limited:
-            return run.domain.sample
+            return partial(draw)  # not many at once: the next one must be within reach
 
         def sample(n, rng):
             # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
@@ -86,7 +103,7 @@ class StepLimiter:
         return sample
 
     def towards(self, run, t, aim):
-        """The row within reach at time t that is nearest to a row (d,) of the domain.
+        """Return the row within reach at time t that is nearest to a row (d,) of the domain.
 
         None if no step leads there: what is in reach is not nearer, by a tenth of a straight step.
         """
@@ -96,7 +113,7 @@ class StepLimiter:
         target = domain.to_unit(aim)
         if part.allowed(target[np.newaxis])[0]:
             return aim
-        here = part.with_current_context(domain.to_unit(self.at[np.newaxis, :-1]))[0]
+        here = self._here(run, part)
         near, left = _nearest(domain, part, here, target)
         clipped = np.clip(target, part.lower, part.upper)
         gap, clipped = (np.linalg.norm(u - target) for u in (here, clipped))
@@ -107,41 +124,57 @@ class StepLimiter:
         return part.decode(near[np.newaxis])[0] if moved else None
 
     def step(self, run, t, aim):
-        """The row within reach at time t on the way to a row (d,); where the run is, if none is."""
+        """Return the row within reach at time t on the way to a row (d,).
+
+        It is where the run is, if no step leads there.
+        """
         x = self.towards(run, t, aim)
         if x is None:
-            part, here = self.part_of(run, t), run.domain.to_unit(self.at[np.newaxis, :-1])
-            x = part.decode(part.with_current_context(here))[0]
+            part = self.part_of(run, t)
+            x = part.decode(self._here(run, part)[np.newaxis])[0]
         return x
 
-    def heading(self, run, surrogate, t, part, x, risk):
-        """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
+    def heading(self, choice, found):
+        """Return the query, or one on the way to a better place.
 
         What is best within reach may be a hill from which no step leads on. Where an observation
         beyond is believed to be better than what may be hoped at x, its mean and one standard
         deviation, the query is the place within reach that is nearest to it.
         """
-        domain = run.domain
-        if not part.limited:
-            return x
-        places = np.vstack([domain.to_unit(x), surrogate.X_train_[:, :-1]])
+        domain, surrogate, t = choice.run.domain, choice.surrogate, choice.t
+        part = choice.space.at(found.t)
+        if not (choice.is_query and part.limited):
+            return found
+        places = np.vstack([domain.to_unit(found.x), surrogate.X_train_[:, :-1]])
         places = part.with_current_context(part.nearest(places))
         mean, std = surrogate.posterior_at(t)(places)
         best = np.argmax(mean)
         aim = places[best]
         if mean[best] <= mean[0] + std[0] or part.allowed(aim[np.newaxis])[0]:
-            return x
-        here = part.with_current_context(domain.to_unit(self.at[np.newaxis, :-1]))[0]
+            return found
+        here = self._here(choice.run, part)
         next_, gap = _nearest(domain, part, here, aim)
         if next_ is None or not gap < np.linalg.norm(here - aim):
-            return x
-        if risk is not None and risk.at(t).log(next_[np.newaxis])[0] < np.log(0.5):
-            return x
-        return part.decode(next_[np.newaxis])[0]
+            return found
+        chance = choice.chance(t)
+        if chance is not None and chance.log(next_[np.newaxis])[0] < np.log(0.5):
+            return found
+        return found._replace(x=part.decode(next_[np.newaxis])[0])
+
+    def _here(self, run, part):
+        """Return where the run is (u,), in the present context."""
+        return part.with_current_context(run.domain.to_unit(self.at[np.newaxis, :-1]))[0]
+
+
+def _latest(run, queries):
+    """Return the latest (d + 1,) of the last observation and some queries; None of none."""
+    rows = [entry.row for entry in run.history.latest(1)]
+    rows += [np.append(query.x, query.t) for query in queries]
+    return max(rows, key=lambda row: row[-1]) if rows else None
 
 
 def _nearest(domain, part, here, aim):
-    """The place (u,) of a part that is nearest to an aim (u,), and how far it is; or None."""
+    """Return the place (u,) of a part nearest to an aim (u,), or None, and how far it is."""
     clipped = np.clip(aim, part.lower, part.upper)
     # Where the clipped place is forbidden, one on the straight line need not be.
     ways = aim - here
@@ -158,7 +191,7 @@ def _nearest(domain, part, here, aim):
 
 
 def _spans(domain):
-    """Lowest and highest unit coordinates (2, u)."""
+    """Return lowest and highest unit coordinates (2, u)."""
     high = np.ones(domain.n_unit)
     ordered = domain.unit_columns[domain.kinds != "unordered"]
     high[ordered] = domain.to_unit(domain.upper)[ordered]
@@ -166,7 +199,10 @@ def _spans(domain):
 
 
 def _widths(domain, parts):
-    """Distances (u,) in unit form of parts (d,) of the ranges; a category is held or free."""
+    """Return distances (u,) in unit form of parts (d,) of the ranges.
+
+    A category is held or free.
+    """
     spans, ends = _spans(domain)[1], np.append(domain.unit_columns[1:], domain.n_unit)
     found = np.empty(domain.n_unit)
     for part, kind, start, end in zip(parts, domain.kinds, domain.unit_columns, ends):

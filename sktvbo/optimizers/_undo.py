@@ -3,7 +3,8 @@
 import numpy as np
 
 from .._values import replaced
-from ._observe import conditioned, conditioned_outcomes
+from ._observe import conditioned
+from ._part import after_step
 from ._state import FLOAT32, Query, not_pending
 
 
@@ -36,14 +37,8 @@ def untell(run, position):
     changes = {"policy_before": None, "data": data, "history": history, "answers": None}
     changes["sliced_search"] = None  # it may have learnt from the observation
     after = replaced(run, surrogate=surrogate, policy=policy, **changes)
-    if run.outcomes is not None:
-        after = conditioned_outcomes(run, after)
-    times = [other.row[-1] for other in history.entries] + data.rows[:, -1:].ravel().tolist()
-    if run.limiter is not None:
-        removed = Query(-1, entry.row[:-1], entry.row[-1])
-        after = replaced(after, limiter=run.limiter.back(after, removed))
-    if run.failures is not None:
-        times += run.failures.rows[:, -1].tolist()
+    after = after_step(run, after, "taken_back", Query(-1, entry.row[:-1], entry.row[-1]))
+    times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
     time = replaced(run.time, passed=float(max(times, default=-np.inf)))
     return _at_latest_time(replaced(after, time=time))
 
@@ -57,10 +52,8 @@ def cancel(run, x):
     if not found:
         raise not_pending("x", str(x.tolist()))
     query = found[-1]
-    run = replaced(run, pending=run.pending.without(query))
-    if run.limiter is not None:
-        run = replaced(run, limiter=run.limiter.back(run, query))
-    return _at_latest_time(run)
+    after = replaced(run, pending=run.pending.without(query))
+    return _at_latest_time(after_step(run, after, "taken_back", query))
 
 
 def position_of(run, x, t, query):

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
 from ..optimizers._base import run_of, snapshot
-from ..optimizers._outcomes import Feasibility
+from ..optimizers._feasibility import Feasibility
 from ._common import (
     display_data,
     draw_band,

@@ -10,6 +10,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
+from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._part import Found
 from sktvbo.optimizers._step_limiter import StepLimiter
 
 UNIT = [(0.0, 1.0)] * 2
@@ -218,5 +220,6 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
     run, limiter = SimpleNamespace(domain=domain), StepLimiter(StepLimit(), np.array([0.1, 0.0]))
-    part = domain.search_space().within([0.0], [0.2])
-    assert limiter.heading(run, known, 0.0, part, np.array([0.05]), None) == expected
+    choice = Choice(run, known, None, 0.0, None, 0.0)
+    choice.space, choice.causes = domain.search_space().within([0.0], [0.2]), {}
+    assert limiter.heading(choice, Found(np.array([0.05]), 0.0)).x == expected

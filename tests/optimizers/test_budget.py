@@ -4,6 +4,7 @@ import contextlib
 import pickle
 import time
 import warnings
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -526,19 +527,22 @@ def test_the_first_steps_may_be_slow(clock):
 
 
 def test_candidates_follow_the_time_of_a_query(clock):
-    timer = StepTimer(1.0)
+    timer, run = StepTimer(1.0), SimpleNamespace(data=range(100))
 
     def queried(seconds):
         timer.begin()
         clock(seconds)
-        timer.queried(100)
+        timer.suggested(run, ["a query"])
         timer.end("ask")
+
+    def n_candidates():
+        return timer.limits(SimpleNamespace(queries=(), n_left=1))["n_candidates"]
 
     for _ in range(5):
         queried(0.95)
-    assert timer.limits_of_query(1)["n_candidates"] == 16
+    assert n_candidates() == 16
     assert timer.limit == np.inf
     queried(0.95)
     assert timer.limit == 30  # the least
     queried(0.2)
-    assert timer.limits_of_query(1)["n_candidates"] == 32
+    assert n_candidates() == 32

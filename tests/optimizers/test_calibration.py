@@ -85,19 +85,19 @@ def test_the_bound_is_a_quantile_with_a_tolerance(share):
     for i in range(50):
         mean, std = opt.predict([0.5], i + 2.0, return_std=True, include_noise=True)
         opt.tell([0.5], mean + (-1) ** i * share * rms * std, i + 2.0)
-    assert opt._run.miscalibrated == (share > 1.0)
+    assert opt._run.part("calibration").has_warned == (share > 1.0)
 
 
 def test_a_test_needs_a_prediction_of_each(monkeypatch):
     monkeypatch.setattr(_calibration, "_LARGEST", 0.0)
     opt = optimizer(NOISE**2)
     run(opt, 0, 51)
-    assert not opt._run.miscalibrated
+    assert not opt._run.part("calibration").has_warned
     opt.untell()
     run(opt, 0, 1, 51)
-    assert not opt._run.miscalibrated
+    assert not opt._run.part("calibration").has_warned
     run(opt, 0, 1, 52)
-    assert opt._run.miscalibrated
+    assert opt._run.part("calibration").has_warned
 
 
 def test_failures_before_the_first_observation_are_not_tested():

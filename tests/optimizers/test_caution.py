@@ -13,7 +13,8 @@ from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
 from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._caution import Near, steps_from
-from sktvbo.optimizers._outcomes import CALM, Certificate
+from sktvbo.optimizers._feasibility import Certificate
+from sktvbo.optimizers._limits import CALM
 
 KINDS = {
     "WDBO": (WDBO, {}),
@@ -178,7 +179,7 @@ def test_queries_with_a_step_limit_are_certified_or_announced(kind):
         before = copy.deepcopy(run_of(opt))
         (query,) = ignoring(opt.suggest, t, n=1)
         x, t = query.x, query.t
-        if before.surrogate is not None and run_of(opt).outcomes.calm:
+        if before.surrogate is not None and run_of(opt).part("limits").calm:
             chance = Certificate(before, 0.95).at(t)
             assert chance.log(x[np.newaxis])[0] >= np.log(0.95) - 1e-3
             n_certified += 1
@@ -284,11 +285,11 @@ def test_a_region_that_moves_away_and_back_is_found_and_warned_of_once_each_time
         c = x[0] + (0.3 if (t // 15) % 2 == 0 else 0.75)
         beyond += [t] if c > 1.0 else []
         opt.tell(x, x[0], outcomes={"c": c})
-        calm.append(run_of(opt).outcomes.calm)
+        calm.append(run_of(opt).part("limits").calm)
     assert warned == [16, 46]
     assert set(beyond) <= {15, 16, 17, 45, 46, 47}
     assert calm[40] == CALM > calm[-1]
-    assert run_of(WDBO.from_json(opt.to_json())).outcomes.calm == calm[-1]
+    assert run_of(WDBO.from_json(opt.to_json())).part("limits").calm == calm[-1]
 
 
 # --- near places ----------------------------------------------------------------------------------

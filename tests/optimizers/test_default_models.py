@@ -118,7 +118,7 @@ def test_lengthscales_grow_with_the_distance_of_places(d, median):
     prior = opt.surrogate_.hyperpriors["spatial_kernel__length_scale"]
     assert prior.median == pytest.approx(median)
     assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, 4.0)
-    (outcome,) = opt._run.outcomes.models
+    (outcome,) = opt._run.part("limits").models
     assert outcome.surrogate.spatial_kernel_.length_scale_bounds == (0.01, 1.25 * median)
 
 
@@ -129,7 +129,7 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
     for t in range(5):
         told = {"context": rng.uniform(size=1), "outcomes": {"load": rng.normal()}}
         opt.tell(rng.uniform(size=1), rng.normal(), t, **told)
-    (outcome,) = opt._run.outcomes.models
+    (outcome,) = opt._run.part("limits").models
     for surrogate in (opt.surrogate_, outcome.surrogate):
         assert surrogate.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
         assert surrogate.temporal_kernel_.nu == 2.5
@@ -169,5 +169,5 @@ def test_time_is_smooth_and_rough():
         opt.tell([t / 5.0], t % 2, t, outcomes={"load": t % 3})
     kernel = opt.surrogate_.temporal_kernel_
     assert (kernel.k1.nu, kernel.k2.k2.nu) == (2.5, 0.5)
-    (outcome,) = opt._run.outcomes.models
+    (outcome,) = opt._run.part("limits").models
     assert outcome.surrogate.temporal_kernel_.nu == 2.5

@@ -14,7 +14,7 @@ from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 from sktvbo.optimizers import _failures
-from sktvbo.optimizers._failures import Risk
+from sktvbo.optimizers._choice import Choice
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +23,9 @@ def failing():
     return drive(WDBO(UNIT, n_initial_points=5, random_state=0), 20)
 
 
-def risk_of(opt):
-    return Risk(opt._run)
-
-
-def chance_of(opt, t):
-    """Probability of success at a time."""
-    return risk_of(opt).at(t)
+def chance_of(opt, t, latest=None):
+    """Probability of success at a time, or in a window."""
+    return Choice(opt._run, None, None, t, None, t).chance(t, latest)
 
 
 # --- what is learnt -------------------------------------------------------------------------------
@@ -89,8 +85,8 @@ def test_what_always_fails_and_what_only_for_a_while_are_told_apart():
 
 @pytest.mark.parametrize("window", [False, True])
 def test_slopes_of_the_chance(failing, window):
-    risk, rng = risk_of(failing), np.random.RandomState(0)
-    chance = risk.between(20.0, 25.0) if window else risk.at(20.0)
+    rng = np.random.RandomState(0)
+    chance = chance_of(failing, 20.0, 25.0 if window else None)
     U = rng.uniform(size=(6, 2 + window))
     log_weight, slopes = chance.log_weight_with_slopes(U)
     assert_allclose(log_weight, chance.log_weight(U), rtol=1e-9)

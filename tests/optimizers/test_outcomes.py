@@ -31,8 +31,11 @@ from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal, events
 from sktvbo.optimizers._base import run_of
-from sktvbo.optimizers._failures import MAX_FAILURES, Causes, Risk, weighed
-from sktvbo.optimizers._outcomes import Certificate, Feasibility, view
+from sktvbo.optimizers._chance import Chance
+from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._failures import MAX_FAILURES
+from sktvbo.optimizers._feasibility import Certificate, Feasibility
+from sktvbo.optimizers._outcomes import view
 from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -73,7 +76,7 @@ def driven(_driven):
 
 
 def models(opt):
-    return [model.surrogate for model in opt._run.outcomes.models]
+    return [model.surrogate for model in opt._run.part("limits").models]
 
 
 def same(first, second, t=30.0):
@@ -145,7 +148,7 @@ def test_every_algorithm_models_outcomes_on_the_rows_of_its_data_set(kind):
         opt.tell(query, objective(query.x, t), outcomes=outcomes(query.x, t))
         values = [list(outcomes(row[:-1], i).values()) for i, row in enumerate(opt.told_X_)]
         positions = opt._run.data.positions
-        assert_allclose(opt._run.outcomes.values, np.array(values)[positions])
+        assert_allclose(opt._run.part("limits").values, np.array(values)[positions])
         for surrogate in models(opt):
             assert_array_equal(surrogate.X_train_, opt.surrogate_.X_train_)
 
@@ -156,7 +159,7 @@ def test_a_reset_removes_all_rows_of_the_outcomes_too():
     )
     drive(opt, 15)
     assert opt.n_removed_ > 0
-    assert len(opt._run.outcomes.values) == len(opt.X_) == len(models(opt)[0].X_train_)
+    assert len(opt._run.part("limits").values) == len(opt.X_) == len(models(opt)[0].X_train_)
 
 
 # --- partial results ------------------------------------------------------------------------------
@@ -317,21 +320,24 @@ def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
     assert opt.predict([0.5, 0.5], 5.0, outcome="cost") == pytest.approx(0.7, abs=0.01)
 
 
+def of_failures(opt, t):
+    """Probability at a time that a query does not fail, None if nothing is known of it."""
+    cause = Choice(run_of(opt), None, None, t, None, t).causes.get("failures")
+    return cause and cause(t, t, None)
+
+
 def test_a_failure_that_a_limit_explains_is_no_other_failure():
     opt = GPUCB([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)
     for t in range(4):
         opt.tell([0.2 * t], failed=True, t=float(t), outcomes={"load": 0.9})
     # Without a model of the outcome it is a failure as any.
-    (risk,) = Risk.of(run_of(opt))
-    assert np.exp(risk.at(4.0).log(np.array([[0.2]])))[0] < 0.5
+    assert np.exp(of_failures(opt, 4.0).log(np.array([[0.2]])))[0] < 0.5
     for t in range(4, 10):
         opt.tell([0.09 * t], 1.0, float(t), outcomes={"load": 0.1})
-    assert Risk.of(run_of(opt)) == []
+    assert of_failures(opt, 9.0) is None
     opt.tell([0.95], failed=True, t=10.0, outcomes={"load": 0.7})
-    (risk,) = Risk.of(run_of(opt))
-    assert np.exp(risk.at(10.0).log(np.array([[0.2], [0.95]]))).tolist() == pytest.approx(
-        [1.0, 0.0], abs=0.35
-    )
+    found = np.exp(of_failures(opt, 10.0).log(np.array([[0.2], [0.95]])))
+    assert found.tolist() == pytest.approx([1.0, 0.0], abs=0.35)
     assert opt.n_failed_ == 5
 
 
@@ -369,9 +375,9 @@ def test_an_answer_with_other_partial_results_is_another_answer():
 
 def test_a_violation_of_a_certified_query_widens_without_y(held):
     x = held.ask(30.0)
-    before = run_of(held).outcomes.excess
+    before = run_of(held).part("limits").excess
     held.tell(x, failed=True, outcomes=outcomes(x, 30.0) | {"load": 3.0})
-    assert run_of(held).outcomes.excess > before + 0.2
+    assert run_of(held).part("limits").excess > before + 0.2
 
 
 def test_a_start_point_may_be_told_in_part():
@@ -423,7 +429,7 @@ def test_the_probability_is_that_of_independent_gaussians(maximize):
 def test_slopes_of_the_log_weight(driven, window, level):
     run = driven._run
     cause = Feasibility(run) if level is None else Certificate(run, level)
-    chance = cause.between(25.0, 40.0) if window else cause.at(25.0)
+    chance = cause.at(25.0, 40.0) if window else cause.at(25.0)
     U = np.random.RandomState(0).uniform(size=(7, 2 + window))
     log_weight, slopes = chance.log_weight_with_slopes(U)
     assert_allclose(log_weight, chance.log_weight(U), rtol=1e-9)
@@ -467,10 +473,10 @@ def test_weighed_scores_are_climbed_as_without_compiled_code(driven, acquisition
     at_t, feasibility, space = model.posterior_at(t), Feasibility(run), Box(BOX).search_space()
     posterior, chance = at_t, feasibility.at(t)
     if window:
-        posterior, chance = model.posterior_between(t, 40.0), feasibility.between(t, 40.0)
+        posterior, chance = model.posterior_between(t, 40.0), feasibility.at(t, 40.0)
         space = space.during(t, 40.0)
     state = AcquisitionState(25, 25, 2, model, at_t, succeeds=feasibility.at(t).succeeds)
-    score = weighed(Score(acquisition, state), chance, at_t, space, model.X_train_[:, :-1])
+    score = Chance([chance]).weigh(Score(acquisition, state), at_t, space, model.X_train_[:, :-1])
     assert score.success.decides == (shift > 0.0)
     objectives = objective_of(score, posterior), ScipyClimber.of_posterior(score, posterior)
     assert objectives[0].formula is not None
@@ -666,7 +672,7 @@ def test_a_run_goes_on_after(how, tmp_path):
         other.close()
         other = WDBO.from_json(other.to_json())
         opt = WDBO.from_json(opt.to_json())
-    assert_array_equal(other._run.outcomes.values, opt._run.outcomes.values)
+    assert_array_equal(other._run.part("limits").values, opt._run.part("limits").values)
     same(drive(opt, 19, 16), drive(other, 19, 16))
 
 
@@ -674,14 +680,14 @@ def test_untell_takes_outcomes_back(driven):
     before = copy.deepcopy(driven)
     driven.tell([0.9, 0.1], 5.0, 25.0, outcomes={"load": 7.0, "heat": 7.0})
     driven.untell()
-    assert_array_equal(driven._run.outcomes.values, before._run.outcomes.values)
+    assert_array_equal(driven._run.part("limits").values, before._run.part("limits").values)
     places = np.array([[0.3, 0.2], [0.9, 1.4]])
     driven.tell([0.9, 0.1], 5.0, 25.0, outcomes=outcomes([0.9, 0.1], 25.0))
     assert (driven.predict(places, 25.0, outcome="heat") < 2.0).all()
     for _ in range(driven.n_told_):
         driven.untell()
     assert driven.surrogate_ is None
-    assert driven._run.outcomes.models == ()
+    assert driven._run.part("limits").models == ()
 
 
 def test_outcomes_go_on_in_another_domain(driven):
@@ -723,7 +729,7 @@ def test_the_frame_has_the_outcomes(driven):
     many.tell_many(X, known.y, known.time, outcomes=known[list(LIMITS)], failed=gone)
     assert many.n_told_ == 25
     assert many.n_failed_ == 1
-    assert_array_equal(many._run.outcomes.values[:, 0], told.load)
+    assert_array_equal(many._run.part("limits").values[:, 0], told.load)
 
 
 @pytest.mark.parametrize("name", ["y", "time", "time_", "failed", "query", "speed", "load"])
@@ -937,7 +943,7 @@ def test_without_limits_everything_is_feasible():
     opt = WDBO(BOX, random_state=0)
     opt.tell([0.5, 0.5], 1.0, 0.0)
     assert opt.probability_feasible([0.1, 0.1], 5.0) == 1.0
-    assert opt._run.outcomes is None
+    assert opt._run.part("limits") is None
 
 
 # --- required safety ------------------------------------------------------------------------------
@@ -995,23 +1001,25 @@ def test_when_nothing_is_certified_a_start_point_is_asked(held):
 
 def test_violations_of_certified_queries_widen_the_deviations_and_these_narrow_again(held):
     opt = held
-    before = opt._run.outcomes.excess
+    before = opt._run.part("limits").excess
     x = opt.ask(30.0)
     opt.tell(x, 0.0, outcomes=outcomes(x, 30.0) | {"load": 3.0})
-    widened = opt._run.outcomes.excess
+    widened = opt._run.part("limits").excess
     assert widened > before + 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
         drive(opt, 50, 31)
-    assert 0.0 <= opt._run.outcomes.excess < widened
-    assert WDBO.from_json(opt.to_json())._run.outcomes.excess == opt._run.outcomes.excess
+    assert 0.0 <= opt._run.part("limits").excess < widened
+    assert (
+        WDBO.from_json(opt.to_json())._run.part("limits").excess == opt._run.part("limits").excess
+    )
 
 
 def test_what_users_measure_elsewhere_does_not_widen(held):
     opt = held
-    before = opt._run.outcomes.excess
+    before = opt._run.part("limits").excess
     opt.tell([0.9, 1.9], 0.0, 30.0, outcomes={"load": 3.0, "heat": 3.0})
-    assert opt._run.outcomes.excess == before
+    assert opt._run.part("limits").excess == before
 
 
 @pytest.mark.parametrize(
@@ -1251,8 +1259,8 @@ def test_deviations_of_certified_queries():
     state, place = run_of(opt), np.array([[0.5]])
 
     def part(excess=0.0):
-        known = replaced(state.outcomes, excess=excess)
-        return Feasibility(replaced(state, outcomes=known), widens=True)
+        known = replaced(state.part("limits"), excess=excess)
+        return Feasibility(state.with_part(known), widens=True)
 
     def log_p(excess):
         return part(excess).at(29.0).log(place)[0]
@@ -1313,7 +1321,7 @@ def test_of_several_causes_all_must_succeed():
     first, second = (certificate_of(limits, values) for limits in ((None, 0.3), (-0.5, None)))
     grid = np.linspace(0.1, 0.3, 41)[:, np.newaxis]
     parts = [cause.at(19.0).succeeds(grid) for cause in (first, second)]
-    both = Causes([first, second]).at(19.0).succeeds(grid)
+    both = Chance([cause.at(19.0) for cause in (first, second)]).succeeds(grid)
     assert_array_equal(both, parts[0] & parts[1])
     assert parts[0].any() > parts[0].all()
     assert parts[1].any() > parts[1].all()

@@ -5,7 +5,7 @@ import pytest
 
 from sktvbo import GPUCB, TVGPUCB, WDBO
 from sktvbo.domain import Context, FiniteSet
-from sktvbo.optimizers import _suggest
+from sktvbo.optimizers import _visits
 
 GRID = np.array([[i, j] for i in range(4) for j in range(5)], dtype=float)
 ARMS = {"arm": [f"arm {i}" for i in range(9)]}
@@ -46,7 +46,7 @@ def test_all_members_are_visited_with_100_seeds(seed):
 
 
 def test_without_the_rule_members_are_not_visited(monkeypatch):
-    monkeypatch.setattr(_suggest, "_FEW_MEMBERS", 0)
+    monkeypatch.setattr(_visits, "_FEW_MEMBERS", 0)
     assert len({tuple(x) for x in run_over_grid(0)}) < 20
 
 
@@ -71,7 +71,7 @@ def test_other_spaces_have_the_same_queries(monkeypatch):
         return box, asked_of(WDBO(larger, random_state=0), lambda x: -((x - 1.0) ** 2).sum(), 20)
 
     found = queries()
-    monkeypatch.setattr(_suggest, "_FEW_MEMBERS", 0)
+    monkeypatch.setattr(_visits, "_FEW_MEMBERS", 0)
     for queried, expected in zip(found, queries()):
         np.testing.assert_array_equal(queried, expected)
 

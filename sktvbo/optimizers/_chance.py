@@ -1,0 +1,173 @@
+"""Probability that a query is allowed, in place and time: a product of factors.
+
+Acquisition functions are weighted by this probability, and much less where it is below ½: where
+little else is to be gained, a place that always fails would otherwise have the largest value.
+Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
+or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
+does not depend on the zero of y.
+
+Each factor is made for a window of time. Of a certain time its places (m, u) have no coordinate for
+the time; of a longer window the last one is the time, from 0 to 1.
+"""
+
+import numpy as np
+
+from .._fast.limits import log_weights
+from ..acquisition._compiled import ManyPlaces
+
+# Random candidates of which one that is likely to succeed is taken.
+_N_DRAWN = 64
+
+# Where no limit probably holds, queries take outcomes for better by this multiple of their standard
+# deviations, so that uncertain places are explored.
+OPTIMISM = 1.0
+
+
+class Factor:
+    """Probability of one condition as a function of places in unit form.
+
+    A subclass defines ``log(U)``, its logarithm (m,) at places U (m, u), and
+    ``log_with_slopes(U)``, which also returns its derivatives (m, u) in the place.
+
+    Attributes
+    ----------
+    is_sure : bool
+        The weight is 1 at all places that a search compares, and matters to climbs alone.
+    decides : bool
+        The log weight is maximized, whatever the score is.
+    z : float
+        Standard normal quantile below which the weight falls; NaN for that of ½.
+    """
+
+    is_sure = decides = False
+    z = np.nan
+
+    def succeeds(self, U):
+        """Return where (m,) a query probably succeeds."""
+        return self.log(U) >= np.log(0.5)
+
+    def log_weight(self, U):
+        """Return the logarithm of the weight (m,) of an acquisition function."""
+        return log_weights(self.log(U), self.z)[0]
+
+    def log_weight_with_slopes(self, U):
+        """Return `log_weight` and its derivatives (m, u) in the place."""
+        log_p, slopes = self.log_with_slopes(U)
+        found, slope = log_weights(log_p, self.z)
+        return found, slope[:, np.newaxis] * slopes
+
+    def compiled(self):
+        """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
+        return None
+
+    def floor(self, values, succeed):
+        """Return the value of a failure, given values (m,) and where (m,) success is probable."""
+        return values.min()
+
+    def least_excess(self, optimism):
+        """Return the factor that decides if no place probably succeeds; None for the same."""
+        return None
+
+
+class Chance(Factor):
+    """Joint probability of independent factors.
+
+    Parameters
+    ----------
+    factors : list of Factor
+    """
+
+    def __init__(self, factors):
+        self._factors = factors
+
+    def log(self, U):
+        return sum(factor.log(U) for factor in self._factors)
+
+    def succeeds(self, U):
+        return np.all([factor.succeeds(U) for factor in self._factors], axis=0)
+
+    def floor(self, values, succeed):
+        return max(factor.floor(values, succeed) for factor in self._factors)
+
+    def least_excess(self, optimism=OPTIMISM):
+        found = [factor.least_excess(optimism) for factor in self._factors]
+        if not any(found):
+            return None
+        return Chance([least or factor for least, factor in zip(found, self._factors)])
+
+    @property
+    def is_sure(self):
+        return all(factor.is_sure for factor in self._factors)
+
+    @property
+    def decides(self):
+        return any(factor.decides for factor in self._factors)
+
+    # The weight of a factor is no function of its probability alone.
+    def log_weight(self, U):
+        return sum(factor.log_weight(U) for factor in self._factors)
+
+    def log_weight_with_slopes(self, U):
+        found = [factor.log_weight_with_slopes(U) for factor in self._factors]
+        return [sum(parts) for parts in zip(*found)]
+
+    def compiled(self):
+        return self._factors[0].compiled() if len(self._factors) == 1 else None
+
+    def at_best(self, succeed):
+        """Return the chance by which to weigh, given where (m,) success is probable."""
+        return (None if succeed.any() else self.least_excess()) or self
+
+    def weigh_draw(self, draw):
+        """Return a draw of values (m,) at places in unit form, weighted as a score."""
+
+        def weighed(U):
+            succeed = self.succeeds(U)
+            chance, values = self.at_best(succeed), draw(U)
+            if chance.decides:
+                return chance.log_weight(U)
+            floor = self.floor(values, succeed)
+            return floor + np.exp(self.log_weight(U)) * (values - floor)
+
+        return weighed
+
+    def weigh(self, score, posterior, space, places):
+        """Return the score of places in a search space, weighed by this chance.
+
+        A failure is worth as much as the worst of some places (m, k), or the median of those that
+        are probably within the limits. Their posterior is known at the time of the query. If none
+        is, the limits alone decide: see `least_excess`.
+        """
+        shown = places
+        if space.window is not None:
+            shown = np.column_stack([places, np.zeros(len(places))])
+        succeed = self.succeeds(shown)
+        chance = self.at_best(succeed)
+        if chance.decides:
+            return score.weighed(chance, 0.0)
+        values = score.values(*ManyPlaces(posterior)(places), shown)
+        if score.acquisition.logarithm is None:
+            return score.weighed(chance, chance.floor(values, succeed))
+        largest = score.acquisition.logarithm(values[succeed])[0].max(initial=-np.inf)
+        return score.weighed(chance, largest if np.isfinite(largest) else 0.0)
+
+    def sampler(self, draw, unit_of):
+        """Return a sampler (n, rng) of the rows of another one, fewer where queries fail."""
+
+        def sample(n, rng):
+            chosen = []
+            for _ in range(n):
+                drawn = draw(_N_DRAWN, rng)
+                share = self.log_weight(unit_of(drawn))
+                taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
+                chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
+            return np.array(chosen)
+
+        return sample
+
+
+def posterior_in(surrogate, t, latest, moving=None, **options):
+    """Return the posterior of f at a time, or in a window of time that ends later."""
+    if latest == t:
+        return surrogate.posterior_at(t, moving, **options)
+    return surrogate.posterior_between(t, latest, moving)

@@ -1,0 +1,179 @@
+"""The choice of a query, or of a recommendation, by a surrogate: the search that parts narrow."""
+
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..acquisition import AcquisitionState
+from ..acquisition._compiled import objective_of
+from ..acquisition._objective import Score
+from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
+from ._chance import Chance, posterior_in
+from ._part import Found, at_moment
+
+# Random places beside the data set over which the value of a failure is minimized.
+_N_FLOOR = 64
+
+
+@dataclass(eq=False)
+class Choice:
+    """The choice of one query, or of a recommendation.
+
+    Attributes
+    ----------
+    run : RunState
+    surrogate : Surrogate or None
+        At time t, conditioned on pending queries as well.
+    acquisition : callable
+    t : float
+        Present time.
+    rng : RandomState
+    latest : float
+        Latest time of the query.
+    queries : tuple of (x, time)
+        Those before it in the same step, which follow the surrogate as well.
+    n_left : int
+        Queries of the step that are left.
+    is_query : bool
+        False for a recommendation.
+    known : dict
+        Results of `once`, of all queries of the step.
+    """
+
+    run: object
+    surrogate: object
+    acquisition: object
+    t: float
+    rng: np.random.RandomState
+    latest: float
+    queries: tuple = ()
+    n_left: int = 1
+    is_query: bool = True
+    known: dict = field(default_factory=dict)
+
+    def once(self, make, *arguments):
+        """Return ``make(run, *arguments)``, which is computed once in a step."""
+        if make not in self.known:
+            self.known[make] = make(self.run, *arguments)
+        return self.known[make]
+
+    @property
+    def number(self):
+        """Id of the query."""
+        return self.run.pending.n_total + len(self.queries)
+
+    @property
+    def taken(self):
+        """Places (list) of the queries before it."""
+        return [self.run.domain.to_unit(x) for x, _ in self.queries]
+
+    # --- what the parts allow ---------------------------------------------------------------------
+
+    @cached_property
+    def space(self):
+        """Search space that all parts allow."""
+        space = self.run.domain.search_space()
+        for part in at_moment(self.run, "narrow"):
+            space = part.narrow(self, space)
+        return space
+
+    @cached_property
+    def causes(self):
+        """Causes that a query is not allowed, a dict by the name of the part, see `Part.cause`."""
+        found = {part.name: part.cause(self) for part in at_moment(self.run, "cause")}
+        return {name: cause for name, cause in found.items() if cause is not None}
+
+    def chance(self, t, latest=None, moving=None, causes=None):
+        """Return the `Chance` that a query is allowed at a time or in a window, None for 1."""
+        causes = self.causes if causes is None else causes
+        latest = t if latest is None else latest
+        factors = [at(t, latest, moving) for at in causes.values()]
+        return Chance(factors) if factors else None
+
+    @cached_property
+    def limits(self):
+        """Limits of the search, a dict of arguments of `optimize`."""
+        found = {}
+        for part in at_moment(self.run, "limits"):
+            found |= part.limits(self)
+        return found
+
+    # --- the search -------------------------------------------------------------------------------
+
+    def finder(self):
+        """Return the function () -> `Found` of the query: a part's, or the search."""
+        for part in at_moment(self.run, "finder"):
+            find = part.finder(self)
+            if find is not None:
+                return find
+        return partial(self.search, self.space, self.causes, self.taken)
+
+    def search(self, space, causes, taken=(), latest=None):
+        """Return the `Found` in a space where the acquisition function is largest.
+
+        Parameters
+        ----------
+        space : SearchSpace
+        causes : dict
+            Scores are weighed by these causes, see `causes`.
+        taken : list of ndarray
+            Places that are left out, as in `optimize`.
+        latest : float, default=None
+            Latest time of the query; None is that of the choice.
+        """
+        surrogate, t, limits = self.surrogate, self.t, self.limits
+        # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
+        # uncertain, a search from one would end there again.
+        recent = self.run.model.X_train_[-3:, :-1]
+        if self.acquisition.joint:
+            draw = partial(self._posterior(t).sample, rng=self.rng)
+            chance = self.chance(t, causes=causes)
+            if chance is not None:
+                draw = chance.weigh_draw(draw)
+            n = limits.get("n_candidates", N_CANDIDATES)
+            return Found(maximize_joint(draw, space, self.rng, recent, n, taken), t)
+        latest = self.latest if latest is None else latest
+        score, posterior, space = self.scored(space, causes, latest)
+        objective, more = objective_of(score, posterior), {"n_starts": space.n_starts} | limits
+        row = optimize(objective, space, self.rng, recent, taken=taken, **more)
+        if row is not None and space.window is not None:
+            return Found(row[:-1], float(row[-1]))
+        return Found(row, t, None if _has_level(surrogate) else objective.posterior)
+
+    def scored(self, space, causes, latest):
+        """Return score, posterior and search space of a query up to a latest time."""
+        run, surrogate, t = self.run, self.surrogate, self.t
+        posterior = self._posterior(t)
+        moving = space.continuous[: run.domain.n_unit]
+        chance = self.chance(t, moving=moving, causes=causes)
+        state = AcquisitionState(
+            len(run.data),
+            run.history.n_told,
+            run.domain.n_dims,
+            surrogate,
+            posterior,
+            n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
+            space=space,
+            succeeds=None if chance is None else chance.succeeds,
+        )
+        if latest > t:
+            space = space.during(t, latest)
+            chance = self.chance(t, latest, moving, causes)
+            posterior = posterior_in(surrogate, t, latest, run.domain.continuous)
+        score = Score.over(self.acquisition, state, space, t)
+        if chance is not None:
+            places = run.domain.search_space().candidates(_N_FLOOR)
+            if not chance.is_sure:
+                places = np.vstack([run.surrogate.X_train_[:, :-1], places])
+            score = chance.weigh(score, state.posterior, space, places)
+        return score, posterior, space
+
+    def _posterior(self, t):
+        """Return the posterior for a choice among places: without the level that all share."""
+        without = {"level": False} if _has_level(self.surrogate) else {}
+        return self.surrogate.posterior_at(t, self.run.domain.continuous, **without)
+
+
+def _has_level(surrogate):
+    return getattr(surrogate, "level_kernel", None) is not None

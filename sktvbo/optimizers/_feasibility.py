@@ -1,0 +1,450 @@
+"""Probability that all limits of measured outcomes hold, and the places that it certifies."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import ndtri, ndtri_exp
+
+from .._fast.limits import Limits as CompiledLimits
+from .._fast.limits import excess, within
+from ..acquisition._compiled import ManyPlaces
+from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
+from ..domain._search_space import SearchSpace
+from ._caution import NEAR, Near, around
+from ._chance import Factor, posterior_in
+from ._outcomes import data_by_name, measurements, summed, without_violation
+from ._state import OBJECTIVE
+
+# Deviations of learnt models are too small by about this factor, and not known to be smaller than
+# this part of the noise.
+_UNDERSTATED, _LEAST = 1.1, 0.4
+
+# The prior deviation of an outcome is at least this part of the median distance to the limit, but
+# not larger by more than this factor, unless all values are of one place and may show only noise.
+_REACH, _WIDEST = 0.5, 2.0
+
+# The data say little about an outcome where this part of its prior variance is left. This does not
+# matter where the limits hold with the second probability.
+_UNKNOWN, _SURE = 0.5, 0.99
+
+# Largest typical distance of candidates from known places, in unit form.
+_FAR = 0.3
+
+# An outcome is seen to vary if known places differ by this part of the distance to the limit.
+# Before, a certified place is within this part of each range of a known one. After, distances are
+# not limited where known places are this far apart.
+_VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
+
+# In certified places, halvings that locate their boundary on the way of a climb, and climbs of a
+# search, where they are long.
+_N_HALVINGS, _N_STARTS = 8, 3
+
+
+class Feasibility:
+    """Probability that all limits of a run with a surrogate hold, in place and time.
+
+    Parameters
+    ----------
+    run : RunState
+    widens : bool, default=False
+        Standard deviations are not taken for smaller than data alone can show, see `_widening`.
+    """
+
+    def __init__(self, run, widens=False):
+        limits_part = run.part("limits")
+        models, data, self._parts = iter(limits_part.models), data_by_name(run), []
+        self._n_unknown, self.is_modelled = 0, []
+        for name, *limits in run.config.limits:
+            surrogate = run.model if name == OBJECTIVE else next(models).surrogate
+            self.is_modelled.append(surrogate is not None)
+            if surrogate is None:
+                self._n_unknown += 1
+                continue
+            width, least = 1.0, 0.0
+            if widens:
+                width, least = _widening(surrogate, data[name].y, *limits)
+                width *= _UNDERSTATED + limits_part.excess
+            low, high = sorted(run.sign * limit for limit in limits)
+            self._parts.append((surrogate, low, high, width, least))
+
+    def parts(self, t, latest=None, moving=None):
+        """Return the parts of `WithinLimits`, and its ``n_unknown``, see `at`."""
+        latest = t if latest is None else latest
+        parts = [
+            (ManyPlaces(posterior_in(surrogate.at(t), t, latest, moving)), *limits)
+            for surrogate, *limits in self._parts
+        ]
+        return parts, self._n_unknown
+
+    def at(self, t, latest=None, moving=None):
+        """Return the `WithinLimits` at a time, or in the window up to a later one."""
+        return WithinLimits(*self.parts(t, latest, moving))
+
+    def is_known(self, U, t):
+        """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
+
+        The data explain most of the variance of each outcome there, or the limits surely hold.
+        """
+        found = np.ones(len(U), dtype=bool)
+        for surrogate, *_ in self._parts:
+            posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
+            share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
+            found &= share < _UNKNOWN
+        return found | (self.at(t).log(U) >= np.log(_SURE))
+
+
+class WithinLimits(Factor):
+    """Probability that all limits hold, as a function of places in unit form.
+
+    Parameters
+    ----------
+    parts : list of (ManyPlaces, float, float, float, float)
+        Of each outcome the posterior, lower and upper limit, and width and least of
+        `sktvbo._fast.limits.within`. The posteriors are independent.
+    n_unknown : int
+        Number of limits on outcomes that were not measured yet: each holds with probability ½.
+    """
+
+    def __init__(self, parts, n_unknown=0):
+        self._parts, self._log_unknown = parts, n_unknown * math.log(0.5)
+
+    def log(self, U):
+        """Return the logarithm of the probability (m,) at places U (m, u)."""
+        found = np.full(len(U), self._log_unknown)
+        for posterior, *limits in self._parts:
+            found += within(*posterior(U), *limits)[0]
+        return found
+
+    def succeeds(self, U):
+        # An outcome that was not measured yet does not tell places apart.
+        return self.log(U) - self._log_unknown >= np.log(0.5)
+
+    def varies(self, U):
+        """Return True if every outcome is seen to vary among known places U (m, u).
+
+        The difference that is certain must be a part of their distance from the limit.
+        """
+        for posterior, low, high, width, least in self._parts:
+            mean, std = posterior(U)
+            spread = np.hypot(width * std, least)
+            margin = np.median(np.minimum(high - mean, mean - low))
+            if np.max(mean - spread) - np.min(mean + spread) < _VARIES * margin:
+                return False
+        return True
+
+    def violations(self, U):
+        """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
+        found = []
+        for posterior, low, high, width, least in self._parts:
+            mean, std = posterior(U)
+            std = np.hypot(width * std, least)
+            beyond = np.maximum(low - mean, mean - high)
+            found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
+        return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
+
+    def floor(self, values, succeed):
+        """Return the value of a violation: the median of those where the limits probably hold.
+
+        With the lowest value a search would stay where the limits hold surely.
+        """
+        return np.median(values[succeed])
+
+    def least_excess(self, optimism):
+        return LeastExcess(self._parts, optimism)
+
+    def log_with_slopes(self, U):
+        """Return `log` and its derivatives (m, u) in the place."""
+        log_p, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
+        for posterior, *limits in self._parts:
+            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
+            value, on_mean, on_std = within(mean, std, *limits)
+            log_p += value
+            slopes += on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+        return log_p, slopes
+
+    def compiled(self, **options):
+        """Return the log weight compiled with more arguments, or None."""
+        parts = [posterior.compiled for posterior, *_ in self._parts]
+        if not parts or None in parts or self._log_unknown:
+            return None
+        posteriors, units, locations, scales = zip(*parts)
+        low, high, widths, least = np.array([part[1:] for part in self._parts]).T
+        low, high = ((limit - np.array(locations)) / scales for limit in (low, high))
+        least = least / np.array(scales)
+        return CompiledLimits(posteriors, units, low, high, widths, least, z=self.z, **options)
+
+
+class LeastExcess(WithinLimits):
+    """Limits of which none probably holds: the log weight is minus the expected excess.
+
+    It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
+    better by some multiple of its standard deviation, so that uncertain places are explored.
+
+    Parameters
+    ----------
+    parts : iterable
+        See `WithinLimits`.
+    optimism : float
+        This multiple.
+    """
+
+    decides = True
+
+    def __init__(self, parts, optimism):
+        super().__init__(parts)
+        self._optimism = optimism
+
+    def log_weight(self, U):
+        found = np.zeros(len(U))
+        for posterior, *limits in self._parts:
+            found -= excess(*posterior(U), *limits, self._optimism)[0] / posterior.scale
+        return found
+
+    def log_weight_with_slopes(self, U):
+        found, slopes = np.zeros(len(U)), np.zeros(U.shape)
+        for posterior, *limits in self._parts:
+            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
+            value, on_mean, on_std = excess(mean, std, *limits, self._optimism)
+            found -= value / posterior.scale
+            slope = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+            slopes -= slope / posterior.scale
+        return found, slopes
+
+    def compiled(self):
+        return super().compiled(optimism=self._optimism)
+
+
+class Certificate:
+    """Places where all limits hold with a required probability, by time.
+
+    While an outcome is not seen to vary, its model says nothing of other places: those alone are
+    certified that are near a known one. Afterwards the distance to a known one is at most the
+    widest range of the known ones.
+
+    Parameters
+    ----------
+    run : RunState
+    level : float
+        Required probability.
+    """
+
+    def __init__(self, run, level):
+        self.level, self._domain = level, run.domain
+        self._is_required = run.algorithm.safety is not None
+        self._feasibility = Feasibility(run, widens=self._is_required)
+        self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
+        rows, self._distances = measurements(run)
+        self._told = run.domain.unit_of(rows[:, :-1])
+        self._known = np.vstack([self._starts, self._told])
+        self._near_at = cache(self._near)
+
+    def at(self, t, latest=None, moving=None):
+        """Return the `Certified` at a time, or in the window up to a later one."""
+        near = partial(self._near_at, t if latest is None else latest)
+        return Certified(*self._feasibility.parts(t, latest, moving), self.level, near)
+
+    def _near(self, t):
+        """Return what is `Near` known places; None if that is everything."""
+        if not self._is_required:
+            return None
+        space, length = self._domain.search_space(), _UNSEEN
+        # Where an outcome was not measured, nothing is known.
+        told = self._told[~np.isnan(self._distances).any(axis=0)]
+        known = space.with_current_context(np.vstack([self._starts, told]))
+        if len(told) and self._feasibility.at(t).varies(known):
+            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
+        else:
+            # A violation is no noise of an outcome that is not seen to vary.
+            told = self._told[self._distances.max(axis=0) == 0.0]
+            known = space.with_current_context(np.vstack([self._starts, told]))
+        return Near(self._domain, known, length) if length < _WIDE else None
+
+    def part_of(self, space, t):
+        """Return the part of a search space that is certified, at time t unless it has a window."""
+        chance = self.at(t) if space.window is None else self.at(*space.window)
+        return CertifiedSpace.of(space, self, t, chance, self._known)
+
+    def towards(self, space, t, x, taken=()):
+        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
+
+        Places ``taken`` (j, u) are excluded unless nothing else is found.
+        """
+        part, aim = self.part_of(space, t), self._domain.unit_of(x[np.newaxis])
+        aim = space.with_current_context(aim)
+        places = part.candidates(N_CANDIDATES)
+        if not len(places):
+            return None
+        free = untaken(places, space, taken)
+        places = free if len(free) else places
+        nearest = places[[np.argmin(np.linalg.norm(places - aim, axis=1))]]
+        if space.continuous[: space.domain.n_unit].all():
+            end = last_feasible(part, nearest, aim, part.n_halvings)
+            nearest = np.vstack([untaken(end, space, taken), nearest])[:1]
+        return space.decode(nearest)[0]
+
+    def least_risky(self, space, t, taken=()):
+        """Return the row (d,) in a space, near known places, of the least predicted violation.
+
+        Of those where none is predicted, it is that of the least expected one. The probability of
+        none is no guide: it is largest where least is known. What was measured last near a place is
+        expected there at least, also by a model that does not change. Start points come first,
+        unless a violation was measured or is predicted there. Places ``taken`` (j, u) are excluded
+        unless nothing else is found.
+        """
+        known = space.with_current_context(space.nearest(self._known))
+        starts = known[: len(self._starts)]
+        starts = untaken(starts[space.allowed(starts)], space, taken)
+        if len(starts):
+            predicted, expected = self._violations(starts, t)
+            if predicted.min() == 0.0:
+                return space.decode(starts[np.lexsort([expected, predicted])[:1]])[0]
+        places = space.candidates(N_CANDIDATES)
+        if len(known):
+            places = np.vstack([known, around(space, known, N_CANDIDATES, NEAR), places])
+        places = places[space.allowed(places)]
+        near = places[Near(self._domain, known, NEAR).contains(places)]
+        places = near if len(near) else places
+        free = untaken(places, space, taken)
+        places = free if len(free) else places
+        predicted, expected = self._violations(places, t)
+        return space.decode(places[np.lexsort([expected, predicted])[:1]])[0]
+
+    def _violations(self, U, t):
+        """Return predicted and expected violations (m,) of all limits at places (m, u)."""
+        k = self._domain.search_space().domain.n_unit
+        measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
+        for distances in self._distances[self._feasibility.is_modelled]:
+            steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
+            latest = steps.max(axis=1, initial=-1)
+            measured.append(np.append(distances, 0.0)[latest])
+        measured = np.reshape(measured, (-1, len(U)))
+        return map(summed, np.maximum(self.at(t).violations(U), measured))
+
+
+class Certified(WithinLimits):
+    """Probability that all limits hold, with a weight that is 1 where it is large enough.
+
+    Below the required probability the weight falls steeply, so that a search goes along the
+    boundary of the certified places.
+
+    Parameters
+    ----------
+    parts, n_unknown
+        See `WithinLimits`.
+    level : float
+        Required probability.
+    near : callable, () -> Near or None
+        The only places that may be certified; None: all.
+    """
+
+    is_sure = True  # at the places of a CertifiedSpace
+
+    def __init__(self, parts, n_unknown, level, near):
+        super().__init__(parts, n_unknown)
+        self.z, self._near = ndtri(level), near
+
+    def succeeds(self, U):
+        """Return which places (m, u) are certified (m,)."""
+        found, near = ndtri_exp(self.log(U)) >= self.z, self._near()
+        return found if near is None else found & near.contains(U)
+
+    # Outside of these places nothing is asked: a violation is like any other failure.
+    def floor(self, values, succeed):
+        return values.min()
+
+    def least_excess(self, optimism):
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedSpace(SearchSpace):
+    """The part of a search space that is certified.
+
+    A part of it, or the same at other times, is certified as well.
+
+    Attributes
+    ----------
+    reachable : SearchSpace
+    certificate : Certificate
+    time : float
+    chance : Certified
+        At this time, or in the window of the space.
+    known : ndarray of shape (m, k)
+        Places near which candidates are drawn.
+    """
+
+    reachable: SearchSpace | None = None
+    certificate: Certificate | None = None
+    time: float | None = None
+    chance: Certified | None = None
+    known: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, space, certificate, t, chance, known):
+        """Return the part of a space that a chance certifies, which a certificate has at time t."""
+        found = cls(
+            **vars(space),
+            reachable=space,
+            certificate=certificate,
+            time=t,
+            chance=chance,
+            known=known,
+        )
+        found = replace(found, n_halvings=_N_HALVINGS, n_starts=_N_STARTS)
+        if math.isfinite(space.size):
+            members = space.candidates(min(space.size, N_CANDIDATES))
+            count = math.inf
+            if len(members) >= space.size:
+                count = int(chance.succeeds(members).sum())
+            found = replace(found, size=count)
+        return found
+
+    def within(self, lower, upper):
+        return self.certificate.part_of(self.reachable.within(lower, upper), self.time)
+
+    def among(self, U):
+        return self.certificate.part_of(self.reachable.among(U), self.time)
+
+    def during(self, low, high):
+        return self.certificate.part_of(self.reachable.during(low, high), self.time)
+
+    def at(self, t):
+        return self if t == self.time else self.certificate.part_of(self.reachable, t)
+
+    def allowed(self, U):
+        found = self.reachable.allowed(U)
+        if found.any():
+            found[found] = self.chance.succeeds(U[found])
+        return found
+
+    def candidates(self, n, rng=None):
+        """Return certified places (m, u): spread over the space, and near the known ones."""
+        if self.reachable.size <= n:
+            places = self.reachable.candidates(n, rng)
+            return places[self.allowed(places)]
+        places = self.reachable.candidates(n // 2, rng)
+        known = self.reachable.with_current_context(self.reachable.nearest(self.known))
+        known = known[self.allowed(known)]
+        if len(known):
+            places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
+        return np.vstack([known, places[self.allowed(places)]])
+
+
+def _widening(surrogate, y, low, high):
+    """Return factor and least value of the standard deviation of an outcome with values y (n,).
+
+    Hyperparameters are learnt and treated as known, which makes deviations too small. A few values
+    near one place do not show how much the outcome varies elsewhere either. The limit is assumed to
+    be within reach: far from all data the outcome deviates by at least a part of the distance of
+    the data from the limit. That distance is the only scale of equal values within the limits.
+    """
+    prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
+    width, least = _REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
+    if np.ptp(y) == 0.0 and width > 0.0:
+        return width, _LEAST * width * least
+    places = surrogate.X_train_[:, :-1]
+    widest = _WIDEST if (places != places[0]).any() else np.inf
+    return np.clip(width, 1.0, widest), _LEAST * least

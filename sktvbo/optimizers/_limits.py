@@ -1,0 +1,345 @@
+"""Limits of measured outcomes, and safety: which queries and recommendations they allow.
+
+Without ``safety`` queries are weighed by the probability that all limits hold. With it, they are
+where this probability is large enough. Before there is a model, they are near places that were
+measured within the limits.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .._values import replaced
+from .._warnings import warn_caller
+from ..acquisition._compiled import objective_of
+from ..acquisition._objective import Score
+from ..acquisition._optimize import N_CANDIDATES, optimize
+from ..domain import StepLimit
+from ..exceptions import LimitWarning
+from ._caution import NEAR, steps_from
+from ._feasibility import Certificate, Feasibility
+from ._observe import on_its_rows, outcome_model
+from ._outcomes import kept_outcomes, measured, measurements, summed, views, without_violation
+from ._part import Found, Part
+from ._start import allowed_in_context, distant, drawn, gaps
+from ._state import Model
+from ._step_limiter import StepLimiter
+
+# After this number of certified queries in turn, one that is not certified is worth a warning.
+CALM = 10
+
+# Growth of the factor of deviations after a certain violation. A query is certified up to rounding.
+_RATE, _ROUNDING = 0.5, 1e-2
+
+# With a required safety, one of this number of queries is as near as is certified to the best place
+# at which the limits probably hold.
+_EXPAND_EVERY = 3
+
+# With a required safety, an initial point is nearer to one within the limits by this factor than to
+# any beyond.
+_NEARER = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Limits(Part):
+    """Limits of outcomes, with the outcomes of the data set and their models.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, k)
+        Of the rows of the data set; NaN where one was not measured.
+    models : tuple of Model
+        One for each of the k outcomes that are measured; none before there is a surrogate. The
+        surrogate is None of an outcome without a row.
+    excess : float
+        Of the factor of standard deviations, after violations.
+    calm : int
+        Certified queries since the latest other one, at most `CALM`: a warning comes after these.
+    """
+
+    values: np.ndarray
+    models: tuple = ()
+    excess: float = 0.0
+    calm: int = CALM
+
+    name = "limits"
+
+    @classmethod
+    def begun(cls, config):
+        return cls(np.empty((0, len(config.measured_limits)))) if config.limits else None
+
+    def to_plain(self):
+        """Return what a journal stores: no unfinished search."""
+        models = [list(model[:2]) for model in self.models]
+        return vars(self) | {"models": models}
+
+    @classmethod
+    def from_plain(cls, plain):
+        """Return the part of `to_plain`."""
+        return cls(**plain | {"models": tuple(Model(*model) for model in plain["models"])})
+
+    # --- what is told -----------------------------------------------------------------------------
+
+    def told(self, run, after, told):
+        found = self._of_data_set(run, after)
+        if after.surrogate is None or not told.learns:
+            return found
+        new = of_whole = views(after.with_part(found))
+        if len(after.data) < len(told.whole):
+            whole = replaced(after, data=told.whole)
+            of_whole = views(whole.with_part(self._of_data_set(run, whole)))
+        models = tuple(map(outcome_model, views(run), of_whole, new))
+        found = replaced(found, models=models)
+        was_measured = not told.failed or any(v is not None for v in told.outcomes or ())
+        if run.algorithm.safety is None or told.query is None or not was_measured:
+            return found
+        return found._recalibrated(run, after, told.row)
+
+    def _of_data_set(self, run, after):
+        """Return the outcomes of the data set after a step, from those before it."""
+        if after.data is run.data:
+            return self
+        old, new = run.data.positions, after.data.positions
+        values, known = np.empty((len(new), self.values.shape[1])), np.isin(new, old)
+        values[known] = self.values[np.isin(old, new)]
+        for i in np.flatnonzero(~known):
+            values[i] = after.history.log.at([new[i]])[0].outcomes
+        return replaced(self, values=values)
+
+    def _recalibrated(self, run, after, row):
+        """Return the part after an answer at query and time ``row`` (d + 1,), if it was certified.
+
+        If the probability p was right, that of a violation given the observation is 1 − p on
+        average. The factor of deviations grows with the excess over what is allowed, and falls back
+        to at least the model's.
+        """
+        level = run.algorithm.safety
+        if run.surrogate is None:
+            return self
+        *x, t = row
+        place = run.domain.unit_of([x])
+        if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
+            return self
+        violated = -np.expm1(Certificate(after.with_part(self), level).at(t).log(place)[0])
+        return replaced(
+            self, excess=float(max(self.excess + _RATE * (violated - (1.0 - level)), 0.0))
+        )
+
+    def taken_back(self, run, after, query):
+        found = self._of_data_set(run, after)
+        if found is self:
+            return self
+        if after.surrogate is None:
+            return replaced(found, models=())
+        models = []
+        for old, new in zip(views(run), views(after.with_part(found))):
+            same = np.array_equal(old.data.positions, new.data.positions)
+            models.append(Model(old.surrogate, old.search) if same else on_its_rows(new))
+        return replaced(found, models=tuple(models))
+
+    def continued(self, run, new, change):
+        old = run.part(self.name)
+        if old is None or not run.history.total:
+            return replaced(self, values=np.empty((len(run.data), len(measured(new)))))
+        columns = kept_outcomes(run, new)
+        models = tuple(old.models[i] for i in columns if old.models)
+        return replaced(old, values=old.values[:, columns], models=models)
+
+    # --- queries before there is a surrogate ------------------------------------------------------
+
+    def towards(self, run, t, x):
+        """Turn back on the way from a start point within the limits to another one."""
+        limiter, n = run.part(StepLimiter.name), run.part("start").n_asked
+        if run.algorithm.safety is None or limiter is None or not _is_beyond(run, limiter):
+            return x
+        return None if len(without_violation(run, run.config.start_points[:n])) else x
+
+    def sampler(self, run, t, queries, draw):
+        """Return a sampler of rows near a place within the limits, the most distant first.
+
+        The rows are within reach as well, and nearer to what was told within the limits than to
+        what was told beyond. Where there are none, and where a step limit leads away from a
+        violation, the row is the step to the safest place. While all of these are beyond a limit,
+        the rows are spread around the least violation.
+        """
+        if run.algorithm.safety is None:
+            return draw
+        domain, limiter = run.domain, run.part(StepLimiter.name)
+        centre, least = _safest(run, limiter)
+        near = space = StepLimiter(StepLimit(NEAR), np.append(centre, t)).part_of(run, t)
+        back, is_back, k = centre, False, near.domain.n_unit
+        if limiter is not None:
+            back, reach = limiter.step(run, t, centre), limiter.part_of(run, t)
+            low = np.maximum(near.lower, reach.lower)
+            high = np.minimum(near.upper, reach.upper)
+            # A place that violates a limit itself is not asked again.
+            is_back = np.any(low[:k] > high[:k]) or (least == 0.0 and _is_beyond(run, limiter))
+            if not is_back:
+                space = near.within(low, high)
+        if is_back:
+            return lambda n, rng: np.tile(back, (n, 1))
+        here = domain.unit_of(centre[np.newaxis])
+        steps, (rows, distances) = steps_from(domain, here[0]), measurements(run)
+        told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
+        within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
+
+        def cautious(n, rng):
+            places = drawn(space, n, rng)
+            places = np.vstack([places[near.allowed(places)], steps])
+            if limiter is not None:
+                places = places[reach.allowed(places)]
+            if least == 0.0:
+                nearer = gaps(places, within, k) <= _NEARER * gaps(places, told[beyond], k)
+                places = places[nearer]
+            return places if len(places) else domain.unit_of(back[np.newaxis])
+
+        return distant(run, space, queries, cautious)
+
+    # --- queries that follow the surrogate, and recommendations -----------------------------------
+
+    def _certificate(self, choice):
+        """Return the `Certificate` of a query, None without a required safety, or recommendation.
+
+        Without it a recommendation is where the limits hold with probability ½.
+        """
+        safety = choice.run.algorithm.safety
+        if safety is None and choice.is_query:
+            return None
+        return choice.once(Certificate, safety or 0.5)
+
+    def narrow(self, choice, space):
+        certificate = self._certificate(choice)
+        return space if certificate is None else certificate.part_of(space, choice.t)
+
+    def cause(self, choice):
+        if choice.run.surrogate is None:
+            return None
+        return (self._certificate(choice) or choice.once(Feasibility)).at
+
+    def finder(self, choice):
+        certificate = self._certificate(choice)
+        if certificate is None:
+            return None
+        return partial(self._queried if choice.is_query else self._recommended, choice, certificate)
+
+    def _queried(self, choice, certificate):
+        """Return the `Found` that is certified, or the least risky one if there is none."""
+        run, t, space = choice.run, choice.t, choice.space
+        if choice.number % _EXPAND_EVERY == 0:
+            aim = choice.search(space.reachable, self._free(choice), latest=t).x
+            found = Found(certificate.towards(space.reachable, t, aim, choice.taken), t)
+        else:
+            found = choice.search(space, choice.causes, choice.taken)
+        if found.x is not None:
+            return found
+        whole, limiter = run.domain.search_space(), run.part(StepLimiter.name)
+        if limiter is None:
+            return Found(certificate.least_risky(whole, t, choice.taken), t, is_fallback=True)
+        # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
+        aim = certificate.towards(whole, t, limiter.at[:-1])
+        if aim is None:
+            aim = certificate.least_risky(whole, t)
+        return Found(limiter.step(run, t, aim), t, is_fallback=True)
+
+    def _free(self, choice):
+        """Return the causes of a choice, by name, with limits that are not required to hold."""
+        return choice.causes | {self.name: choice.once(Feasibility).at}
+
+    def _recommended(self, choice, certificate):
+        """Return the best `Found` within the limits, or that of the least expected excess.
+
+        Where no place is within them, or the data say little about the limits there, it is the
+        latter, and a warning states the probability.
+        """
+        run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
+        found, feasibility = choice.search(choice.space, choice.causes), choice.once(Feasibility)
+        reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
+        if found.x is not None:
+            if feasibility.is_known(unit_of(found.x[np.newaxis]), t)[0]:
+                return found
+            reason = "The data say little about the limits"
+        row = self._of_least_excess(choice, feasibility)
+        probability = np.exp(feasibility.at(t).log(unit_of(row[np.newaxis]))[0])
+        # With its numbers each situation has another text: Python shows the same one only once.
+        warn_caller(
+            f"{reason} at t={run.shown_time(t)}. The point of least expected violation is "
+            f"recommended: all limits hold there with probability {probability:.2g}. See "
+            "probability_feasible().",
+            LimitWarning,
+        )
+        return Found(row, t)
+
+    def _of_least_excess(self, choice, feasibility):
+        """Return the row (d,) of the least expected excess over the limits.
+
+        It is one of the known rows if the data say little about the limits elsewhere.
+        """
+        run, t, moving = choice.run, choice.t, choice.run.domain.continuous
+        space = run.domain.search_space()
+        chance = choice.chance(t, moving=moving, causes=self._free(choice)).least_excess(0.0)
+        score = Score(choice.acquisition, None).weighed(chance, 0.0)
+        known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
+        known = known[space.allowed(known)]
+        objective = objective_of(score, choice.surrogate.posterior_at(t, moving))
+        row = optimize(objective, space, choice.rng, known)
+        if len(known) and not feasibility.is_known(run.domain.unit_of(row[np.newaxis]), t)[0]:
+            row = space.decode(known[[np.argmax(chance.log_weight(known))]])[0]
+        return row
+
+    def suggested(self, run, found):
+        """Warn of the first query for long that is not certified."""
+        if run.algorithm.safety is None:
+            return self
+        if run.surrogate is None:
+            starts, cause = run.config.start_points, "A start point was measured beyond a limit."
+            is_certified = len(without_violation(run, starts)) == len(starts)
+        else:
+            is_certified = not any(each.is_fallback for each in found)
+            cause = (
+                "No place within reach is known to satisfy all limits with probability "
+                f"{run.algorithm.safety:g}."
+            )
+        if not is_certified and self.calm == CALM:
+            warn_caller(
+                f"{cause} The least risky known place is asked, or one near it; no warning follows "
+                f"until {CALM} queries are safe. Tell a measurement of a place within the limits, "
+                "tell(x, y, t, outcomes=...), or begin with other start_points. See "
+                "probability_feasible().",
+                LimitWarning,
+            )
+        calm = min(self.calm + 1, CALM) if is_certified else 0
+        return self if calm == self.calm else replaced(self, calm=calm)
+
+
+def _safest(run, limiter):
+    """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
+
+    With a step limit it is the nearest one. Otherwise it is where the least violation was told, and
+    this violation. If the constraints forbid all of these in the present context, it is the nearest
+    place that they allow.
+    """
+    space = run.domain.search_space()
+    starts = without_violation(run, run.config.start_points)
+    starts = allowed_in_context(run.domain, starts)
+    if len(starts):
+        if limiter is None or limiter.at is None:
+            return starts[0], 0.0
+        here = run.domain.unit_of(limiter.at[np.newaxis, :-1])
+        return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
+    told, distances = measurements(run)
+    least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
+    order = np.lexsort([least, is_partial])
+    rows = np.vstack([told[order, :-1], run.config.start_points])
+    known = space.with_current_context(space.nearest(run.domain.unit_of(rows)))
+    allowed = np.flatnonzero(space.allowed(known[: len(order)]))
+    if len(allowed):
+        return space.decode(known[allowed[:1]])[0], least[order[allowed[0]]]
+    places = space.candidates(N_CANDIDATES)
+    return space.decode(places[[np.argmin(gaps(places, known, space.domain.n_unit))]])[0], 0.0
+
+
+def _is_beyond(run, limiter):
+    """Return True if the latest query of a run with a step limit was told to violate a limit."""
+    rows, distances = measurements(run)
+    return (summed(distances) > 0.0)[(rows == limiter.at).all(axis=1)].any()

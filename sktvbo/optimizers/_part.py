@@ -1,0 +1,226 @@
+"""Protocol of the parts of a run: each capability is one, beside the others."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Found(NamedTuple):
+    """A query that follows the surrogate, or a recommendation.
+
+    Attributes
+    ----------
+    x : ndarray of shape (d,), or None
+        A row; None if no place is allowed.
+    t : float
+        Time of the query.
+    posterior : callable or None
+        Posterior of f at the present time, (m, u) -> mean (m,), std (m,), if it is known.
+    is_fallback : bool
+        No place was allowed, and this one is the next best.
+    """
+
+    x: np.ndarray
+    t: float
+    posterior: object = None
+    is_fallback: bool = False
+
+
+class Told(NamedTuple):
+    """What a step tells.
+
+    Attributes
+    ----------
+    row : ndarray of shape (d + 1,)
+        Query and time.
+    query : Query or None
+        The one that it answers.
+    outcomes : tuple of (float or None), or None
+        See `Observation`.
+    whole : DataSet
+        With what was told, and without the removals of the step.
+    learns : bool
+        Models may learn from it.
+    failed : bool
+    """
+
+    row: np.ndarray
+    query: object
+    outcomes: tuple | None
+    whole: object
+    learns: bool
+    failed: bool = False
+
+    @property
+    def query_id(self):
+        """Id of the query, or None."""
+        return None if self.query is None else self.query.id
+
+
+class Part:
+    """A capability of a run.
+
+    A part is a value with the state of its capability. `sktvbo.optimizers._parts` lists all kinds;
+    a run has those that its parameters use. Each method below is called at one moment of a run, and
+    by default changes nothing: a part overrides the moments that it needs. No other code of the
+    package must know a part, but for what users see of it.
+
+    Moments of a query are a fold over the parts, in their order. Where a query may lie is the
+    intersection of what they allow, and the probability that it is allowed is a product.
+
+    Attributes
+    ----------
+    name : str
+        See `RunState.part`. In a journal the part is stored under this name.
+    is_stored : bool
+        False: a resumed run has the part as it begins a run.
+    """
+
+    name = None
+    is_stored = True
+
+    # Names of the methods that a kind overrides.
+    _moments = frozenset()
+
+    def __init_subclass__(cls):
+        kinds = cls.__mro__[: cls.__mro__.index(Part)]
+        cls._moments = frozenset(name for kind in kinds for name in vars(kind))
+
+    @classmethod
+    def begun(cls, config):
+        """Return the part at the beginning of a run; None if its parameters do not use it.
+
+        Parameters
+        ----------
+        config : RunConfig
+        """
+        raise NotImplementedError
+
+    # --- queries before there is a surrogate ------------------------------------------------------
+
+    def demanded(self, run, t):
+        """Return a row (d,) that must be asked before all others, None for none; and the part."""
+        return None, self
+
+    def towards(self, run, t, x):
+        """Return the row on the way to a start point x (d,) that may be asked; None if none is."""
+        return x
+
+    def sampler(self, run, t, queries, draw):
+        """Return a sampler (n, rng) of rows (n, d) of initial queries for time t.
+
+        Parameters
+        ----------
+        run : RunState
+        t : float
+        queries : list of (x, time)
+            Of the same step, which are not pending yet.
+        draw : callable
+            The sampler of the parts before.
+        """
+        return draw
+
+    # --- queries that follow the surrogate --------------------------------------------------------
+
+    def narrow(self, choice, space):
+        """Return the part of a `SearchSpace` in which a query may lie, or a recommendation.
+
+        Parameters
+        ----------
+        choice : Choice
+        space : SearchSpace
+        """
+        return space
+
+    def cause(self, choice):
+        """Return the probability that a query is allowed, None for 1.
+
+        It is a function (t, latest, moving) that returns the `Factor` at time t, or in the window
+        up to a later time; ``moving`` is that of `posterior_at`.
+        """
+        return None
+
+    def limits(self, choice):
+        """Return limits of the search, a dict of arguments of `optimize`."""
+        return {}
+
+    def finder(self, choice):
+        """Return a function () -> `Found` that takes the place of the search; None for none."""
+        return None
+
+    def heading(self, choice, found):
+        """Return a better `Found` than the best that is allowed."""
+        return found
+
+    # --- after a step -----------------------------------------------------------------------------
+
+    def asked(self, x, t):
+        """Return the part after a query at a row x (d,) and time t."""
+        return self
+
+    def suggested(self, run, found):
+        """Return the part at the end of an ``ask``.
+
+        Parameters
+        ----------
+        run : RunState
+            Before it.
+        found : list of Found
+            Queries that follow the surrogate.
+        """
+        return self
+
+    def told(self, run, after, told):
+        """Return the part after an observation or a failure.
+
+        Parameters
+        ----------
+        run, after : RunState
+            Before and after it; in ``after`` the parts before this one are up to date.
+        told : Told
+        """
+        return self
+
+    def taken_back(self, run, after, query):
+        """Return the part after an observation, or a pending query, was taken back.
+
+        Parameters
+        ----------
+        run, after : RunState
+        query : Query
+            What was taken back, with a row for x.
+        """
+        return self
+
+    def continued(self, run, new, change):
+        """Return the part of a new run that goes on from another one.
+
+        Parameters
+        ----------
+        run, new : RunState
+            The other run, and the new one with this part before its first step.
+        change : Change
+            From the domain of ``run`` to that of ``new``.
+        """
+        return self
+
+
+def at_moment(run, moment):
+    """Return the parts (list) of a run that do something at a moment, the name of a method."""
+    return [part for part in run.parts if moment in type(part)._moments]
+
+
+def after_step(run, after, moment, *arguments):
+    """Return the state after a step of which all parts are told.
+
+    Parameters
+    ----------
+    run, after : RunState
+    moment : str
+        Name of the method: "told" or "taken_back".
+    *arguments
+        Further arguments of it.
+    """
+    for part in at_moment(run, moment):
+        after = after.with_part(getattr(part, moment)(run, after, *arguments))
+    return after

@@ -1,0 +1,23 @@
+"""The one list of the parts of a run; a new capability is one line here, and one module."""
+
+from ._budget import StepTimer
+from ._calibration import Calibration
+from ._failures import Failures
+from ._limits import Limits
+from ._start import Start
+from ._step_limiter import StepLimiter
+from ._visits import Visits
+
+# Their order is that in which a query is narrowed: each sees what those before it allow.
+KINDS = (StepTimer, Failures, StepLimiter, Start, Limits, Visits, Calibration)
+
+
+def begun_parts(config):
+    """Return the parts (tuple) of a run that begins.
+
+    Parameters
+    ----------
+    config : RunConfig
+    """
+    parts = (kind.begun(config) for kind in KINDS)
+    return tuple(part for part in parts if part is not None)

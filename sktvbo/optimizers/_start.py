@@ -1,0 +1,103 @@
+"""Begin of a run: the start points, and initial points that are spread over the domain."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._values import replaced
+from ..domain import StepLimit
+from ._part import Part, at_moment
+from ._step_limiter import StepLimiter
+
+# An initial point is the most distant of this many Sobol points.
+_N_SPREAD = 16
+
+# Initial points are within this part of each range around the first start point.
+_NEAR_START = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Start(Part):
+    """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
+
+    Attributes
+    ----------
+    n_asked : int
+        Start points that were asked, or cannot be reached.
+    """
+
+    n_asked: int = 0
+
+    name = "start"
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def demanded(self, run, t):
+        """Return the row (d,) of a start point, or on the way to it, None of none; and the part."""
+        points, n = run.config.start_points, self.n_asked
+        while n < len(points):
+            x = aim = points[n]
+            if not len(allowed_in_context(run.domain, aim[np.newaxis])):
+                break  # it waits for a context in which the constraints allow it
+            for part in at_moment(run, "towards"):
+                x = None if x is None else part.towards(run, t, x)
+            if x is None or np.array_equal(x, aim):
+                n += 1
+            if x is not None:
+                return x, replaced(self, n_asked=n)
+        return None, self if n == self.n_asked else replaced(self, n_asked=n)
+
+    def sampler(self, run, t, queries, draw):
+        """Return a sampler of rows far from what was told, is pending, or in some queries.
+
+        The rows are within reach, or near the first start point; the most distant one is the first.
+        """
+        if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
+            return draw
+        limiter = run.part(StepLimiter.name)
+        if limiter is None:
+            points = allowed_in_context(run.domain, run.config.start_points)
+            at = np.append(points[0], t) if len(points) else None
+            limiter = StepLimiter(StepLimit(_NEAR_START), at)
+        space = limiter.part_of(run, t)
+        return distant(run, space, queries, lambda n, rng: drawn(space, n, rng))
+
+
+def allowed_in_context(domain, points):
+    """Return those of some points (k, d) that the constraints allow in the present context."""
+    if domain.n_chosen == domain.n_dims:
+        return points
+    return points[domain.queryable(points)]
+
+
+def drawn(space, n, rng):
+    """Return places (m, u) of a space, of which the most distant of others are taken."""
+    return rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
+
+
+def distant(run, space, queries, draw):
+    """Return a sampler of rows of the places that ``draw`` returns, the most distant first."""
+    taken = places_of(run, run.data.rows, queries)
+
+    def sample(n, rng):
+        places = draw(n, rng)
+        far = np.argsort(-gaps(places, taken, space.domain.n_unit), kind="stable")
+        return space.decode(places[far[:n]])
+
+    return sample
+
+
+def places_of(run, rows, queries):
+    """Return the places (m, u) of rows (d + 1,), failures, pending queries and some others."""
+    found = [row[:-1] for row in (*rows, *run.failures.rows)]
+    found += [query.x for query in run.pending_now] + [x for x, _ in queries]
+    return run.domain.unit_of(np.reshape(found, (-1, run.domain.n_dims)))
+
+
+def gaps(places, others, k):
+    """Return distances (m,) of places from the nearest of others, in the first k coordinates."""
+    # Arms have no distance: all others are equally far.
+    steps = np.minimum(np.abs(places[:, np.newaxis, :k] - others[:, :k]), 1.0)
+    return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
