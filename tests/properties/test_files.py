@@ -243,8 +243,6 @@ WORDS = st.sampled_from(
         "--replications",
         "--algorithms",
         "--preset",
-        "--clock",
-        "step",
         "nan",
         "-1",
         "0",
