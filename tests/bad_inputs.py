@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import BOLT, GPUCB, UITVBO, WDBO, TimeVaryingGPRegressor, dpp, kernels, theory
 from sktvbo import SparseTimeVaryingGPRegressor as Sparse
-from sktvbo.datasets import fetch_intel_temperature, load_ny_ozone
+from sktvbo.datasets import load_ny_ozone
 from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, response_time, run
 from sktvbo.optimizers import Query
@@ -140,9 +140,6 @@ CALLS = {
         ("Comparison.from_json({})", ["__file__"]),
         ("from_callable({}, box, horizon=5.0).value([0.5, 0.5], 1.0)", ["'f'", "None"]),
         ("load_ny_ozone(version={})", ["'2019'", "2020"]),
-        ("fetch_intel_temperature(first_day={})", ["'monday'", "'1999-01-01'"]),
-        ("fetch_intel_temperature(n_days={})", ["0", "99", "1.5"]),
-        ("fetch_intel_temperature(timeout={})", ["0.0", "nan"]),
     ],
 }
 

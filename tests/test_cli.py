@@ -180,11 +180,10 @@ def test_bench_refuses_a_folder_of_other_settings(tmp_path, capsys):
     options = ["--algorithms", "random", "--no-plot", "--output", tmp_path]
     assert bench("ackley", *SMALL, *options) == 0
     capsys.readouterr()
-    assert bench("ackley", *SMALL, *options, "--call-duration", "1") == 1
-    err = capsys.readouterr().err
-    assert "clock.call_duration was 0.0, is 1.0" in err
+    assert bench("ackley", *SMALL, *options, "--response-time", "sktvbo") == 1
+    assert "clock.response_time.name was 'papers', is 'sktvbo'" in capsys.readouterr().err
     settings = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
-    assert settings["tasks"][0]["clock"]["call_duration"] == 0.0
+    assert settings["tasks"][0]["clock"]["response_time"]["name"] == "papers"
 
 
 def test_bench_reports_failures_at_the_end(
@@ -273,7 +272,7 @@ def test_a_dry_run_writes_no_files(without_data, tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "120 runs: about" in out
     assert "W-DBO (Bardou et al. 2024) table 2" in out
-    assert bench("ackley", "--clock", "step", "--replications", "3", "--dry-run") == 0
+    assert bench("ackley", "--replications", "3", "--dry-run") == 0
     assert "12 runs" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
@@ -325,18 +324,13 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
         ),
         ("ackley --replications many", "--replications: invalid int value: 'many'"),
         ("ackley --n-jobs 0", "n_jobs == 0"),
-        ("ackley --call-duration -1", r"call_duration' parameter .* must be .*\[0, inf\).* Got -1"),
-        ("ackley --clock sundial", "invalid choice: 'sundial'"),
         ("ackley --response-time theirs", "one of papers, sktvbo, .*'theirs'"),
-        ("ackley --clock step --response-time papers", "--response-time: needs"),
-        ("ackley --clock wall --call-duration 1", "--call-duration: needs"),
         ("--preset et-fig3 cart-pole --horizon 9", r"n_initial must be at most .*\. Got 15"),
         ("ackley --noise 0.1", r"--noise: needs --preset; .* PROBLEM:noise=F"),
         ("ackley --as-published", "--as-published: needs --preset"),
         ("--preset wdbo-table2 ackley --noise -1", r"\[0, inf\)\. Got -1"),
         ("--preset tvgp-fig2 --noise 0.1", r"options of the problem 'markov-gp' .*\. Got 'noise'"),
         ("--preset wdbo-table3", "invalid choice: 'wdbo-table3'"),
-        ("--preset wdbo-table2 --clock step", "--clock: the preset has its own"),
         ("--preset wdbo-table2 akley", r"Got 'akley' instead\. Did you mean 'ackley'\?"),
         ("--preset wdbo-table2 --algorithms BOLT", "must be one of GP-UCB, .*'BOLT'"),
         ("--preset et-fig3 cart-pole --response-time papers", "the preset counts steps"),

@@ -2,7 +2,7 @@
 
 The data are not shipped. A loader looks for its file in ``data_dir``; else in the folder named by
 the environment variable ``SKTVBO_DATA``; else in ``../shared/data`` beside the repository.
-`fetch_intel_temperature` downloads the original and caches its table in scikit-learn's
+`fetch_intel_temperature` downloads an original and stores its file in scikit-learn's
 ``data_home``. All return a Bunch, whose ``DESCR`` describes each column.
 """
 

@@ -23,7 +23,7 @@ INTEL = Table(
         "fill_code": (1152, 46),
     },
     original='MIT CSAIL "Intel Lab Data", db.csail.mit.edu/labdata/labdata.html',
-    rule="fetch_intel_temperature() downloads it and makes this table of it.",
+    rule="fetch_intel_temperature() downloads it and makes this file of it.",
     descr="intel_temperature.rst",
 )
 

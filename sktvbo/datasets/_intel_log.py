@@ -1,30 +1,27 @@
-"""Log of the Intel Berkeley lab: download, means by bin, and gaps."""
+"""Download of the Intel Berkeley lab's log, as the file that `load_intel_temperature` reads."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
-import math
 import os
 import tempfile
 import zlib
-from array import array as buffer
-from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 from sklearn.datasets import get_data_home
 
-from .._validation import check_int, check_real, invalid
-from ..exceptions import MissingDataError
-from ._download import download, unexpected
+from ..exceptions import InvalidObservationError, MissingDataError
 from ._files import INTEL
-from ._loaders import intel_bunch
+from ._loaders import load_intel_temperature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sklearn.utils import Bunch
 
     from .._typing import PathLike
@@ -32,98 +29,61 @@ if TYPE_CHECKING:
 LOG_URL = "https://db.csail.mit.edu/labdata/data.txt.gz"
 LOCATIONS_URL = "https://db.csail.mit.edu/labdata/mote_locs.txt"
 _COLUMNS = "date time epoch moteid temperature humidity light voltage"
-_FIRST_DAY, _N_DAYS = date(2004, 2, 28), 38
-
-# The log has 34 MB, and 151 MB when unpacked; a much larger file is another one.
-LARGEST_LOG, LARGEST_UNPACKED, LARGEST_LOCATIONS = 70_000_000, 300_000_000, 100_000
 _LONGEST_LINE = 500
 
-_BIN = 600  # seconds
-_BINS_PER_DAY = 86400 // _BIN
-_N_BINS = _N_DAYS * _BINS_PER_DAY
+_FIRST_DAY, _BIN, _BINS_PER_DAY = date(2004, 3, 1), 600, 144
+_N_BINS = INTEL.shapes["t_s"][0]
+# The other motes have less than 92 % of the bins; the readings of 18 drift as its battery fades.
+SENSORS = [mote for mote in range(1, 55) if mote not in (5, 12, 14, 15, 18, 28, 49, 54)]
 
 # A reading outside of these limits indicates a failing battery.
 _COLDEST, _HOTTEST, _LOWEST_VOLTAGE = 0.0, 50.0, 2.35
 # A gap of at most this many bins is filled linearly in time, a longer one by this many motes.
 _SHORT_GAP, _N_NEIGHBOURS = 6, 4
 
-# The cache stores each bin's number of valid readings and their mean, 0 without any.
-BINS = replace(
-    INTEL,
-    file="sktvbo_intel_lab_bins.npz",
-    shapes={
-        "mean_c": (_N_BINS, None),
-        "count": (_N_BINS, None),
-        "sensor_id": (None,),
-        "xy_m": (None, 2),
-    },
-)
-
 
 def fetch_intel_temperature(
     *,
     data_home: PathLike | None = None,
     download_if_missing: bool = True,
-    first_day: str | date = "2004-03-01",
-    n_days: int = 8,
-    min_valid: float = 0.92,
-    exclude: Sequence[int] = (18,),
     as_frame: bool = False,
-    n_retries: int = 3,
-    delay: float = 1.0,
-    timeout: float = 900.0,
+    timeout: float = 60.0,
     allow_http: bool = False,
-    sha256: str | None = None,
 ) -> Bunch:
-    """Download the log of the Intel Berkeley lab and build a table of temperatures.
+    """Load the Intel Berkeley lab temperatures, after a download of their log if necessary.
 
-    The log (34 MB, compressed) is read once. The means of all its ten-minute bins are stored in
-    ``data_home``, from which later calls read them.
+    The log (34 MB, compressed) is read once. ``intel_lab_temperature.npz`` is stored in
+    ``data_home``, which also serves as the ``data_dir`` of `load_intel_temperature` and of the
+    problems.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder of the cache. None: scikit-learn's, ``~/scikit_learn_data`` or the one named by the
+        Folder of the file. None: scikit-learn's, ``~/scikit_learn_data`` or the one named by the
         environment variable ``SCIKIT_LEARN_DATA``.
     download_if_missing : bool, default=True
         False: raise a MissingDataError instead of downloading.
-    first_day : str or datetime.date, default="2004-03-01"
-        First day of the table; the log covers 2004-02-28 to 2004-04-05.
-    n_days : int, default=8
-        Number of days.
-    min_valid : float in (0, 1], default=0.92
-        Motes with a smaller share of valid bins are left out.
-    exclude : sequence of int, default=(18,)
-        Further motes to leave out. The readings of 18 drift as its battery fades.
     as_frame : bool, default=False
         Also return a pandas data frame.
-    n_retries : int, default=3
-        Number of further attempts when the connection fails.
-    delay : float, default=1.0
-        Seconds between two attempts.
-    timeout : float, default=900.0
-        Seconds for each of the two files, all attempts included.
+    timeout : float, default=60.0
+        Seconds that the server may be silent.
     allow_http : bool, default=False
-        Accept unencrypted http, for example when the server redirects there. The content could be
-        altered on the way.
-    sha256 : str, default=None
-        Checksum of the compressed log, if known: another log is refused.
+        Accept an unencrypted answer, for example when the server redirects there. The content could
+        be altered on the way.
 
     Returns
     -------
     Bunch
-        As from `load_intel_temperature`, with 144 ``n_days`` bins and the remaining motes.
+        As from `load_intel_temperature`.
 
     Raises
     ------
     MissingDataError
-        There is no cache and the download is disabled, failed, took too long, or would use http.
+        There is no file and the download is disabled, failed, or would use http.
     InvalidObservationError
-        The downloaded file is not the log, or the cache is damaged. Nothing is stored then.
+        The downloaded file is not the log, or the stored file is damaged.
     MissingExtraError
         ``as_frame=True`` without pandas.
-    ValueError
-        Days that are not in the log, or no mote with enough valid bins.
 
     Notes
     -----
@@ -133,151 +93,116 @@ def fetch_intel_temperature(
     an offset linear in time such that both ends fit; without such motes they are linear too. A gap
     at the first or last bin has one end, whose value (or offset) holds throughout.
 
-    The file of `load_intel_temperature` follows the same rule, but from another author's
-    ten-minute means, where only whole bins could be rejected. The tables therefore differ, possibly
-    in the motes as well. No checksum of the log was published: without ``sha256`` only its form and
-    its size are checked. More than 70 MB, or 300 MB unpacked, are refused.
+    The published file follows the same rule, but from another author's ten-minute means, where only
+    whole bins could be rejected, so that values differ.
 
     Examples
     --------
     >>> from sktvbo.datasets import fetch_intel_temperature
-    >>> data = fetch_intel_temperature(n_days=5)  # doctest: +SKIP
+    >>> data = fetch_intel_temperature()  # doctest: +SKIP
     """
-    days = _days_of_log(first_day, n_days)
-    timeout = check_real(timeout, "timeout", interval="(0, inf)")
-    min_valid = check_real(min_valid, "min_valid", interval="(0, 1]")
     home = Path(get_data_home(data_home))
-    path = home / BINS.file
+    path = home / INTEL.file
     if not path.exists():
         if not download_if_missing:
             raise MissingDataError(
-                f"{BINS.file} was not found in {home}, and download_if_missing is False. Allow "
+                f"{INTEL.file} was not found in {home}, and download_if_missing is False. Allow "
                 "the download, or set data_home to the folder of an earlier one."
             )
-        options = {"n_retries": n_retries, "delay": delay, "timeout": timeout}
-        _make_bins(path, sha256, allow_http=allow_http, **options)
-    bins = BINS.read(path)
-    rows = slice(days.start * _BINS_PER_DAY, days.stop * _BINS_PER_DAY)
-    observed = bins["count"][rows] > 0
-    share = np.where(np.isin(bins["sensor_id"], exclude), 0.0, observed.mean(axis=0))
-    keep = share >= min_valid
-    if not keep.any():
-        best = math.floor(1000.0 * share.max()) / 1000.0
-        raise invalid(
-            "min_valid",
-            f"at most {best:g}, the largest share of valid bins that a mote has on these days",
-            min_valid,
-            advice="Lower it, or choose other days.",
-        )
-    xy = bins["xy_m"][keep]
-    table = np.where(observed, bins["mean_c"][rows], np.nan)[:, keep]
-    temperature, fill_code = fill_gaps(table, xy)
-    return intel_bunch(
-        temperature,
-        _BIN * np.arange(float(len(table))),
-        _FIRST_DAY + timedelta(days=days.start),
-        as_frame,
-        xy=xy,
-        sensor_id=bins["sensor_id"][keep],
-        fill_code=fill_code,
+        arrays = _download(timeout, allow_http)
+        # The folder is on the file system of the file: os.replace is atomic there.
+        with tempfile.TemporaryDirectory(dir=home, prefix="sktvbo-") as folder:
+            new = Path(folder, "new.npz")
+            np.savez_compressed(new, **arrays)
+            os.replace(new, path)
+    return load_intel_temperature(data_dir=home, as_frame=as_frame)
+
+
+def _download(timeout, allow_http):
+    """Return the arrays of the file."""
+    with _opened(LOCATIONS_URL, timeout, allow_http) as answer:
+        xy = read_locations(answer, SENSORS)
+    with _opened(LOG_URL, timeout, allow_http) as answer:
+        means = read_log(answer, SENSORS)
+    temperature, fill_code = fill_gaps(means, xy)
+    return {
+        "temperature_c": temperature,
+        "t_s": _BIN * np.arange(_N_BINS),
+        "xy_m": xy,
+        "sensor_id": np.array(SENSORS),
+        "fill_code": fill_code,
+    }
+
+
+@contextlib.contextmanager
+def _opened(url, timeout, allow_http):
+    """Context with the answer of an address."""
+    try:
+        with urlopen(url, timeout=timeout) as answer:
+            scheme = urlsplit(answer.url).scheme
+            if scheme != "https" and not (allow_http and scheme == "http"):
+                raise OSError(
+                    f"{answer.url} is not https, so its content could be altered on the way; to "
+                    "accept that, set allow_http=True"
+                )
+            yield answer
+    except (OSError, HTTPException) as exc:
+        raise MissingDataError(
+            f"The download of {url} failed: {exc}. Check the network connection and try again, or "
+            "use load_intel_temperature with a copy of its file."
+        ) from exc
+
+
+def _unexpected(url, what):
+    return InvalidObservationError(
+        f"The download of {url} is not the expected file: {what}. Nothing was stored. Try again, "
+        "or open the address in a browser."
     )
 
 
-def _days_of_log(first_day, n_days):
-    """Return the range of the days, counted from the first of the log."""
+def read_locations(answer, motes):
+    """Return the positions (m, 2) of motes (m,)."""
     try:
-        first = (date.fromisoformat(str(first_day)) - _FIRST_DAY).days
-    except ValueError as exc:
-        raise invalid("first_day", "a date YYYY-MM-DD", first_day) from exc
-    n_days = check_int(n_days, "n_days")
-    if not 0 <= first <= _N_DAYS - n_days:
-        expected = f"among the {_N_DAYS} days from {_FIRST_DAY}"
-        raise invalid("All days", expected, got=f"{n_days} days from {first_day}")
-    return range(first, first + n_days)
+        rows = [line.split() for line in answer.read().decode("ascii").splitlines()]
+        places = {int(mote): (float(x), float(y)) for mote, x, y in rows}
+        xy = np.array([places[mote] for mote in motes])
+    except (ValueError, KeyError) as exc:
+        what = f"expected a line 'moteid x y' of each mote ({exc})"
+        raise _unexpected(LOCATIONS_URL, what) from exc
+    if len(places) < len(rows) or not np.isfinite(xy).all():
+        raise _unexpected(LOCATIONS_URL, "expected each mote once, with finite positions")
+    return xy
 
 
-def _make_bins(path, sha256, **options):
-    """Download log and positions, and store the means by bin."""
-    # The folder is on the file system of the cache: os.replace is atomic there.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="sktvbo-") as folder:
-        locations, log, new = (Path(folder, name) for name in ("motes", "log", "bins.npz"))
-        download(LOCATIONS_URL, locations, largest=LARGEST_LOCATIONS, **options)
-        download(LOG_URL, log, largest=LARGEST_LOG, sha256=sha256, **options)
-        sensor_id, xy = read_locations(locations)
-        count, mean = bin_means(*read_log(log), sensor_id)
-        np.savez_compressed(new, mean_c=mean, count=count, sensor_id=sensor_id, xy_m=xy)
-        os.replace(new, path)
-
-
-def read_locations(path):
-    """Return numbers (m,) and positions (m, 2) of the motes, by increasing number."""
-    try:
-        table = np.array(
-            [line.split() for line in path.read_text("ascii").splitlines()], dtype=float
-        )
-    except ValueError as exc:
-        raise unexpected(LOCATIONS_URL, f"expected lines of 'moteid x y' ({exc})") from exc
-    if table.ndim != 2 or table.shape[1] != 3 or not np.isfinite(table).all():
-        raise unexpected(LOCATIONS_URL, "expected lines of 'moteid x y', three numbers each")
-    sensor_id, first = np.unique(table[:, 0].astype(int), return_index=True)
-    if len(first) < len(table):
-        raise unexpected(LOCATIONS_URL, "expected each mote once")
-    return sensor_id, table[first, 1:]
-
-
-def read_log(path):
-    """Return bin since the first day, mote, temperature and voltage, (n,) each, of a log's lines.
+def read_log(answer, motes):
+    """Return the means (1152, m) of the valid readings of motes (m,) by bin, NaN without any.
 
     Lines that lack a value, of which the original has many, are skipped.
     """
-    bins, motes, temperatures, voltages = (buffer("d") for _ in range(4))
-    origin = _FIRST_DAY.toordinal()
-    n_lines, n_unpacked, odd = 0, 0, None
+    column_of = {str(mote): column for column, mote in enumerate(motes)}
+    total, count = np.zeros((2, _N_BINS, len(motes)))
     try:
-        with gzip.open(path, "rt", encoding="ascii", errors="replace") as file:
+        with gzip.open(answer, "rt", encoding="ascii", errors="replace") as file:
             # The limit bounds the memory of a line without an end.
-            lines = iter(lambda: file.readline(_LONGEST_LINE), "")
-            for n_lines, line in enumerate(lines, start=1):
-                n_unpacked += len(line)
-                if n_unpacked > LARGEST_UNPACKED:
-                    raise unexpected(LOG_URL, f"it unpacks to more than {LARGEST_UNPACKED} bytes")
+            for line in iter(lambda: file.readline(_LONGEST_LINE), ""):
                 try:
                     day, clock, _, mote, temperature, _, _, voltage = line.split()
                     hours, minutes, _ = clock.split(":")
-                    since = (date.fromisoformat(day).toordinal() - origin) * 86400
-                    seconds = since + 3600 * int(hours) + 60 * int(minutes)
-                    row = seconds // _BIN, int(mote), float(temperature), float(voltage)
+                    days = (date.fromisoformat(day) - _FIRST_DAY).days
+                    row = _BINS_PER_DAY * days + (60 * int(hours) + int(minutes)) * 60 // _BIN
+                    value, charged = float(temperature), float(voltage) >= _LOWEST_VOLTAGE
                 except ValueError:
-                    odd = odd or f"line {n_lines} is {line[:80]!r}"
                     continue
-                for column, value in zip((bins, motes, temperatures, voltages), row):
-                    column.append(value)
+                known = mote in column_of and 0 <= row < _N_BINS
+                if known and charged and _COLDEST <= value <= _HOTTEST:
+                    total[row, column_of[mote]] += value
+                    count[row, column_of[mote]] += 1.0
     except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
-        raise unexpected(LOG_URL, f"it is no complete gzip file ({exc})") from exc
-    if 2 * len(bins) <= n_lines:
-        what = f"expected lines of '{_COLUMNS}', but {odd or 'there is none'}"
-        raise unexpected(LOG_URL, what)
-    return tuple(map(np.asarray, (bins, motes, temperatures, voltages)))
-
-
-def bin_means(bins, motes, temperature, voltage, sensor_id):
-    """Return number and mean of the valid readings by bin and mote, each (n, m)."""
-    shape = _N_BINS, len(sensor_id)
-    valid = (
-        (temperature >= _COLDEST)
-        & (temperature <= _HOTTEST)
-        & (voltage >= _LOWEST_VOLTAGE)
-        & (bins >= 0)
-        & (bins < shape[0])
-        & np.isin(motes, sensor_id)
-    )
-    if not valid.any():
-        raise unexpected(LOG_URL, "it has no valid reading of a mote with a known position")
-    column = np.searchsorted(sensor_id, motes[valid])
-    cell = bins[valid].astype(np.intp) * shape[1] + column
-    count = np.bincount(cell, minlength=shape[0] * shape[1])
-    total = np.bincount(cell, temperature[valid], minlength=len(count))
-    return count.reshape(shape), (total / np.maximum(count, 1)).reshape(shape)
+        raise _unexpected(LOG_URL, f"it is no complete gzip file ({exc})") from exc
+    if not count.any(axis=0).all():
+        what = f"expected lines of '{_COLUMNS}' with readings of the motes {motes}"
+        raise _unexpected(LOG_URL, what)
+    return np.where(count > 0.0, total / np.maximum(count, 1.0), np.nan)
 
 
 def fill_gaps(table, xy):

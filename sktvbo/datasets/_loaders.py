@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from .._typing import PathLike
 
 
-def intel_bunch(temperature, t, first_day, as_frame, **columns):
-    """Return the Bunch of a table of the Intel lab, of any size."""
-    size = f"This table has the shape {temperature.shape} and begins on {first_day}."
-    frame = data_frame(temperature, t, columns["sensor_id"]) if as_frame else None
-    descr = f"{INTEL.describe()}\n{size}\n"
-    return Bunch(temperature=temperature, t=t, frame=frame, DESCR=descr, **columns)
-
-
 def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load the Intel Berkeley lab temperatures: 46 sensors, 10-minute means, 8 days.
 
@@ -50,7 +42,7 @@ def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool =
     Notes
     -----
     Source: MIT CSAIL "Intel Lab Data", the data of TVGP section 5.2, W-DBO appendix G.2 and
-    ET section 5. `fetch_intel_temperature` builds such a table from the original log.
+    ET section 5. `fetch_intel_temperature` makes such a file of the original log.
 
     Examples
     --------
@@ -60,14 +52,16 @@ def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool =
     (1152, 46)
     """
     path, arrays = INTEL.load(data_dir)
-    return intel_bunch(
-        floats(arrays["temperature_c"]),
-        seconds(path, arrays["t_s"], 600),
-        "2004-03-01",
-        as_frame,
+    t = seconds(path, arrays["t_s"], 600)
+    temperature = floats(arrays["temperature_c"])
+    return Bunch(
+        temperature=temperature,
+        t=t,
         xy=floats(arrays["xy_m"]),
         sensor_id=arrays["sensor_id"],
         fill_code=arrays["fill_code"],
+        frame=data_frame(temperature, t, arrays["sensor_id"]) if as_frame else None,
+        DESCR=INTEL.describe(),
     )
 
 

@@ -33,105 +33,46 @@ def add_bench(commands):
         "wlan:n_nodes=6,n_users=27 or W-DBO:alpha=0.5. A problem whose function is drawn is "
         "another one in each replication.",
     )
-    _add_choices(bench)
-    _add_times(bench)
-    _add_work(bench)
+    add = bench.add_argument
+    add("problems", nargs="*", metavar="PROBLEM", help="problems; with --preset, some of its own")
+    text = "a paper's problems, algorithms and settings, and its results beside ours"
+    add("--preset", choices=list(PRESETS), help=text)
+    text = (
+        "comma-separated (default: W-DBO,BOLT,GP-UCB,random; with --preset, all of its); "
+        "SparQ-GP-UCB has the problem itself, with its noise, as expert"
+    )
+    add("--algorithms", metavar="A,B,...", help=text)
+    text = (
+        "variance of the noise, in units of the objective's (default: the preset's; without one, "
+        "PROBLEM:noise=F)"
+    )
+    add("--noise", type=float, metavar="F", help=text)
+    text = "with --preset: also the algorithms as published (sktvbo.papers.published)"
+    add("--as-published", action="store_true", help=text)
+    text = (
+        "how fast answers come on the simulated clock: as those of W-DBO on BoTorch (papers, the "
+        "default), or as ours (sktvbo); papers/4: as on a machine four times as fast"
+    )
+    add("--response-time", type=_response_time, metavar="R", help=text)
+    text = (
+        "end the runs there (default: at the problem's horizon; PROBLEM:horizon=H stretches the "
+        "problem's change over H)"
+    )
+    add("--horizon", type=float, metavar="H", help=text)
+    text = "runs of each algorithm on each problem (default: 10; with --preset, the paper's)"
+    add("--replications", type=int, metavar="N", help=text)
+    text = "runs in parallel, -1 for one per core (default: %(default)s)"
+    add("--n-jobs", type=int, default=-1, metavar="N", help=text)
+    text = (
+        "the replications' seeds are drawn from it, or count from it where the preset's paper "
+        "draws functions (default: %(default)s)"
+    )
+    add("--seed", type=int, default=0, metavar="N", help=text)
+    text = "folder for the results (default: sktvbo-bench; with --preset, sktvbo-PRESET)"
+    add("--output", type=Path, metavar="DIR", help=text)
+    add("--no-plot", action="store_true", help="no pictures")
+    add("--dry-run", action="store_true", help="show what would be run, and for about how long")
     bench.set_defaults(run=run_bench, parser=bench)
-
-
-def _add_choices(bench):
-    bench.add_argument(
-        "problems",
-        nargs="*",
-        metavar="PROBLEM",
-        help="problems to run on; with --preset, some of its problems",
-    )
-    bench.add_argument(
-        "--preset",
-        choices=list(PRESETS),
-        help="a paper's problems, algorithms and settings, and its results beside ours",
-    )
-    bench.add_argument(
-        "--algorithms",
-        metavar="A,B,...",
-        help="comma-separated (default: W-DBO,BOLT,GP-UCB,random; with --preset, all of its); "
-        "SparQ-GP-UCB has the problem itself, with its noise, as expert",
-    )
-    bench.add_argument(
-        "--noise",
-        type=float,
-        metavar="F",
-        help="variance of the noise, in units of the objective's (default: the preset's; without "
-        "one, PROBLEM:noise=F)",
-    )
-    bench.add_argument(
-        "--as-published",
-        action="store_true",
-        help="with --preset: also the algorithms as published (sktvbo.papers.published)",
-    )
-
-
-def _add_times(bench):
-    bench.add_argument(
-        "--clock",
-        choices=["simulated", "step", "wall"],
-        help="how time passes: by a simulated response time, by steps of 1, or really (default: "
-        "simulated)",
-    )
-    bench.add_argument(
-        "--response-time",
-        type=_response_time,
-        metavar="R",
-        help="how fast answers come on the simulated clock: as those of W-DBO on BoTorch (papers, "
-        "the default), or as ours (sktvbo); papers/4: as on a machine four times as fast",
-    )
-    bench.add_argument(
-        "--call-duration",
-        type=float,
-        metavar="C",
-        help="seconds that a query takes on the simulated clock (default: 0)",
-    )
-    bench.add_argument(
-        "--horizon",
-        type=float,
-        metavar="H",
-        help="end the runs there (default: at the problem's horizon; PROBLEM:horizon=H stretches "
-        "the problem's change over H)",
-    )
-
-
-def _add_work(bench):
-    bench.add_argument(
-        "--replications",
-        type=int,
-        metavar="N",
-        help="runs of each algorithm on each problem (default: 10; with --preset, the paper's)",
-    )
-    bench.add_argument(
-        "--n-jobs",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="runs in parallel, -1 for one per core (default: %(default)s)",
-    )
-    bench.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="the replications' seeds are drawn from it, or count from it where the preset's paper "
-        "draws functions (default: %(default)s)",
-    )
-    bench.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="folder for the results (default: sktvbo-bench; with --preset, sktvbo-PRESET)",
-    )
-    bench.add_argument("--no-plot", action="store_true", help="no pictures")
-    bench.add_argument(
-        "--dry-run", action="store_true", help="say what would be run, and for about how long"
-    )
 
 
 def _response_time(text):
@@ -164,10 +105,11 @@ def _usable(arguments, preset):
 def _own_tasks(arguments):
     if not arguments.problems:
         raise ValueError("name at least one PROBLEM, or a --preset; `sktvbo list` has their names")
-    _refuse(arguments, ("noise",), "needs --preset; without one, write PROBLEM:noise=F")
+    if arguments.noise is not None:
+        raise ValueError("argument --noise: needs --preset; without one, write PROBLEM:noise=F")
     if arguments.as_published:
         raise ValueError("argument --as-published: needs --preset")
-    clock = _clock(arguments)
+    clock = evaluation.SimulatedClock(arguments.response_time or "papers")
     algorithms = arguments.algorithms or "W-DBO,BOLT,GP-UCB,random"
     return [
         make_task(problem, algorithms, clock, arguments.horizon)
@@ -175,22 +117,7 @@ def _own_tasks(arguments):
     ]
 
 
-def _clock(arguments):
-    if arguments.clock in (None, "simulated"):
-        name = arguments.response_time or "papers"
-        return evaluation.SimulatedClock(name, arguments.call_duration or 0.0)
-    _refuse(arguments, ("response_time", "call_duration"), "needs --clock simulated")
-    return evaluation.StepClock() if arguments.clock == "step" else evaluation.WallClock()
-
-
-def _refuse(arguments, options, why):
-    for option in options:
-        if getattr(arguments, option) is not None:
-            raise ValueError(f"argument --{option.replace('_', '-')}: {why}")
-
-
 def _preset_tasks(arguments, preset):
-    _refuse(arguments, ("clock", "call_duration"), "the preset has its own")
     algorithms = arguments.algorithms
     if algorithms is not None:
         # The preset has set the options, so that commas only separate.
@@ -239,8 +166,6 @@ def run_bench(arguments):
     if arguments.dry_run:
         print(_report.plan(tasks, replications, effective_n_jobs(arguments.n_jobs)))
         return 0
-    if arguments.clock == "wall" and effective_n_jobs(arguments.n_jobs) > 1:
-        _say("Runs in parallel share the machine: for times that count, add --n-jobs 1.")
     folder = arguments.output or Path(f"sktvbo-{arguments.preset or 'bench'}")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,6 @@ from ._tasks import Preset, Task
 # Temperatures have β = 0.8 log(0.4 t) in TVGP section 5.2 and ET table 5, traffic 0.2 log(0.4 t) in
 # TVGP section 5.2, and the cart-pole 0.8 log(4 t) in ET table 6.
 _TEMPERATURE_BETA, _TRAFFIC_BETA = LogBeta(0.8, 0.4), LogBeta(0.2, 0.4)
-_CART_POLE_BETA = LogBeta(0.8, 4.0)
 
 
 def _block_length(surrogate, n_steps):
@@ -35,10 +34,8 @@ def _block_length(surrogate, n_steps):
 
 def _weighted(surrogate, discount):
     """The surrogate with weights that fade."""
-    parameters = surrogate.get_params(deep=False)
-    return WeightedTimeVaryingGPRegressor(
-        **parameters | {"noise_model": GeometricInjection(discount)}
-    )
+    parameters = surrogate.get_params(deep=False) | {"noise_model": GeometricInjection(discount)}
+    return WeightedTimeVaryingGPRegressor(**parameters)
 
 
 def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None, as_published=()):
@@ -84,25 +81,16 @@ def _all_arms(name, beta, **options):
 
 def _tvgp_temperature():
     """TVGP section 5.2: ε = 0.03, N = 15, three days to train and two to test."""
-    algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB")
-    problem = evaluation.Fresh("temperature-arms", train=(0, 2), test=(3, 4))
-    return _arms(
-        "temperature-arms",
-        problem,
-        ("random", *algorithms),
-        _TEMPERATURE_BETA,
-        epsilon=0.03,
-        as_published=algorithms,
-    )
+    name, originals = "temperature-arms", ("GP-UCB", "R-GP-UCB", "TV-GP-UCB")
+    problem, algorithms = evaluation.Fresh(name, train=(0, 2), test=(3, 4)), ("random", *originals)
+    return _arms(name, problem, algorithms, _TEMPERATURE_BETA, 0.03, as_published=originals)
 
 
 def _tvgp_traffic(name, day):
     """TVGP section 5.2: ε = 0.04, no R-GP-UCB."""
-    algorithms = ("GP-UCB", "TV-GP-UCB")
-    problem = evaluation.Fresh("traffic", test=day)
-    return _arms(
-        name, problem, ("random", *algorithms), _TRAFFIC_BETA, 0.04, as_published=algorithms
-    )
+    originals = ("GP-UCB", "TV-GP-UCB")
+    problem, algorithms = evaluation.Fresh("traffic", test=day), ("random", *originals)
+    return _arms(name, problem, algorithms, _TRAFFIC_BETA, 0.04, as_published=originals)
 
 
 def _et_temperature(name, first):
@@ -130,33 +118,20 @@ def _et_cart_pole():
             normalize_y=True,
         )
 
-    common = {
-        "acquisition": UCB(_CART_POLE_BETA),
-        "surrogate": surrogate(ConstantKernel(1.0, "fixed")),
-    }
+    common = {"surrogate": surrogate(ConstantKernel(1.0, "fixed"))}
     own = {
+        "GP-UCB": {},
         "R-GP-UCB": {"reset_period": 29},
         "TV-GP-UCB": {"surrogate": surrogate(Forgetting(0.03, "fixed"))},
         "ET-GP-UCB": {"delta": 0.1},
         "UI-TVBO": {"surrogate": surrogate(Wiener(0.03, "fixed"))},
     }
-    algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB", "UI-TVBO")
-    chosen = configured(algorithms, common, own)
+    chosen = configured(own, common | {"acquisition": UCB(LogBeta(0.8, 4.0))}, own)
     frame = {"acquisition": log_ucb(0.8, 4.0), "n_initial_points": 15, "refit_every": 1}
-    originals = {
-        "GP-UCB": published("GP-UCB", **common | frame),
-        "R-GP-UCB": published("R-GP-UCB", block_length=29, **common | frame),
-        "TV-GP-UCB": published("TV-GP-UCB", **own["TV-GP-UCB"], **frame),
-        "ET-GP-UCB": published("ET-GP-UCB", **common | frame),
-        "UI-TVBO": published("UI-TVBO", **own["UI-TVBO"], **frame),
-    }
-    return Task(
-        "cart-pole",
-        evaluation.Fresh("cart-pole"),
-        chosen,
-        evaluation.StepClock(),
-        as_published=originals,
-    )
+    own["R-GP-UCB"] = {"block_length": 29}
+    originals = {label: published(label, **common | frame | own[label]) for label in own}
+    problem, clock = evaluation.Fresh("cart-pole"), evaluation.StepClock()
+    return Task("cart-pole", problem, chosen, clock, as_published=originals)
 
 
 def _sparq_ozone():
@@ -189,9 +164,8 @@ def _sparq_ozone():
         "W-GP-UCB": published("W-GP-UCB", **horizon),
         "SparQ-GP-UCB": published("SparQ-GP-UCB", **noisy),
     }
-    return Task(
-        "ozone", problem, chosen, evaluation.StepClock(), n_initial=1, as_published=originals
-    )
+    clock = evaluation.StepClock()
+    return Task("ozone", problem, chosen, clock, n_initial=1, as_published=originals)
 
 
 PRESETS = {

@@ -6,12 +6,9 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 """
 
 from ._animation import animate_run
-from ._comparison import ComparisonDisplay
-from ._curves import DatasetSizeDisplay, RegretDisplay
-from ._outcomes import OutcomeDisplay
-from ._posterior import PosteriorDisplay
-from ._relevancy import RelevancyDisplay
-from ._slices import SliceDisplay, TrackDisplay
+from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
+from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
+from ._places import PosteriorDisplay, RelevancyDisplay
 
 __all__ = [
     "ComparisonDisplay",

@@ -20,7 +20,6 @@ from ._common import (
     check_one_axis,
     draw_band,
     legend_above,
-    new_axes,
     place_label,
     pyplot,
     unit_places,
@@ -144,28 +143,26 @@ def animate_run(
     run = steps(optimizer, problem, clock, horizon, n_initial, random_state, expert=expert)
     domain = problem.domain
     check_one_axis(domain, "The problem's domain")
-    arms = isinstance(domain, FiniteSet)
     U = unit_places(domain, n_places)
     queries, frames = _record(run, U)
     if not frames:
-        raise invalid(
-            "The run",
-            "one with queries made with a surrogate",
-            got=f"{type(optimizer).__name__} with none among {len(queries)} queries",
-            advice=NO_SURROGATE,
-            error=AskTellError,
-        )
+        expected = "one with queries made with a surrogate"
+        got = f"{type(optimizer).__name__} with none among {len(queries)} queries"
+        raise invalid("The run", expected, got=got, advice=NO_SURROGATE, error=AskTellError)
     shown = np.linspace(0, len(frames) - 1, min(n_frames, len(frames))).round().astype(int)
+    if ax is None:
+        ax = plt.subplots(figsize=_FIGSIZE, layout="constrained")[1]
     film = _Film(
-        ax=new_axes(plt, _FIGSIZE) if ax is None else ax,
+        ax,
+        problem,
+        U,
+        queries,
         frames=[frames[i] for i in shown],
-        queries=queries,
-        problem=problem,
         horizon=problem.horizon if horizon is None else horizon,
-        title=f"{type(optimizer).__name__} on {problem.name}",
-        points=domain.points if arms else domain.from_unit(U),
+        title=f"{type(optimizer).__name__} on {problem.name}, t = ",
         time_unit=time_unit,
-        labels={"xlabel": place_label(space_label, arms), "ylabel": value_label},
+        xlabel=place_label(space_label, isinstance(domain, FiniteSet)),
+        ylabel=value_label,
     )
     film.draw(0)  # so that a figure saved before it plays is not empty
     return FuncAnimation(film.ax.figure, film.draw, frames=len(shown), interval=1000.0 / fps)
@@ -189,83 +186,63 @@ def _record(run, U):
 
 
 class _Film:
-    """Frames of a run with ``queries`` (n, d + 2), drawn at ``points`` (m, d) of the domain."""
+    """Frames of a run with ``queries`` (n, d + 2), at places U of the domain in unit form."""
 
-    def __init__(self, ax, frames, queries, problem, horizon, points, title, time_unit, labels):
-        self.ax = ax
-        self.frames = frames
-        self.horizon = horizon
-        self.title = title
-        self.arms = isinstance(problem.domain, FiniteSet)
-        self.time_unit = time_unit
-        self.labels = labels
-        self.places = along_axis(problem.domain, points)
-        self.queries = along_axis(problem.domain, queries[:, :-2])
+    def __init__(self, ax, problem, U, queries, *, frames, horizon, title, time_unit, **labels):
+        self.ax, self.frames, self.horizon = ax, frames, horizon
+        self.title, self.time_unit, self.labels = title, time_unit, labels
+        domain = problem.domain
+        self.arms = isinstance(domain, FiniteSet)
+        points = domain.points if self.arms else domain.from_unit(U)
+        self.places = along_axis(domain, points)
+        self.queries = along_axis(domain, queries[:, :-2])
         self.times, self.observations = queries[:, -2], queries[:, -1]
         self.truth = np.array([problem.values(points, frame.time) for frame in frames])
         optima = [problem.optimum(frame.time) for frame in frames]
-        self.optimum_places = along_axis(problem.domain, np.array([x for x, _ in optima]))
-        self.optimum_values = [f for _, f in optima]
+        self.optima = [(along_axis(domain, x[np.newaxis]).item(), f) for x, f in optima]
         # All frames have the same scale.
         values = np.concatenate([self.truth.ravel(), self.observations])
         margin = 0.15 * (np.ptp(values) or 1.0)
-        self.value_limits = values.min() - margin, values.max() + 2.0 * margin
+        self.limits = values.min() - margin, values.max() + 2.0 * margin
 
     def draw(self, i):
         """Draw the i-th frame."""
-        ax, frame = self.ax, self.frames[i]
+        ax, frame, x, y = self.ax, self.frames[i], self.queries, self.observations
+        kept = frame.kept
         ax.clear()
-        places, curves = self.places, [self.truth[i], frame.mean, frame.std]
-        if self.arms:  # steps need half a cell more at both ends
-            places = np.arange(-1, len(places) + 1)
-            curves = [np.pad(curve, 1, mode="edge") for curve in curves]
-        truth, mean, std = curves
-        band = {"step": "mid" if self.arms else None, "label": "± 2 s.d."}
-        draw_band(ax, places, mean - 2.0 * std, mean + 2.0 * std, COLOURS[0], **band)
-        style = {"drawstyle": "steps-mid"} if self.arms else {}
-        ax.plot(places, mean, color=COLOURS[0], linewidth=1.8, label="posterior mean", **style)
-        ax.plot(places, truth, "--", color="black", linewidth=1.4, label="objective", **style)
-        ax.plot(
-            self.optimum_places[i],
-            self.optimum_values[i],
-            "*",
-            color=COLOURS[4],
-            markeredgecolor="black",
-            markersize=14,
-            label="optimum",
-        )
-        age = (frame.time - self.times[frame.kept]) / (_FADING_TIME * self.horizon)
-        ax.scatter(
-            self.queries[frame.kept],
-            self.observations[frame.kept],
-            s=26,
-            color=COLOURS[0],
-            alpha=np.clip(1.0 - age, _FAINTEST, 1.0),
-            linewidth=0,
-        )
+        self._draw_curves(i)
+        age = (frame.time - self.times[kept]) / (_FADING_TIME * self.horizon)
+        fading = {"alpha": np.clip(1.0 - age, _FAINTEST, 1.0), "linewidth": 0}
+        ax.scatter(x[kept], y[kept], s=26, color=COLOURS[0], **fading)
         ax.plot([], [], "o", color=COLOURS[0], markersize=5, label="kept (pale: old)")
         # Observations removed since the previous frame.
         before = self.frames[max(i - 1, 0)]
         gone = np.setdiff1d(np.arange(before.query), before.kept)
-        removed = np.setdiff1d(np.arange(frame.query), np.union1d(frame.kept, gone))
-        ax.plot(
-            self.queries[removed],
-            self.observations[removed],
-            "x",
-            color=COLOURS[1],
-            markersize=7,
-            label="just removed",
-        )
-        x, y = self.queries[frame.query], self.observations[frame.query]
-        ax.axvline(x, color=COLOURS[2], linewidth=1.0)
-        ax.plot(x, y, "D", color=COLOURS[2], markersize=7, label="query")
-        ax.annotate(
-            f"{self.title}, t = {frame.time:.4g} {self.time_unit}, {len(frame.kept)} kept",
-            (0.015, 0.97),
-            xycoords="axes fraction",
-            va="top",
-            bbox=TEXT_BOX,
-        )
-        limits = {"xlim": axis_limits(self.places, self.arms), "ylim": self.value_limits}
-        ax.set(**limits, **self.labels)
+        now = np.setdiff1d(np.arange(frame.query), np.union1d(kept, gone))
+        ax.plot(x[now], y[now], "x", color=COLOURS[1], markersize=7, label="just removed")
+        ax.axvline(x[frame.query], color=COLOURS[2], linewidth=1.0)
+        query = x[frame.query], y[frame.query]
+        ax.plot(*query, "D", color=COLOURS[2], markersize=7, label="query")
+        place = {"xycoords": "axes fraction", "va": "top", "bbox": TEXT_BOX}
+        title = f"{self.title}{frame.time:.4g} {self.time_unit}, {len(kept)} kept"
+        ax.annotate(title, (0.015, 0.97), **place)
+        ax.set(xlim=axis_limits(self.places, self.arms), ylim=self.limits, **self.labels)
         legend_above(ax, ncols=4, columnspacing=1.2, handletextpad=0.5)
+
+    def _draw_curves(self, i):
+        """Draw posterior, objective and optimum."""
+        places, curves = self.places, [self.truth[i], self.frames[i].mean, self.frames[i].std]
+        style = {}
+        if self.arms:  # steps need half a cell more at both ends
+            places = np.arange(-1, len(places) + 1)
+            curves = [np.pad(curve, 1, mode="edge") for curve in curves]
+            style = {"drawstyle": "steps-mid"}
+        truth, mean, std = curves
+        band = {"step": "mid" if self.arms else None, "label": "± 2 s.d."}
+        draw_band(self.ax, places, mean - 2.0 * std, mean + 2.0 * std, COLOURS[0], **band)
+        dashed = {"color": "black", "linewidth": 1.4, "label": "objective"} | style
+        style |= {"color": COLOURS[0], "linewidth": 1.8, "label": "posterior mean"}
+        self.ax.plot(places, mean, **style)
+        self.ax.plot(places, truth, "--", **dashed)
+        star = {"color": COLOURS[4], "markeredgecolor": "black", "markersize": 14}
+        self.ax.plot(*self.optima[i], "*", label="optimum", **star)

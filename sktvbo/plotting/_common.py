@@ -43,20 +43,49 @@ def merge_style(style, options, artist):
 # Dataclass options of a display: its fields are the data that it shows.
 display_data = dataclass(eq=False, repr=False)
 
+# Largest number of panels side by side.
+_N_COLUMNS = 3
+
 
 class Display:
-    """Base class of the displays on one pair of axes."""
+    """Base class of the displays: one panel, or one for each parameter or outcome."""
 
-    _figsize = (6.4, 4.2)
+    _panel_size, _margin = (6.4, 4.2), (0.0, 0.0)
 
-    def _axes(self, ax):
-        """Return the given axes, or new ones for None."""
+    def _panels(self, axes, n=1, **options):
+        """Return n axes: the given ones, or new ones for None."""
         plt = pyplot(f"{type(self).__name__}.plot")
-        return new_axes(plt, self._figsize) if ax is None else ax
+        if axes is not None:
+            axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+            if len(axes) != n:
+                raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
+            return axes
+        columns = min(n, _N_COLUMNS)
+        rows = -(-n // columns)
+        size = np.array(self._panel_size) * (columns, rows) + self._margin
+        options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
+        grid = plt.subplots(rows, columns, **options)[1].ravel()
+        for spare in grid[n:]:
+            spare.set_visible(False)
+        return grid[:n]
 
-    def _finish(self, ax):
+    def _finish(self, axes):
         """Store the axes and return the display, at the end of ``plot``."""
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = axes, axes.figure
+        return self
+
+
+class PanelDisplay(Display):
+    """Base class of the displays with any number of panels, and a legend for all of them."""
+
+    _panel_size, _margin = (4.2, 2.9), (0.6, 0.5)
+
+    def _finish(self, axes):
+        self.axes_, self.figure_ = axes, axes[0].figure
+        handles, labels = axes[0].get_legend_handles_labels()
+        ncols = min(len(labels), 4, 2 + len(axes))
+        place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
+        self.figure_.legend(handles, labels, **place)
         return self
 
 
@@ -69,11 +98,6 @@ def pyplot(caller):
     except ImportError as exc:
         raise MissingExtraError(f'{caller} needs matplotlib: pip install "sktvbo[plot]".') from exc
     return plt
-
-
-def new_axes(plt, figsize):
-    """Return the axes of a new figure."""
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
 def draw_band(ax, x, lower, upper, colour, **options):
@@ -101,26 +125,12 @@ def draw_observations(ax, kept, removed, size):
 
     Return the two lines.
     """
-    crosses = ax.plot(
-        removed[:, 1],
-        removed[:, 0],
-        "x",
-        color="black",
-        markersize=size - 0.5,
-        markeredgewidth=1.3,
-        label=f"removed ({len(removed)})",
-        path_effects=outline(2.6, "white"),
-    )
-    dots = ax.plot(
-        kept[:, 1],
-        kept[:, 0],
-        "o",
-        color="red",
-        markersize=size,
-        markeredgecolor="white",
-        markeredgewidth=0.7,
-        label=f"kept ({len(kept)})",
-    )
+    cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3}
+    cross["path_effects"] = outline(2.6, "white")
+    dot = {"color": "red", "markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.7}
+    label = f"removed ({len(removed)})"
+    crosses = ax.plot(removed[:, 1], removed[:, 0], "x", label=label, **cross)
+    dots = ax.plot(kept[:, 1], kept[:, 0], "o", label=f"kept ({len(kept)})", **dot)
     return [*dots, *crosses]
 
 
@@ -131,20 +141,16 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
     return ax.plot(times, places, label=label, **style, **options)
 
 
-# --- state of an optimizer, runs of a comparison --------------------------------------------------
+# --- state of an optimizer ------------------------------------------------------------------------
 
 
 def fitted_surrogate(optimizer):
     """Return the surrogate of an optimizer, or raise AskTellError if it has none."""
     surrogate = optimizer.surrogate_
     if surrogate is None:
-        raise invalid(
-            "optimizer",
-            "one that has fitted a surrogate",
-            got=f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations",
-            advice=NO_SURROGATE,
-            error=AskTellError,
-        )
+        expected = "one that has fitted a surrogate"
+        got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
+        raise invalid("optimizer", expected, got=got, advice=NO_SURROGATE, error=AskTellError)
     return surrogate
 
 
@@ -166,25 +172,6 @@ def in_numbers(optimizer):
 def was_removed(optimizer):
     """Return a mask (n,) of the told observations that are no longer in the data set."""
     return np.isfinite(optimizer.removed_at_)
-
-
-def finished_runs(comparison, problem):
-    """Return the name of the problem and its finished runs, a dict of algorithm to list.
-
-    The problem may be None if the comparison has only one.
-    """
-    names = comparison.problems
-    if problem is None and len(names) == 1:
-        problem = names[0]
-    if problem not in names:
-        expected = f"one of {', '.join(names)}, the problems of the comparison"
-        raise invalid("problem", expected, problem, advice="Make one display for each.")
-    runs = {name: comparison.results.get((name, problem)) for name in comparison.algorithms}
-    runs = {name: results for name, results in runs.items() if results}
-    if not runs:
-        expected = f"one with a finished run on {problem!r}"
-        raise invalid("The comparison", expected, got="none", advice="See its failures.")
-    return problem, runs
 
 
 # --- places along one axis ------------------------------------------------------------------------

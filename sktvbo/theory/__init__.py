@@ -1,8 +1,8 @@
-"""Theoretical quantities: regret bounds, data-set sizes, reset periods and information gains.
+"""Theoretical quantities: a regret bound, data-set sizes, reset periods and information gains.
 
-Lower and upper bounds on the regret, and the data-set size that minimizes the upper one, come from
-BOLT; the period of R-GP-UCB's resets from TVGP; information gains are those of Srinivas et al.
-Space is the unit cube [0, 1]^d, and all times share one unit, for example seconds.
+The lower bound on the regret, and the data-set size that minimizes an upper one, come from BOLT;
+the period of R-GP-UCB's resets from TVGP; information gains are those of Srinivas et al. Space is
+the unit cube [0, 1]^d, and all times share one unit, for example seconds.
 
 References
 ----------
@@ -18,17 +18,13 @@ process optimization in the bandit setting", IEEE Transactions on Information Th
 
 from ._dataset_size import dataset_size_criterion, recommended_dataset_size
 from ._information import information_gain, maximum_information_gain
-from ._regret import regret_slope_lower_bound, regret_upper_bound, reset_period
-from ._spectrum import power_above, spectral_density
+from ._regret import regret_slope_lower_bound, reset_period
 
 __all__ = [
     "dataset_size_criterion",
     "information_gain",
     "maximum_information_gain",
-    "power_above",
     "recommended_dataset_size",
     "regret_slope_lower_bound",
-    "regret_upper_bound",
     "reset_period",
-    "spectral_density",
 ]

@@ -30,7 +30,7 @@ def recommended_dataset_size(
     """Return the number of observations to keep, n* = argmax_n Σ_{i≤n} k_T(i R(n))² (BOLT eq. 9).
 
     More observations carry more information but make the optimizer slower, so all of them are older
-    at the next query. n* minimizes `~sktvbo.theory.regret_upper_bound`.
+    at the next query. n* minimizes BOLT's upper bound on the regret of GP-UCB (theorem 3.8).
 
     Parameters
     ----------

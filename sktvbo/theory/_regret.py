@@ -1,4 +1,4 @@
-"""Bounds on the regret, and the reset period that minimizes one."""
+"""Lower bound on the regret, and the reset period that minimizes an upper one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .._validation import check_int, check_real, invalid, real_array
 from ..exceptions import UnsupportedKernelError
+from ..gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
 from ._correlation import correlation_of
-from ._dataset_size import dataset_size_criterion
-from ._spectrum import power_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from .._typing import Numbers, ResponseTimes
+    from .._typing import Numbers
 
 
 def regret_slope_lower_bound(
@@ -85,7 +84,8 @@ def regret_slope_lower_bound(
     duration = real_array(call_duration, "call_duration")
     if not np.all((duration > 0.0) & (duration < np.inf)):
         raise invalid("call_duration", "positive and finite", call_duration)
-    diagonal = _diagonal_correlation(spatial_kernel, n_dims)
+    corner = np.ones((1, check_int(n_dims, "n_dims")))
+    diagonal = correlation_of(spatial_kernel, "spatial_kernel")(corner).item()
     unseen = power_above(temporal_kernel, 0.5 / duration)
     sigma = np.sqrt(2.0 * signal_variance * (1.0 + diagonal) * unseen)
     steepest = lipschitz * np.sqrt(n_dims)
@@ -95,93 +95,30 @@ def regret_slope_lower_bound(
     return sigma * norm.pdf(z) - steepest * norm.sf(z)
 
 
-def regret_upper_bound(
-    *,
-    dataset_size: int,
-    n_iterations: int,
-    response_time: ResponseTimes,
-    spatial_kernel: Kernel,
-    temporal_kernel: Kernel,
-    signal_variance: float,
-    noise_variance: float,
-    lipschitz: float,
-    n_dims: int,
-    delta: float = 0.1,
-) -> float:
-    """Return an upper bound on the regret of GP-UCB with the latest n data (BOLT theorem 3.8).
+def power_above(temporal_kernel, frequency):
+    """Return the share of the variance in time above frequencies f (n,), 1 - 2 ∫_0^f S_T.
 
-    Parameters
-    ----------
-    dataset_size : int
-        n, the largest number of observations kept.
-    n_iterations : int
-        T, more than n.
-    response_time : callable, n -> float
-        R(n), the time between two iterations, in the temporal kernel's unit.
-    spatial_kernel : Kernel
-        Stationary and decreasing; only its correlation between the corners 0 and 1 of the cube
-        counts.
-    temporal_kernel : Kernel
-        As for `~sktvbo.theory.recommended_dataset_size`.
-    signal_variance : float
-        λ, in units of f².
-    noise_variance : float
-        σ_0², in units of f².
-    lipschitz : float
-        L, in units of f per unit of length: ``|f(x, t) - f(x', t)| ≤ L |x - x'|``.
-    n_dims : int
-        d, the dimension of space.
-    delta : float in (0, 1), default=0.1
-        Probability that the bound does not hold.
-
-    Returns
-    -------
-    regret : float
-        2 + sqrt(4 λ β_T T (T - λ k_S(√d)² ‖u_n‖² / (λ + σ_0²))), in units of f.
-
-    Notes
-    -----
-    ‖u_n‖² is the `~sktvbo.theory.dataset_size_criterion`. GP-UCB maximizes μ + √β_t σ at step t,
-    with β_t = 2 log(τ^d π² t² / (6 δ)), τ = max(1, L d t²), as BOLT's proof derives. Its eq. (63)
-    has 6 δ under the power of d.
-
-    The bound on a posterior variance, λ (1 - λ k_S(√d)² ‖u_n‖² / (n (λ + σ_0²))), lemma D.2, also
-    follows from kᵀ Δ⁻¹ k ≥ ‖k‖² / tr Δ. A data set with fewer than n observations is younger, so
-    the bound holds as well, except for the first iteration: hence T > n. The bound does not cover
-    an optimizer that drops other than its oldest observations.
-
-    The theorem counts the gain of n of the T iterations only (eq. 84): for T → ∞ the slope tends to
-    the one without data, 2 √(λ β_T).
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF, Matern
-    >>> from sktvbo.theory import regret_upper_bound
-    >>> regret = regret_upper_bound(
-    ...     dataset_size=20, n_iterations=100, response_time=lambda n: 0.05 + 1e-4 * n,
-    ...     spatial_kernel=RBF(1.0), temporal_kernel=Matern(length_scale=10.0, nu=1.5),
-    ...     signal_variance=1.0, noise_variance=0.01, lipschitz=5.0, n_dims=1,
-    ... )
-    >>> print(f"{regret:.0f}")
-    1304
+    S_T is the spectral density of the correlation. With lengthscale l, 2π l f has Student's
+    t-distribution with 2ν degrees of freedom, for RBF the normal distribution.
     """
-    dataset_size = check_int(dataset_size, "dataset_size")
-    T = float(check_int(n_iterations, "n_iterations"))
-    if dataset_size >= T:
-        raise invalid("n_iterations", f"greater than dataset_size={dataset_size}", n_iterations)
-    check_real(signal_variance, "signal_variance", interval="(0, inf)")
-    check_real(noise_variance, "noise_variance", interval="(0, inf)")
-    check_real(lipschitz, "lipschitz", interval="(0, inf)")
-    check_real(delta, "delta", interval="(0, 1)")
-    diagonal = _diagonal_correlation(spatial_kernel, n_dims)
-    # β comes from a union bound over time and a grid of τ points per dimension (BOLT eq. 65).
-    tau = max(1.0, lipschitz * n_dims * T**2)
-    beta = 2.0 * (n_dims * np.log(tau) + np.log(np.pi**2 * T**2 / (6.0 * delta)))
-    criterion = dataset_size_criterion(temporal_kernel, response_time, dataset_size)
-    share = signal_variance / (signal_variance + noise_variance)
-    return float(
-        2.0 + np.sqrt(4.0 * signal_variance * beta * T * (T - share * diagonal**2 * criterion))
-    )
+    family = family_of(temporal_kernel)
+    if family is not None:
+        spectrum = FAMILIES[family].spectrum
+    elif type(temporal_kernel) is Matern:
+        spectrum = matern_spectrum(temporal_kernel.nu)
+    else:
+        spectrum = None
+    if spectrum is None:
+        raise invalid(
+            "temporal_kernel",
+            "an RBF, a Matern or a Forgetting kernel, whose spectral density is known",
+            got=f"{temporal_kernel}",
+            error=UnsupportedKernelError,
+        )
+    scale = np.asarray(temporal_kernel.length_scale, dtype=np.float64)
+    if scale.size != 1:
+        raise invalid("temporal_kernel", "a kernel of one lengthscale", got=f"{temporal_kernel}")
+    return 2.0 * spectrum.sf(2.0 * np.pi * scale.item() * frequency)
 
 
 def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon: float) -> int:
@@ -241,9 +178,3 @@ def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon
         c = pairs / (2.0 * spatial_kernel.nu + pairs)
         period = 24.0 * epsilon ** (-1.0 / (4.0 - c))
     return ceil(min(horizon, period))
-
-
-def _diagonal_correlation(spatial_kernel, n_dims):
-    """Return k_S between the corners 0 and 1 of the unit cube; k_S(√d) if isotropic."""
-    corner = np.ones((1, check_int(n_dims, "n_dims")))
-    return correlation_of(spatial_kernel, "spatial_kernel")(corner).item()

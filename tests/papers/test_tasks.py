@@ -4,7 +4,7 @@ import pytest
 from papers.cases import SEEDS, run, task
 
 from sktvbo import GPUCB, RGPUCB, RandomSearch, SparQGPUCB, evaluation
-from sktvbo.evaluation import SimulatedClock, StepClock, WallClock
+from sktvbo.evaluation import SimulatedClock, StepClock
 from sktvbo.papers._tasks import Task, settings
 
 
@@ -15,11 +15,6 @@ def test_queries_are_foretold(clock):
     assert list(made.sizes()) == result.dataset_sizes[14:-1].tolist()
     R = SimulatedClock("sktvbo").response_time
     assert made.seconds() == pytest.approx(sum(R(n) for n in made.sizes()))
-
-
-def test_real_time_takes_as_long_as_it_is():
-    made = Task("ackley", evaluation.Fresh("ackley"), {"GP-UCB": GPUCB()}, WallClock(), 30.0)
-    assert made.seconds() == 30.0
 
 
 class Exhausted(RandomSearch):

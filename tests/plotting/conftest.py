@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from plotting.cases import made_run
+from plotting.cases import KERNELS, VARIANCES, made_run
 
-from sktvbo import WDBO, RandomSearch, evaluation, problems
+from sktvbo import WDBO, RandomSearch, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.domain import FiniteSet
 
 
@@ -60,3 +60,17 @@ def three_runs():
         made_run([1, 2, 6], [1, 2, 1]),
         made_run([0, 3, 4], [1, 1, 2]),
     ]
+
+
+@pytest.fixture(scope="session")
+def forgetful():
+    """A W-DBO in two dimensions with known hyperparameters, after some removals."""
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, optimizer=None)
+    optimizer = WDBO(
+        [(0.0, 10.0), (-1.0, 1.0)], surrogate=gp, alpha=2.0, n_initial_points=4, random_state=0
+    )
+    for t in range(30):
+        x = optimizer.ask(float(t))
+        optimizer.tell(x, np.cos(x[0] + 0.1 * t) - x[1] ** 2)
+    assert 0 < optimizer.n_removed_ < 26
+    return optimizer

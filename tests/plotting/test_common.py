@@ -43,6 +43,74 @@ def test_a_comparison_of_several_problems_needs_the_name_of_one(display, problem
         display.from_comparison(comparison, problem)
 
 
+SPREAD = "p (median and quartiles of 1 to 3 runs)"
+UNITS = {"time_unit": "h", "space_label": "power (W)", "value_label": "rate (bit/s)"}
+LABELS = {
+    "regret": (
+        "comparison",
+        lambda found: RegretDisplay.from_comparison(
+            found, "eggholder", time_unit="steps", regret_unit="V"
+        ),
+        ["time (steps)", "average regret (V)", "eggholder (mean ± s.e. of 3 runs)"],
+    ),
+    "sizes": (
+        "three_runs",
+        lambda runs: DatasetSizeDisplay.from_runs({"a": runs, "b": runs[:1]}, time_unit="h"),
+        ["time (h)", "size of the data set (observations)", SPREAD],
+    ),
+    "comparison": (
+        "comparison",
+        ComparisonDisplay.from_comparison,
+        ["", "normalized average regret\n(best 0, worst 1)", "mean ± s.e. of 2 problems"],
+    ),
+    "posterior": ("tracked", PosteriorDisplay.from_run, ["time (s)", "x", "", "posterior mean"]),
+    "units": (
+        "tracked",
+        lambda optimizer: PosteriorDisplay.from_run(optimizer, **UNITS),
+        ["time (h)", "power (W)", "", "rate (bit/s)"],
+    ),
+    "arms": (
+        "arms",
+        lambda found: PosteriorDisplay.from_run(*found),
+        ["time (s)", "index of the arm", "", "posterior mean"],
+    ),
+    "relevancy": (
+        "tracked",
+        RelevancyDisplay.from_optimizer,
+        ["time (s)", "x", "", "relevancy"],
+    ),
+    "relevancy of arms": (
+        "arms",
+        lambda found: RelevancyDisplay.from_optimizer(found[0], time_unit="h"),
+        ["time (h)", "index of the arm", "", "relevancy"],
+    ),
+    "relevancy in several dimensions": (
+        "forgetful",
+        lambda found: RelevancyDisplay.from_optimizer(found, time_unit="min"),
+        ["time (min)", "relevancy", ""],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_and_units(name, request, plt):
+    fixture, make, labels = LABELS[name]
+    display = make(request.getfixturevalue(fixture))
+    assert display.plot() is display
+    ax, bar = display.ax_, getattr(display, "colorbar_", None)
+    assert display.figure_ is ax.figure
+    found = [ax.get_xlabel(), ax.get_ylabel(), ax.get_title()]
+    assert found + ([] if bar is None else [bar.ax.get_ylabel()]) == labels
+
+
+def test_bars_and_dots_take_the_users_style(comparison, forgetful, plt):
+    bars = ComparisonDisplay.from_comparison(comparison).plot(ec="red", alpha=0.5).bars_
+    for container in bars.values():
+        assert container[0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
+    (dots,) = RelevancyDisplay.from_optimizer(forgetful).plot(s=9.0, lw=2.0).ax_.collections
+    assert (dots.get_sizes().tolist(), dots.get_linewidth().tolist()) == ([9.0], [2.0])
+
+
 @pytest.mark.parametrize("display", CURVES)
 def test_curves_take_the_users_style(display, three_runs, plt):
     table = evaluation.Comparison({(name, "p"): three_runs for name in "ab"})

@@ -1,4 +1,4 @@
-"""Posterior mean of an optimizer over time and space."""
+"""Displays over time and place: posterior mean, and relevancy of the observations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from .._validation import check_real
 from ..domain import FiniteSet, as_domain
+from ..kernels import split_time
 from ..optimizers._base import snapshot
 from ._common import (
+    COLOURS,
     TEXT_BOX,
     Display,
     along_axis,
@@ -20,7 +22,9 @@ from ._common import (
     draw_best_places,
     draw_observations,
     fitted_surrogate,
+    has_one_axis,
     legend_above,
+    merge_style,
     place_label,
     present,
     unit_places,
@@ -28,11 +32,12 @@ from ._common import (
 )
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
+    from ..gaussian_process import TimeVaryingGPRegressor
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem
 
@@ -105,7 +110,7 @@ class PosteriorDisplay(Display):
     space_label: str | None = None
     value_label: str = "posterior mean"
 
-    _figsize = (7.6, 4.8)
+    _panel_size = (7.6, 4.8)
 
     @classmethod
     def from_run(
@@ -116,9 +121,7 @@ class PosteriorDisplay(Display):
         until: float | None = None,
         n_times: int = 200,
         n_places: int = 101,
-        time_unit: str = "s",
-        space_label: str | None = None,
-        value_label: str = "posterior mean",
+        **labels: Any,
     ) -> Self:
         """Evaluate an optimizer's surrogate over time and space.
 
@@ -135,8 +138,8 @@ class PosteriorDisplay(Display):
             Number of times.
         n_places : int, default=101
             Number of places in a box; all members of a finite set are shown.
-        time_unit, space_label, value_label : str
-            Labels, see `PosteriorDisplay`.
+        **labels : str
+            ``time_unit``, ``space_label``, ``value_label``: see `PosteriorDisplay`.
 
         Returns
         -------
@@ -167,13 +170,14 @@ class PosteriorDisplay(Display):
             until = now if problem is None else problem.horizon
         times = np.linspace(start, until, n_times)
         U = unit_places(domain, n_places)
+        places = np.arange(len(U)) if arms else domain.from_unit(U)[:, 0]
         mean = np.column_stack([surrogate.posterior_at(t)(U)[0] for t in times])
         optimum = None
         if problem is not None:
             optimum = along_axis(domain, np.array([problem.optimum(t)[0] for t in times]))
         return cls(
             times,
-            np.arange(len(U)) if arms else domain.from_unit(U)[:, 0],
+            places,
             # A minimizing optimizer fits its surrogate to -y.
             mean if optimizer.maximize else -mean,
             kept=points[~gone],
@@ -182,9 +186,7 @@ class PosteriorDisplay(Display):
             optimum=optimum,
             arms=arms,
             maximize=optimizer.maximize,
-            time_unit=time_unit,
-            space_label=space_label,
-            value_label=value_label,
+            **labels,
         )
 
     def plot(
@@ -221,20 +223,16 @@ class PosteriorDisplay(Display):
         MissingExtraError
             matplotlib is not installed.
         """
-        ax = self._axes(ax)
+        (ax,) = self._panels(ax)
         low, high, extend = self._coloured_range(coloured)
+        grid = self.times, self.places, self.mean
         if self.arms:
-            mappable = ax.pcolormesh(
-                self.times, self.places, self.mean, cmap=cmap, vmin=low, vmax=high, rasterized=True
-            )
+            mappable = ax.pcolormesh(*grid, cmap=cmap, vmin=low, vmax=high, rasterized=True)
         else:
             levels = _round_levels(low, high, n_levels)
-            mappable = ax.contourf(
-                self.times, self.places, self.mean, levels=levels, cmap=cmap, extend=extend
-            )
-        self.colorbar_ = ax.figure.colorbar(
-            mappable, ax=ax, label=self.value_label, pad=0.02, extend=extend
-        )
+            mappable = ax.contourf(*grid, levels=levels, cmap=cmap, extend=extend)
+        options = {"ax": ax, "label": self.value_label, "pad": 0.02, "extend": extend}
+        self.colorbar_ = ax.figure.colorbar(mappable, **options)
         optimum = []
         if self.optimum is not None:
             label = r"optimum $\mathrm{argmax}_x\, f(x, t)$"
@@ -264,16 +262,10 @@ class PosteriorDisplay(Display):
     def _draw_present(self, ax):
         """Draw the present and return its line."""
         late = self.now > 0.5 * (self.times[0] + self.times[-1])
-        ax.annotate(
-            "$t_0$",
-            (self.now, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(-5 if late else 5, -5),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="top",
-            bbox=TEXT_BOX,
-        )
+        x, side = (-5, "right") if late else (5, "left")
+        place = {"xycoords": ("data", "axes fraction"), "xytext": (x, -5), "ha": side, "va": "top"}
+        place["textcoords"] = "offset points"
+        ax.annotate("$t_0$", (self.now, 1.0), bbox=TEXT_BOX, **place)
         return ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
@@ -285,10 +277,9 @@ class PosteriorDisplay(Display):
             t = np.column_stack([self.times - step, self.times + step, gap])
             x = np.column_stack([self.optimum, self.optimum, gap])
             return t.ravel(), x.ravel()
-        jumps = np.flatnonzero(
-            np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
-        )
-        return np.insert(self.times, jumps + 1, np.nan), np.insert(self.optimum, jumps + 1, np.nan)
+        far = np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
+        jumps = np.flatnonzero(far) + 1
+        return np.insert(self.times, jumps, np.nan), np.insert(self.optimum, jumps, np.nan)
 
 
 def _round_levels(low, high, n):
@@ -298,3 +289,201 @@ def _round_levels(low, high, n):
     if not high > low:
         low, high = low - 0.5, high + 0.5
     return MaxNLocator(n, min_n_ticks=2).tick_values(low, high)
+
+
+@display_data
+class RelevancyDisplay(Display):
+    """Time, place and relevancy of the observations.
+
+    On a domain with one axis the display shows place against time, otherwise relevancy against
+    time. Made by `from_estimator` or `from_optimizer`.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n,)
+        Times of the observations in the data set.
+    relevancy : ndarray of shape (n,)
+        Relevancy of each observation to predictions from ``now`` on (W-DBO eq. 12).
+    now : float
+        Present time.
+    places : ndarray of shape (n,), default=None
+        Places of the observations, or indices of arms; None: several axes.
+    removed_times : ndarray of shape (n_removed,), default=()
+        Times of the observations removed from the data set.
+    removed_places : ndarray of shape (n_removed,), default=None
+        Places of the removed observations; None if ``places`` is None.
+    time_unit : str, default="s"
+    space_label : str, default="x"
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+    colorbar_ : matplotlib Colorbar or None
+        After `plot`; None if relevancy is an axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.plotting import RelevancyDisplay
+    >>> X = np.column_stack([np.linspace(0, 1, 8) ** 2, np.arange(8)])
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit(X, np.sin(X[:, 0]))
+    >>> display = RelevancyDisplay.from_estimator(gp, now=8.0)
+    >>> int(np.argmax(display.relevancy))
+    7
+    >>> display.plot().figure_.savefig("relevancy.png")  # doctest: +SKIP
+    """
+
+    times: np.ndarray
+    relevancy: np.ndarray
+    _: KW_ONLY
+    now: float
+    places: np.ndarray | None = None
+    removed_times: np.ndarray = ()
+    removed_places: np.ndarray | None = None
+    time_unit: str = "s"
+    space_label: str = "x"
+
+    _panel_size = (7.6, 4.4)
+
+    @classmethod
+    def from_estimator(
+        cls, gp: TimeVaryingGPRegressor, *, now: float | None = None, **labels: Any
+    ) -> Self:
+        """Compute the relevancies of the training rows of a regressor.
+
+        Parameters
+        ----------
+        gp : TimeVaryingGPRegressor
+            A fitted regressor.
+        now : float, default=None
+            Present time, not before any row; None: the latest time of a row.
+        **labels : str
+            ``time_unit``, ``space_label``: see `RelevancyDisplay`.
+
+        Returns
+        -------
+        RelevancyDisplay
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The kernel has no closed-form convolution.
+        ValueError
+            ``now`` is before a training row.
+        """
+        relevancy = gp.relevancy(now)
+        column = gp.time_column
+        if isinstance(column, str):
+            column = gp.feature_names_in_.tolist().index(column)
+        S, t = split_time(gp.X_train_, column)
+        now, places = float(t.max() if now is None else now), S[:, 0] if S.shape[1] == 1 else None
+        return cls(t[:, 0], relevancy, now=now, places=places, **labels)
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: BayesianOptimizer,
+        *,
+        now: float | None = None,
+        space_label: str | None = None,
+        **labels: Any,
+    ) -> Self:
+        """Compute the relevancies of the data set of an optimizer.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            An optimizer with a surrogate. It is not changed.
+        now : float, default=None
+            Present time; None: the latest time told or asked for.
+        space_label : str, default=None
+            None: "x", or "index of the arm".
+        **labels : str
+            ``time_unit``.
+
+        Returns
+        -------
+        RelevancyDisplay
+
+        Raises
+        ------
+        AskTellError
+            The optimizer has no surrogate.
+        UnsupportedKernelError
+            The kernel of the surrogate has no closed-form convolution, for example because it does
+            not depend on time.
+        ValueError
+            ``now`` is before an observation.
+        """
+        optimizer = snapshot(optimizer)
+        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
+        told, gone = optimizer.told_X_, was_removed(optimizer)
+        now = float(present(optimizer) if now is None else now)
+        relevancy, places = surrogate.relevancy(now), None
+        if has_one_axis(domain):
+            places = along_axis(domain, told[:, :-1])
+        return cls(
+            told[~gone, -1],
+            relevancy,
+            now=now,
+            places=None if places is None else places[~gone],
+            removed_times=told[gone, -1],
+            removed_places=None if places is None else places[gone],
+            space_label=place_label(space_label, isinstance(domain, FiniteSet)),
+            **labels,
+        )
+
+    def plot(
+        self, ax: Axes | None = None, *, cmap: str | Colormap = "viridis_r", **dot_options: Any
+    ) -> Self:
+        """Draw a dot per observation, darker for a higher relevancy, and crosses for removed ones.
+
+        Removed observations have no relevancy. On an axis of relevancy they are at its lower end.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: a new figure.
+        cmap : str or matplotlib Colormap, default="viridis_r"
+        **dot_options
+            Keywords of matplotlib's ``scatter`` for the dots, such as ``s``.
+
+        Returns
+        -------
+        self : RelevancyDisplay
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        (ax,) = self._panels(ax)
+        from matplotlib.collections import PathCollection
+        from matplotlib.colors import PowerNorm
+
+        order = np.argsort(self.relevancy)  # the most relevant ones are drawn last
+        heights = self.relevancy if self.places is None else self.places
+        # Few observations have a high relevancy: a square root leaves shades for the others.
+        norm = PowerNorm(0.5, vmin=0.0)
+        style = {"s": 45.0, "cmap": cmap, "norm": norm, "edgecolor": "0.35", "linewidth": 0.6}
+        style |= {"zorder": 3, "label": f"kept ({len(self.times)})"}
+        style = merge_style(style, dot_options, PathCollection)
+        dots = ax.scatter(self.times[order], heights[order], c=self.relevancy[order], **style)
+        if n_removed := len(self.removed_times):
+            places, transform = self.removed_places, ax.transData
+            if places is None:
+                places, transform = np.full(n_removed, 0.02), ax.get_xaxis_transform()
+            style = {"color": COLOURS[1], "markersize": 6, "label": f"removed ({n_removed})"}
+            ax.plot(self.removed_times, places, "x", transform=transform, **style)
+        ax.axvline(self.now, color="black", linewidth=1.4, label=f"now, {self.now:g}")
+        ylabel = "relevancy" if self.places is None else self.space_label
+        ax.set(xlabel=f"time ({self.time_unit})", ylabel=ylabel)
+        self.colorbar_ = None
+        if self.places is not None:
+            self.colorbar_ = ax.figure.colorbar(dots, ax=ax, label="relevancy", pad=0.02)
+        legend_above(ax, ncols=3)
+        return self._finish(ax)

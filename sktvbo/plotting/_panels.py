@@ -1,8 +1,8 @@
-"""Posterior of an optimizer along each parameter, in any number of dimensions."""
+"""Displays with a panel for each parameter or outcome of an optimizer."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,9 @@ from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
 from ..optimizers._base import run_of, snapshot
 from ..optimizers._feasibility import Feasibility
+from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (
+    PanelDisplay,
     display_data,
     draw_band,
     draw_best_places,
@@ -21,7 +23,6 @@ from ._common import (
     line_style,
     outline,
     present,
-    pyplot,
     was_removed,
 )
 from ._parameters import Axis, axes_of, coordinates, rows_along
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
     from .._typing import ContextLike
     from ..optimizers import BayesianOptimizer
-
-# Largest number of panels side by side.
-_N_COLUMNS = 3
 
 # An observation fades over this distance from the slice in the unit box, down to this opacity.
 _FADING_DISTANCE, _FAINTEST = 0.5, 0.12
@@ -69,61 +67,34 @@ class Slice:
     distance: np.ndarray
 
 
-class _PanelDisplay:
-    """Base class of the displays with a panel for each parameter or outcome."""
+class _Sections:
+    """Posterior of an optimizer along each axis, through the point recommended at each time."""
 
-    _panel_size = (3.6, 3.0)
+    def __init__(self, optimizer, times, n_values, context, names, units):
+        check_int(n_values, "n_values", low=2)
+        self.domain, surrogate = as_domain(optimizer.domain), optimizer.surrogate_
+        self.axes = axes_of(self.domain, n_values, names, units)
+        self.sign = 1.0 if optimizer.maximize else -1.0
+        recommending = in_numbers(optimizer)
+        found = (recommending.recommend(t, context=context) for t in times)
+        self.points = np.array([self.domain.place(x, context) for x in found])
+        self.posteriors = [surrogate.posterior_at(t) for t in times]
 
-    def _grid(self, axes, n, **options):
-        """Return n axes: the given ones, or new ones for None."""
-        plt = pyplot(f"{type(self).__name__}.plot")
-        if axes is not None:
-            axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
-            if len(axes) != n:
-                raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
-            return axes
-        n_columns = min(n, _N_COLUMNS)
-        n_rows = -(-n // n_columns)
-        size = self._panel_size[0] * n_columns + 0.6, self._panel_size[1] * n_rows + 0.5
-        _, grid = plt.subplots(
-            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False, **options
-        )
-        for spare in grid.ravel()[n:]:
-            spare.set_visible(False)
-        return grid.ravel()[:n]
+    def rows(self, i):
+        """Return the rows (m, u) along the i-th axis at each time, in the unit box."""
+        values = self.axes[i].values
+        along = (rows_along(self.domain, i, values, x) for x in self.points)
+        return [self.domain.to_unit(rows) for rows in along]
 
-    def _finish(self, axes):
-        """Draw the legend, store the axes and return the display, at the end of ``plot``."""
-        self.axes_, self.figure_ = axes, axes[0].figure
-        handles, labels = axes[0].get_legend_handles_labels()
-        options = {
-            "loc": "outside upper center",
-            "ncols": min(len(labels), 4, 2 + len(axes)),
-            "frameon": False,
-        }
-        self.figure_.legend(handles, labels, **options)
-        return self
-
-
-def _recommended(optimizer, domain, times, context):
-    """Return the rows (n_times, d) that an optimizer recommends at given times, in a context."""
-    optimizer = in_numbers(optimizer)
-    points = (optimizer.recommend(t, context=context) for t in times)
-    return np.array([domain.place(x, context) for x in points])
-
-
-def _posterior_along(posteriors, domain, points, i, axis):
-    """Return mean and std (n_times, m) along the i-th axis, through a point at each time."""
-    found = [
-        posterior(domain.to_unit(rows_along(domain, i, axis.values, x)))
-        for posterior, x in zip(posteriors, points)
-    ]
-    mean, std = (np.array(parts) for parts in zip(*found))
-    return mean, std
+    def along(self, i):
+        """Return mean and std (n_times, m) along the i-th axis."""
+        found = [posterior(U) for posterior, U in zip(self.posteriors, self.rows(i))]
+        mean, std = (np.array(parts) for parts in zip(*found))
+        return self.sign * mean, std
 
 
 @display_data
-class SliceDisplay(_PanelDisplay):
+class SliceDisplay(PanelDisplay):
     """Posterior along each parameter through the recommended point, with its uncertainty.
 
     Made by `from_optimizer`, in the user's names, units and scales.
@@ -168,6 +139,8 @@ class SliceDisplay(_PanelDisplay):
     time_unit: str = "s"
     value_label: str = "f"
 
+    _panel_size = (3.6, 3.0)
+
     @classmethod
     def from_optimizer(
         cls,
@@ -178,8 +151,7 @@ class SliceDisplay(_PanelDisplay):
         context: ContextLike = None,
         names: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
-        time_unit: str = "s",
-        value_label: str = "f",
+        **labels: Any,
     ) -> Self:
         """Evaluate an optimizer's surrogate along each parameter.
 
@@ -197,7 +169,8 @@ class SliceDisplay(_PanelDisplay):
             Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
             Units of the parameters by name, for the labels.
-        time_unit, value_label : str
+        **labels : str
+            ``time_unit``, ``value_label``: see `SliceDisplay`.
 
         Returns
         -------
@@ -211,25 +184,18 @@ class SliceDisplay(_PanelDisplay):
             Invalid names, units or times; a missing context, or one without a domain for it.
         """
         optimizer = snapshot(optimizer)
-        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
-        check_int(n_values, "n_values", low=2)
-        axes = axes_of(domain, n_values, names, units)
+        fitted_surrogate(optimizer)
         times = np.atleast_1d(present(optimizer) if times is None else times)
         times = finite_array(times, "times", ("n_times",))
-        points = _recommended(optimizer, domain, times, context)
-        posteriors = [surrogate.posterior_at(t) for t in times]
-        kept = optimizer.X_[:, :-1]
-        places, observed = coordinates(domain, points), coordinates(domain, kept)
-        sign = 1.0 if optimizer.maximize else -1.0
+        sections = _Sections(optimizer, times, n_values, context, names, units)
+        domain, kept = sections.domain, optimizer.X_[:, :-1]
+        places, observed = coordinates(domain, sections.points), coordinates(domain, kept)
         slices = []
-        for i, axis in enumerate(axes):
-            mean, std = _posterior_along(posteriors, domain, points, i, axis)
-            on_slice = rows_along(domain, i, observed[:, i], points[-1])
+        for i, axis in enumerate(sections.axes):
+            on_slice = rows_along(domain, i, observed[:, i], sections.points[-1])
             distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
-            slices.append(Slice(axis, sign * mean, std, places[:, i], observed[:, i], distance))
-        return cls(
-            slices, times, np.array(optimizer.y_), time_unit=time_unit, value_label=value_label
-        )
+            slices.append(Slice(axis, *sections.along(i), places[:, i], observed[:, i], distance))
+        return cls(slices, times, np.array(optimizer.y_), **labels)
 
     def plot(
         self,
@@ -262,7 +228,7 @@ class SliceDisplay(_PanelDisplay):
         MissingExtraError
             matplotlib is not installed.
         """
-        axes = self._grid(axes, len(self.slices), sharey=True)
+        axes = self._panels(axes, len(self.slices), sharey=True)
         for ax, part in zip(axes, self.slices):
             if observations:
                 _draw_observations(ax, part, self.y)
@@ -326,7 +292,7 @@ class Track:
 
 
 @display_data
-class TrackDisplay(_PanelDisplay):
+class TrackDisplay(PanelDisplay):
     """Each parameter over time: posterior mean, recommended values and queries.
 
     Made by `from_optimizer`, in the user's names, units and scales. For one dimension,
@@ -379,8 +345,6 @@ class TrackDisplay(_PanelDisplay):
     value_label: str = "posterior mean"
     safety: float = 0.5
 
-    _panel_size = (4.2, 2.9)
-
     @classmethod
     def from_optimizer(
         cls,
@@ -393,8 +357,7 @@ class TrackDisplay(_PanelDisplay):
         context: ContextLike = None,
         names: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
-        time_unit: str = "s",
-        value_label: str = "posterior mean",
+        **labels: Any,
     ) -> Self:
         """Evaluate an optimizer's surrogate over time, along each parameter.
 
@@ -414,8 +377,8 @@ class TrackDisplay(_PanelDisplay):
             Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
             Units of the parameters by name.
-        time_unit : str, default="s"
-        value_label : str, default="posterior mean"
+        **labels : str
+            ``time_unit``, ``value_label``: see `TrackDisplay`.
 
         Returns
         -------
@@ -433,42 +396,29 @@ class TrackDisplay(_PanelDisplay):
         The mean at past times is the *present* posterior, without the removed observations.
         """
         optimizer = snapshot(optimizer)
-        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
-        check_int(n_values, "n_values", low=2)
+        fitted_surrogate(optimizer)
         check_int(n_times, "n_times", low=2)
-        axes, told = axes_of(domain, n_values, names, units), optimizer.told_X_
-        until = present(optimizer) if until is None else until
+        told, now = optimizer.told_X_, present(optimizer)
+        until = now if until is None else until
         since = float(told[:, -1].min()) if since is None else since
         if not since < until:
             raise invalid("until", f"later than since={since}", until)
         times = np.linspace(since, until, n_times)
-        points = _recommended(optimizer, domain, times, context)
-        sign = 1.0 if optimizer.maximize else -1.0
-        posteriors = [surrogate.posterior_at(t) for t in times]
-        recommended = coordinates(domain, points)
-        queried = coordinates(domain, told[:, :-1])
-        tracks, chances = [], None
+        sections = _Sections(optimizer, times, n_values, context, names, units)
+        recommended = coordinates(sections.domain, sections.points)
+        queried, chances = coordinates(sections.domain, told[:, :-1]), None
         if optimizer.outcome_constraints is not None:
             feasibility = Feasibility(run_of(optimizer))
             chances = [feasibility.at(t) for t in times]
-        for i, axis in enumerate(axes):
-            mean, _ = _posterior_along(posteriors, domain, points, i, axis)
-            track = Track(axis, sign * mean.T, recommended[:, i], queried[:, i])
+        tracks = []
+        for i, axis in enumerate(sections.axes):
+            mean, feasible = sections.along(i)[0].T, None
             if chances is not None:
-                rows = [rows_along(domain, i, axis.values, x) for x in points]
-                logs = [chance.log(domain.to_unit(part)) for chance, part in zip(chances, rows)]
-                track = replace(track, feasible=np.exp(logs).T)
-            tracks.append(track)
-        return cls(
-            tracks,
-            times,
-            told[:, -1],
-            ~was_removed(optimizer),
-            now=present(optimizer),
-            time_unit=time_unit,
-            value_label=value_label,
-            safety=optimizer.safety or 0.5,
-        )
+                logs = [chance.log(U) for chance, U in zip(chances, sections.rows(i))]
+                feasible = np.exp(logs).T
+            tracks.append(Track(axis, mean, recommended[:, i], queried[:, i], feasible))
+        kept, safety = ~was_removed(optimizer), optimizer.safety or 0.5
+        return cls(tracks, times, told[:, -1], kept, now=now, safety=safety, **labels)
 
     def plot(
         self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
@@ -494,18 +444,14 @@ class TrackDisplay(_PanelDisplay):
         MissingExtraError
             matplotlib is not installed.
         """
-        axes = self._grid(axes, len(self.tracks), sharex=True)
-        limits = {
-            "vmin": min(track.mean.min() for track in self.tracks),
-            "vmax": max(track.mean.max() for track in self.tracks),
-        }
+        axes = self._panels(axes, len(self.tracks), sharex=True)
+        means = np.concatenate([track.mean.ravel() for track in self.tracks])
+        colours = {"cmap": cmap, "vmin": means.min(), "vmax": means.max(), "rasterized": True}
         step = self.times[1] - self.times[0]
         t_edges = np.append(self.times - 0.5 * step, self.times[-1] + 0.5 * step)
         for ax, track in zip(axes, self.tracks):
             track.axis.set_up(ax, "y")
-            mesh = ax.pcolormesh(
-                t_edges, track.axis.edges, track.mean, cmap=cmap, rasterized=True, **limits
-            )
+            mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
                 self._draw_feasible(ax, track)
             observations = np.column_stack([track.queried, self.told_at])
@@ -513,8 +459,9 @@ class TrackDisplay(_PanelDisplay):
             style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
             draw_best_places(ax, self.times, track.recommended, "recommended", 1.6, **style)
             ax.axvline(self.now, color="black", linewidth=1.4)
-            ax.set(xlim=(t_edges[0], max(t_edges[-1], self.now)), xlabel=f"time ({self.time_unit})")
-            ax.set_ylim(track.axis.edges[[0, -1]])
+            limits = {"xlim": (t_edges[0], max(t_edges[-1], self.now))}
+            limits["ylim"] = track.axis.edges[[0, -1]]
+            ax.set(xlabel=f"time ({self.time_unit})", **limits)
         self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
         return self._finish(axes)
 
@@ -522,9 +469,183 @@ class TrackDisplay(_PanelDisplay):
         """Draw the outline of the region where all limits hold with probability ``safety``."""
         style = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
         if track.feasible.min() < self.safety < track.feasible.max():
-            lines = ax.contour(
-                self.times, track.axis.values, track.feasible, [self.safety], **style
-            )
+            grid = self.times, track.axis.values, track.feasible
+            lines = ax.contour(*grid, [self.safety], **style)
             lines.set(path_effects=outline(3.0, "black"))
         label = f"limits hold ({self.safety:g})"
         ax.plot([], [], "--", color="white", path_effects=outline(3.0, "black"), label=label)
+
+
+# --- outcomes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeTrack:
+    """Outcome over time.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+        Name and unit.
+    low, high : float
+        Limits; infinite where there is none.
+    told : ndarray of shape (n_told,)
+        Values of all observations, including removed ones.
+    mean, std : ndarray of shape (n_times,)
+        Prediction at the point recommended at each time.
+    """
+
+    name: str
+    label: str
+    low: float
+    high: float
+    told: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+
+
+@display_data
+class OutcomeDisplay(PanelDisplay):
+    """Each outcome with limits over time: observations, and predictions where recommended.
+
+    Made by `from_optimizer`.
+
+    Parameters
+    ----------
+    tracks : list of OutcomeTrack
+        One per outcome.
+    times : ndarray of shape (n_times,)
+    told_at : ndarray of shape (n_told,)
+        Times of all observations.
+    kept : ndarray of bool of shape (n_told,)
+        Mask of the observations in the data set.
+    time_unit : str, default="s"
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_outcomes,)
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> from sktvbo.plotting import OutcomeDisplay
+    >>> opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)
+    >>> for t in range(15):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, x[0], outcomes={"load": x[0] + 0.1 * np.sin(t / 5.0)})
+    >>> display = OutcomeDisplay.from_optimizer(opt, n_times=10)
+    >>> [(track.name, track.high, track.mean.shape) for track in display.tracks]
+    [('load', 0.8, (10,))]
+    >>> display.plot().figure_.savefig("outcomes.png")  # doctest: +SKIP
+    """
+
+    tracks: list
+    times: np.ndarray
+    told_at: np.ndarray
+    kept: np.ndarray
+    _: KW_ONLY
+    time_unit: str = "s"
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: BayesianOptimizer,
+        *,
+        until: float | None = None,
+        n_times: int = 60,
+        context: ContextLike = None,
+        units: Mapping[str, str] | None = None,
+        **labels: Any,
+    ) -> Self:
+        """Predict an optimizer's outcomes over time, at the point recommended at each time.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            An optimizer with ``outcome_constraints`` and a surrogate. It is not changed.
+        until : float, default=None
+            Last time; None: the present. The first is that of the first observation.
+        n_times : int, default=60
+            Number of times. Each needs a recommendation.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Context of the predictions, on a domain with a context.
+        units : dict of str to str, default=None
+            Units of the outcomes by name, for the labels.
+        **labels : str
+            ``time_unit``.
+
+        Returns
+        -------
+        OutcomeDisplay
+
+        Raises
+        ------
+        AskTellError
+            The optimizer has no surrogate.
+        ValueError
+            The optimizer has no ``outcome_constraints``, or ``history=0``; invalid times; a missing
+            context.
+
+        Notes
+        -----
+        Predictions at past times are those of the *present* models, without removed observations.
+        """
+        optimizer = snapshot(optimizer)
+        fitted_surrogate(optimizer)
+        check_int(n_times, "n_times", low=2)
+        if optimizer.outcome_constraints is None:
+            raise invalid("optimizer", "one with outcome_constraints", optimizer)
+        run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
+        optimizer = in_numbers(optimizer)
+        told_at = optimizer.told_X_[:, -1]
+        outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
+        values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
+        times = np.linspace(told_at.min(), now if until is None else until, n_times)
+        points, tracks = [optimizer.recommend(t, context=context) for t in times], []
+        for name, low, high in run.config.limits:
+            found = [
+                optimizer.predict(x, t, return_std=True, context=context, outcome=name)
+                for x, t in zip(points, times)
+            ]
+            label = f"{name} ({units[name]})" if name in units else name
+            tracks.append(OutcomeTrack(name, label, low, high, values[name], *np.array(found).T))
+        return cls(tracks, times, told_at, ~was_removed(optimizer), **labels)
+
+    def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
+        """Draw a panel per outcome: observations, limits, and the prediction where recommended.
+
+        The band is two standard deviations wide on both sides, without noise. Red dots are
+        observations in the data set, and crosses are removed ones.
+
+        Parameters
+        ----------
+        axes : array-like of matplotlib Axes, default=None
+            One per outcome; None: a new figure.
+        **line_options
+            Keywords of matplotlib's ``plot`` for the predictions, such as ``linewidth``.
+
+        Returns
+        -------
+        self : OutcomeDisplay
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        axes = self._panels(axes, len(self.tracks), sharex=True)
+        for ax, track in zip(axes, self.tracks):
+            told = np.column_stack([track.told, self.told_at])
+            draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
+            style = line_style(0) | {"label": "predicted where recommended"} | line_options
+            low, high = track.mean - 2.0 * track.std, track.mean + 2.0 * track.std
+            draw_band(ax, self.times, low, high, line_style(0)["color"])
+            ax.plot(self.times, track.mean, **style)
+            for limit in {track.low, track.high} - {-np.inf, np.inf}:
+                ax.axhline(limit, color="black", linestyle="--", label="limit")
+            ax.set(xlabel=f"time ({self.time_unit})", ylabel=track.label)
+        return self._finish(axes)

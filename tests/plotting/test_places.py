@@ -1,11 +1,15 @@
-"""Posterior mean over time and space."""
+"""Displays over time and place: posterior mean, and relevancy of the observations."""
 
 import numpy as np
 import pytest
+from plotting.cases import KERNELS, VARIANCES
 
-from sktvbo import WDBO, evaluation, problems
-from sktvbo.exceptions import DomainError
-from sktvbo.plotting import PosteriorDisplay
+from sktvbo import GPUCB, WDBO, TimeVaryingGPRegressor, evaluation, problems
+from sktvbo.exceptions import AskTellError, DomainError, UnsupportedKernelError
+from sktvbo.plotting import PosteriorDisplay, RelevancyDisplay
+from sktvbo.relevancy import wasserstein_relevancy
+
+# --- posterior mean -------------------------------------------------------------------------------
 
 
 def display_of(mean, places, **options):
@@ -53,9 +57,7 @@ def test_posterior_picture(tracked, camel, plt):
     display = PosteriorDisplay.from_run(tracked, camel, n_times=30).plot(ax)
     assert display.ax_ is ax
     assert display.figure_ is figure
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (s)", "x")
     assert ax.get_xlim() == (0.0, 60.0)
-    assert display.colorbar_.ax.get_ylabel() == "posterior mean"
     entries = [text.get_text() for text in ax.get_legend().get_texts()]
     assert entries[:2] == [f"kept ({len(tracked.X_)})", f"removed ({tracked.n_removed_})"]
     assert "argmax" in entries[2]
@@ -76,16 +78,10 @@ def test_the_curve_of_the_optimum_is_broken_where_it_jumps(plt):
         np.arange(12.0).reshape(3, 4),
         np.linspace(0.0, 1.0, 3),
         optimum=np.array([0.1, 0.12, 0.8, 0.79]),
-        space_label="power (W)",
-        time_unit="h",
-        value_label="throughput (bit/s)",
     ).plot()
     curve = next(line for line in display.ax_.lines if line.get_color() == "cyan")
     np.testing.assert_array_equal(curve.get_xdata(), [0, 1, np.nan, 2, 3])
     np.testing.assert_array_equal(curve.get_ydata(), [0.1, 0.12, np.nan, 0.8, 0.79])
-    assert display.ax_.get_xlabel() == "time (h)"
-    assert display.ax_.get_ylabel() == "power (W)"
-    assert display.colorbar_.ax.get_ylabel() == "throughput (bit/s)"
 
 
 def test_posterior_over_arms(arms, plt):
@@ -100,9 +96,7 @@ def test_posterior_over_arms(arms, plt):
     np.testing.assert_array_equal(
         display.kept, np.column_stack([domain.indices(optimizer.X_[:, :-1]), optimizer.X_[:, -1]])
     )
-    ax = display.plot().ax_
-    assert ax.get_ylabel() == "index of the arm"
-    assert ax.get_ylim() == (-0.5, 5.5)
+    assert display.plot().ax_.get_ylim() == (-0.5, 5.5)
     display.figure_.canvas.draw()
 
 
@@ -135,3 +129,92 @@ def test_a_flat_posterior_has_a_picture(plt):
     display = display_of(np.full((3, 2), 4.0), np.arange(3.0))
     levels = display.plot().colorbar_.mappable.levels
     assert levels[0] < 4.0 < levels[-1]
+
+
+# --- relevancy ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("time_column", [0, 1])
+def test_relevancy_of_a_regressor(rng, time_column):
+    places, times = rng.uniform(size=7), np.arange(7.0)
+    X = np.column_stack([times, places] if time_column == 0 else [places, times])
+    y = rng.normal(size=7)
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, time_column=time_column, optimizer=None)
+    display = RelevancyDisplay.from_estimator(gp.fit(X, y), now=9.0)
+    expected = wasserstein_relevancy(
+        np.column_stack([places, times]), y, **KERNELS, **VARIANCES, now=9.0
+    )
+    np.testing.assert_allclose(display.relevancy, expected)
+    np.testing.assert_array_equal(display.times, times)
+    np.testing.assert_array_equal(display.places, places)
+    assert display.now == 9.0
+    assert RelevancyDisplay.from_estimator(gp).now == 6.0
+    with pytest.raises(ValueError, match="now must be no earlier than any observation"):
+        RelevancyDisplay.from_estimator(gp, now=3.0)
+
+
+def test_relevancy_of_a_regressor_whose_time_column_has_a_name(rng):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": rng.uniform(size=6), "when": np.arange(6.0), "b": np.ones(6)})
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, time_column="when", optimizer=None)
+    display = RelevancyDisplay.from_estimator(gp.fit(frame, frame["a"]))
+    assert display.times.tolist() == [0, 1, 2, 3, 4, 5]
+    assert display.places is None
+
+
+def test_relevancy_of_an_optimizer(forgetful):
+    display = RelevancyDisplay.from_optimizer(forgetful, now=31.0)
+    unit = (forgetful.X_ - [0.0, -1.0, 0.0]) / [10.0, 2.0, 1.0]
+    expected = wasserstein_relevancy(unit, forgetful.y_, **KERNELS, **VARIANCES, now=31.0)
+    np.testing.assert_allclose(display.relevancy, expected, rtol=1e-6)
+    np.testing.assert_array_equal(display.times, forgetful.X_[:, -1])
+    assert display.places is None
+    assert display.removed_places is None
+    everything = np.append(display.times, display.removed_times)
+    assert sorted(everything.tolist()) == forgetful.told_X_[:, -1].tolist()
+    assert RelevancyDisplay.from_optimizer(forgetful).now == 29.0
+
+
+def test_relevancy_against_time_in_several_dimensions(forgetful, plt):
+    display = RelevancyDisplay.from_optimizer(forgetful)
+    ax = display.plot().ax_
+    assert display.colorbar_ is None
+    (dots,) = ax.collections
+    drawn = sorted(dots.get_offsets().tolist())
+    assert drawn == sorted(np.column_stack([display.times, display.relevancy]).tolist())
+    assert dots.get_array().tolist() == sorted(display.relevancy)
+    assert dots.get_array().tolist() == dots.get_offsets()[:, 1].tolist()
+    crosses = next(line for line in ax.lines if line.get_marker() == "x")
+    np.testing.assert_array_equal(crosses.get_xdata(), display.removed_times)
+    # At the lower end of the axis, for any scale.
+    assert crosses.get_transform() == ax.get_xaxis_transform()
+
+
+def test_relevancy_against_place_in_one_dimension(tracked, plt):
+    display = RelevancyDisplay.from_optimizer(tracked).plot()
+    ax = display.ax_
+    np.testing.assert_array_equal(np.column_stack([display.places, display.times]), tracked.X_)
+    gone = tracked.told_X_[np.isfinite(tracked.removed_at_)]
+    crosses = next(line for line in ax.lines if line.get_marker() == "x")
+    np.testing.assert_array_equal(crosses.get_xydata()[:, ::-1], gone)
+    (dots,) = ax.collections
+    order = np.argsort(display.relevancy)
+    np.testing.assert_array_equal(dots.get_offsets(), tracked.X_[order][:, ::-1])
+    np.testing.assert_array_equal(dots.get_array(), display.relevancy[order])
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == [f"kept ({len(tracked.X_)})", f"removed ({tracked.n_removed_})", "now, 39"]
+    display.figure_.canvas.draw()
+
+
+def test_relevancy_over_arms(arms, plt):
+    optimizer, problem = arms
+    display = RelevancyDisplay.from_optimizer(optimizer)
+    np.testing.assert_array_equal(display.places, problem.domain.indices(optimizer.X_[:, :-1]))
+
+
+def test_relevancy_needs_a_time_varying_surrogate(camel):
+    with pytest.raises(AskTellError, match="has not begun a run"):
+        RelevancyDisplay.from_optimizer(WDBO([(0, 1)]))
+    static = evaluation.run(GPUCB(), camel, horizon=16.0).optimizer
+    with pytest.raises(UnsupportedKernelError):
+        RelevancyDisplay.from_optimizer(static)
