@@ -127,21 +127,24 @@ def test_conditional_spaces_are_modelled_in_groups():
     assert np.mean([t.value for t in study.trials[-9:-1]]) < -0.6
     alone = new_study(small(group=False))
     alone.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
+    alone.add_trial(finished({"of a failure": 0.5}, state=TrialState.FAIL))
     assert set(alone.ask().relative_params) == {"rate", "kind"}
     alone.add_trial(finished({"other": 0.5}))
     assert alone.ask().relative_params == {}
 
 
-def test_a_range_that_changes_is_followed():
+@pytest.mark.parametrize("n_with_another", [0, 8])
+def test_a_range_that_changes_is_followed(n_with_another):
     study = new_study()
 
     def objective(trial):
-        high = 10.0 if trial.number < 8 else 4.0
-        return trial.suggest_float("x", 0.0, high)
+        if trial.number < n_with_another:
+            trial.suggest_float("y", 0.0, 1.0)
+        return -trial.suggest_float("x", 0.0, 10.0 if trial.number < 8 else 4.0)
 
     study.optimize(objective, n_trials=16)
     assert max(params(study)[8:]) <= 4.0
-    assert study.ask().relative_params["x"] <= 4.0
+    assert 3.0 < study.ask().relative_params["x"] <= 4.0
 
 
 def test_a_single_value_is_left_to_optuna():
@@ -357,6 +360,7 @@ def test_a_study_of_the_same_name_with_other_trials_is_told_from_the_start(watch
         study.add_trials([finished({"x": 1.0}, value)])
         study.ask().suggest_float("x", 0.0, 10.0)
     assert [y for _, y, _ in watched.told] == [1.0, 2.0]
+    assert new_study(sampler, study_name="one").ask().relative_params == {}
 
 
 # --- constraints ----------------------------------------------------------------------------------
@@ -542,6 +546,7 @@ def test_where_trials_fail_is_learnt_though_none_has_succeeded():
     found = []
     for _ in range(30):
         trial = study.ask()
+        assert set(trial.relative_params) == {"x"}
         found.append(trial.suggest_float("x", 0.0, 10.0))
         study.tell(trial, state=TrialState.PRUNED)
     assert np.mean(np.array(found) > 5.0) > 0.7  # 0.5 without learning
