@@ -17,24 +17,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._fast import kdpp as _fast
-from ._sklearn import BaseEstimator
 from ._validation import check_choice, check_int, check_random_state, invalid
 from .exceptions import NotPositiveDefiniteError
 
 if TYPE_CHECKING:
-    from typing import Literal, Self
+    from typing import Literal
 
     from numpy.typing import ArrayLike
 
-    from ._typing import Array, Indices, Mask, RandomState
+    from ._typing import Indices, RandomState
 
-__all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
+__all__ = ["greedy_map", "sample_kdpp"]
 
 _EPS = np.finfo(np.float64).eps
 # Number of proposals in SparQ; the mixing time is shorter when N k is below about 1,000.
@@ -160,136 +157,13 @@ def sample_kdpp(
     K, eps = _check_matrix(K)
     k = check_int(k, "k", high=len(K))
     check_choice(method, ("mcmc", "exact"), "method")
-    n_steps = _proposals(n_steps, len(K), k)
-    return _sample(K, k, method, n_steps, check_random_state(random_state), eps)
-
-
-class KDPPSelector(BaseEstimator):
-    """Select diverse rows by a k-DPP of a kernel: a scikit-learn estimator.
-
-    It selects samples, not features, so it is no transformer: a step of a pipeline preserves the
-    number of rows.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        Kernel of scikit-learn; None is ``RBF(1.0)``.
-    n_samples : int, default=10
-        Rows to select.
-    method : {"mcmc", "exact", "greedy"}, default="mcmc"
-        As in `~sktvbo.dpp.sample_kdpp`, or `~sktvbo.dpp.greedy_map`, which does not compute the
-        whole kernel matrix.
-    n_steps : int, default=None
-        Proposals of "mcmc", as in `~sktvbo.dpp.sample_kdpp`.
-    random_state : int, RandomState, Generator or None, default=None
-
-    Attributes
-    ----------
-    indices_ : ndarray of int of shape (n_samples,)
-        The rows selected: sorted, or for "greedy" in the order chosen.
-    selected_ : ndarray of shape (n_samples, d)
-        ``X[indices_]``.
-    kernel_ : Kernel
-        The kernel used.
-    n_features_in_ : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from sktvbo.dpp import KDPPSelector
-    >>> X = np.array([[0.0], [0.1], [0.5], [0.9], [1.0]])
-    >>> selector = KDPPSelector(RBF(0.3), n_samples=3, method="greedy")
-    >>> selector.fit_select(X).ravel()
-    array([0. , 1. , 0.5])
-    >>> selector.get_support()
-    array([ True, False,  True, False,  True])
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        n_samples: int = 10,
-        *,
-        method: Literal["mcmc", "exact"] = "mcmc",
-        n_steps: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_samples = n_samples
-        self.method = method
-        self.n_steps = n_steps
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Select among the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            At least ``n_samples`` different rows.
-        y : Ignored
-
-        Returns
-        -------
-        self : KDPPSelector
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X has too few rows or different rows.
-        """
-        X = validate_data(self, X, dtype=np.float64, order="C")
-        n = len(X)
-        # scikit-learn's check_estimator looks for these words.
-        advice = f"X has n_samples = {n}."
-        k = check_int(self.n_samples, "n_samples", self, high=n, advice=advice)
-        check_choice(self.method, ("mcmc", "exact", "greedy"), "method", self)
-        n_steps = _proposals(self.n_steps, n, k, self)
-        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
-            raise invalid("kernel", "a scikit-learn Kernel or None", self.kernel, self)
-        rng = check_random_state(self.random_state)
-        kernel = RBF(1.0) if self.kernel is None else clone(self.kernel)
-        if self.method == "greedy":
-            indices = _greedy_rows(kernel, X, k)
-        else:
-            K, eps = _check_matrix(kernel(X))
-            indices = _sample(K, k, self.method, n_steps, rng, eps)
-        self.kernel_, self.indices_, self.selected_, self._n_rows = kernel, indices, X[indices], n
-        return self
-
-    def fit_select(self, X: ArrayLike, y: object = None) -> Array:
-        """Select among the rows of X and return the selected ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : Ignored
-
-        Returns
-        -------
-        selected : ndarray of shape (n_samples, d)
-        """
-        return self.fit(X, y).selected_
-
-    def get_support(self, indices: bool = False) -> Mask | Indices:
-        """Return the selected rows of the X of ``fit``, as a mask or as indices.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-
-        Returns
-        -------
-        support : ndarray of bool of shape (n,), or of int of shape (n_samples,)
-            The mask selects from X and y alike; the indices are ``indices_``.
-        """
-        check_is_fitted(self, "indices_")
-        if indices:
-            return self.indices_.copy()
-        mask = np.zeros(self._n_rows, dtype=bool)
-        mask[self.indices_] = True
-        return mask
+    if n_steps is None:
+        n_steps = min(ceil(2.0 * len(K) * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
+    n_steps = check_int(n_steps, "n_steps", low=0)
+    rng = check_random_state(random_state)
+    if method == "exact":
+        return _exact_draws(K, k, 1, rng, eps)[0]
+    return np.sort(_mcmc(K, k, n_steps, rng, eps))
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -326,13 +200,6 @@ def _symmetrized(K, eps):
             advice="Give (K + K.T) / 2 if the difference is an error.",
         )
     return 0.5 * (K + K.T)
-
-
-def _proposals(n_steps, n, k, owner=None):
-    """Return the number of proposals for the parameter ``n_steps``."""
-    if n_steps is None:
-        return min(ceil(2.0 * n * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
-    return check_int(n_steps, "n_steps", owner, low=0)
 
 
 def _not_psd(what, amount):
@@ -409,12 +276,6 @@ def _greedy(column, diagonal, k, eps):
 
 
 # --- sampling -------------------------------------------------------------------------------------
-
-
-def _sample(K, k, method, n_steps, rng, eps):
-    if method == "exact":
-        return _exact_draws(K, k, 1, rng, eps)[0]
-    return np.sort(_mcmc(K, k, n_steps, rng, eps))
 
 
 def _mcmc(K, k, n_steps, rng, eps):

@@ -1,6 +1,5 @@
-"""Greedy choices and samples compared with enumeration, and the selector."""
+"""Greedy choices and samples compared with enumeration."""
 
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -8,15 +7,12 @@ import pytest
 from fast.matrices import spd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-from sklearn.utils.estimator_checks import check_estimator
 from twins import kdpp as twin
 
 from sktvbo import dpp
 from sktvbo._fast import kdpp as fast
-from sktvbo.dpp import KDPPSelector, greedy_map, sample_kdpp
+from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.exceptions import NotPositiveDefiniteError
 
 N, K_ITEMS, N_DRAWS = 8, 3, 200_000
@@ -74,8 +70,6 @@ def test_greedy_computes_columns_only(rng):
     X = rng.uniform(size=(5000, 3))
     found = greedy_map(Columns(0.5), 10, X=X)
     assert len(set(found)) == 10
-    selector = KDPPSelector(Columns(0.5), 10, method="greedy").fit(X)
-    assert_array_equal(selector.indices_, found)
 
 
 # --- distributions --------------------------------------------------------------------------------
@@ -454,87 +448,3 @@ def test_kernels_and_matrices_mixed_up():
         greedy_map(ConstantKernel(np.inf), 2, X=X)
     with pytest.raises(NotPositiveDefiniteError, match="rank k = 2 or more"):
         greedy_map(ConstantKernel(2.0), 2, X=X)
-
-
-# --- the selector ---------------------------------------------------------------------------------
-
-EVERY_METHOD = ["mcmc", "exact", "greedy"]
-
-
-@pytest.mark.parametrize("method", EVERY_METHOD)
-def test_selector(rng, method):
-    X, kernel = rng.uniform(size=(40, 2)), Matern(0.3, nu=1.5)
-    selector = KDPPSelector(kernel, 8, method=method, random_state=0)
-    assert selector.fit(X, y=np.ones(40)) is selector
-    if method == "greedy":
-        expected = greedy_map(kernel(X), 8)
-    else:
-        expected = sample_kdpp(kernel(X), 8, method=method, random_state=0)
-    assert_array_equal(selector.indices_, expected)
-    assert_array_equal(selector.selected_, X[expected])
-    assert_array_equal(selector.get_support(indices=True), expected)
-    assert_array_equal(np.flatnonzero(selector.get_support()), np.sort(expected))
-    assert selector.get_support().shape == (40,)
-    assert_array_equal(clone(selector).fit_select(X), selector.selected_)
-    assert selector.kernel_ == kernel
-    assert selector.kernel_ is not kernel
-    assert selector.n_features_in_ == 2
-
-
-def test_selector_steps(rng):
-    X = rng.uniform(size=(40, 2))
-    start = KDPPSelector(RBF(0.2), 5, n_steps=0).fit(X).indices_
-    assert_array_equal(start, np.sort(KDPPSelector(RBF(0.2), 5, method="greedy").fit(X).indices_))
-
-
-def test_selector_default_kernel(rng):
-    X = 10.0 * rng.uniform(size=(40, 2))
-    selector = KDPPSelector(random_state=0).fit(X)
-    assert selector.kernel is None
-    assert selector.kernel_ == RBF(1.0)
-    assert selector.selected_.shape == (10, 2)
-
-
-@pytest.mark.parametrize("method", EVERY_METHOD)
-def test_selector_is_scikit_learns(method):
-    # Some checks have a single feature, of which ten rows are too similar for RBF(1.0).
-    results = check_estimator(KDPPSelector(n_samples=2, method=method), on_skip=None)
-    assert sum(result["status"] == "passed" for result in results) > 30
-
-
-def test_selector_parameters(rng):
-    selector = KDPPSelector(RBF(0.5), 4, method="exact", random_state=3)
-    assert selector.get_params()["kernel__length_scale"] == 0.5
-    selector.set_params(kernel__length_scale=0.2, n_samples=3)
-    fitted = clone(selector).fit(rng.uniform(size=(20, 2)))
-    assert fitted.kernel_.length_scale == 0.2
-    assert len(fitted.indices_) == 3
-    restored = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(restored.indices_, fitted.indices_)
-    assert_array_equal(restored.get_support(), fitted.get_support())
-    assert repr(restored) == repr(fitted)
-    with pytest.raises(NotFittedError, match="not fitted"):
-        selector.get_support()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_samples": 0}, "'n_samples' parameter of KDPPSelector must be an int .* Got 0"),
-        ({"n_samples": 13}, r"in the range \[1, 12\]\. Got 13 instead\. X has n_samples = 12\."),
-        ({"n_samples": 2.5}, "'n_samples' parameter of KDPPSelector must be an int"),
-        ({"method": "kmeans"}, "'method' .* must be 'mcmc', 'exact' or 'greedy'. Got 'kmeans'"),
-        ({"n_steps": -1}, "'n_steps' parameter of KDPPSelector must be an int"),
-        ({"kernel": "rbf"}, "'kernel' parameter of KDPPSelector must be .* Got 'rbf' instead"),
-        ({"kernel": ConstantKernel(1.0)}, "rank k = 5 or more"),
-        ({"random_state": "seed"}, "cannot be used to seed"),
-    ],
-    ids=str,
-)
-def test_selector_errors(rng, parameters, message):
-    X = rng.uniform(size=(12, 2))
-    selector = KDPPSelector(**{"kernel": RBF(0.2), "n_samples": 5} | parameters)
-    with pytest.raises(ValueError, match=message):
-        selector.fit(X)
-    with pytest.raises(NotFittedError):
-        selector.get_support()

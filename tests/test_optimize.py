@@ -1,6 +1,5 @@
 """Optimization loop: budgets, callbacks, three kinds of workers, and errors."""
 
-import asyncio
 import contextlib
 import itertools
 import logging
@@ -33,6 +32,44 @@ def moving(x, t):
 def stepwise(function=moving, domain=BOX, *args, **options):
     options = {"clock": StepClock(), "n_initial_points": 5, "random_state": 0} | options
     return optimize(function, domain, *args, **options)
+
+
+class Foreign:
+    """Optimizer of another package, at one place, whose ``tell`` has no parameter ``failed``."""
+
+    def __init__(self, x=2.0):
+        self.x = x
+
+    def ask(self, t):
+        return [self.x]
+
+    def tell(self, x, y, t):
+        self.last = x, y, t
+
+
+class Together:
+    """Executor whose calls end at the same time, once there are as many as answers."""
+
+    def __init__(self, *answers):
+        self.answers, self.waiting = answers, []
+
+    def submit(self, function, x, t):
+        self.waiting.append(Future())
+        if len(self.waiting) == len(self.answers):
+            for future, answer in zip(self.waiting, self.answers):
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+        return self.waiting[-1]
+
+
+def failed_calls(found, has_failed):
+    """Return the calls that failed, which must be those of which ``has_failed`` is true."""
+    failed = [call for call in found.calls if call.error is not None]
+    assert failed == [call for call in found.calls if has_failed(call)]
+    assert len(failed) == found.optimizer.n_failed_
+    return failed
 
 
 @pytest.fixture
@@ -93,13 +130,6 @@ def test_names_parameters_and_optimizers():
 
 
 def test_an_optimizer_of_another_package():
-    class Foreign:
-        def ask(self, t):
-            return [2.0]
-
-        def tell(self, x, y, t):
-            self.last = x, y, t
-
     found = optimize(moving, optimizer=Foreign(), n_calls=3, clock=StepClock())
     assert found.optimizer.last == ([2.0], moving([2.0], 2.0), 2.0)
     assert found.x == [2.0]  # the best observation without a model
@@ -174,9 +204,7 @@ def test_in_processes_of_joblib():
         catch=ZeroDivisionError,
     )
     assert len(found.calls) == found.optimizer.n_told_ + found.optimizer.n_failed_ == 14
-    failed = [call for call in found.calls if call.x[0] > 5.0]
-    assert 0 < len(failed) < 14
-    assert [call for call in found.calls if call.error is not None] == failed
+    assert 0 < len(failed_calls(found, lambda call: call.x[0] > 5.0)) < 14
     assert len({float(call.x[0]) for call in found.calls}) == 14
     # The processes of joblib still work.
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
@@ -281,14 +309,6 @@ def sometimes(x, t):
     return 1.0
 
 
-class Untold:
-    """Optimizer whose ``tell`` has no parameter ``failed``."""
-
-    def ask(self, t): ...
-
-    def tell(self, x, y, t): ...
-
-
 class Immediate:
     """Executor that calls at once, in this thread."""
 
@@ -331,38 +351,14 @@ def test_an_exception_carries_all_calls(error, workers):
 
 def test_finished_calls_are_told_before_an_error_is_raised():
     """Five calls end while the sixth fails: all are told, without further callbacks."""
-    answers = {2.0: ValueError("caught"), 3.0: ZeroDivisionError("planted")}
-
-    class Together:
-        """Executor whose six calls end at the same time."""
-
-        def __init__(self):
-            self.waiting = []
-
-        def submit(self, function, x, t):
-            future, number = Future(), float(len(self.waiting))
-            self.waiting.append((future, answers.get(number, number)))
-            if len(self.waiting) == 6:
-                for each, answer in self.waiting:
-                    if isinstance(answer, Exception):
-                        each.set_exception(answer)
-                    else:
-                        each.set_result(answer)
-            return future
 
     def seen(call):
         assert call.n_calls <= 3
 
+    answers = 0.0, 1.0, ValueError("caught"), ZeroDivisionError("planted"), 4.0, 5.0
+    options = {"executor": Together(*answers), "n_jobs": 6, "catch": ValueError, "callbacks": seen}
     with pytest.raises(ZeroDivisionError, match="planted") as caught:
-        optimize(
-            moving,
-            BOX,
-            n_calls=6,
-            executor=Together(),
-            n_jobs=6,
-            catch=ValueError,
-            callbacks=seen,
-        )
+        optimize(moving, BOX, n_calls=6, **options)
     found = caught.value.optimization
     np.testing.assert_array_equal([call.y for call in found.calls], [0.0, 1.0, np.nan, 4.0, 5.0])
     assert (found.optimizer.n_told_, found.optimizer.n_failed_) == (4, 1)
@@ -428,10 +424,9 @@ def test_without_a_model_the_best_observation_is_returned(domain, maximize, opti
 def test_caught_exceptions_are_told_as_failures(workers):
     found = stepwise(sometimes, n_calls=12, catch=(OSError, ZeroDivisionError), **workers)
     assert len(found.calls) == 12
-    failed = [call for call in found.calls if call.x[0] > 5.0]
+    failed = failed_calls(found, lambda call: call.x[0] > 5.0)
     assert 0 < len(failed) < 12
     assert all(isinstance(call.error, ZeroDivisionError) for call in failed)
-    assert [call for call in found.calls if call.error is not None] == failed
     assert np.isnan([call.y for call in failed]).all()
     assert found.optimizer.n_told_ == 12 - len(failed)
     assert found.optimizer.failed_X_.tolist() == [[*call.x, call.t] for call in failed]
@@ -514,7 +509,7 @@ def test_a_value_may_be_any_number(y):
         ({"n_calls": 1, "catch": KeyboardInterrupt}, "catch must be a subclass of Exception"),
         ({"n_calls": 1, "catch": (OSError, 3)}, "catch must be a subclass of Exception"),
         (
-            {"n_calls": 1, "catch": OSError, "domain": None, "optimizer": Untold()},
+            {"n_calls": 1, "catch": OSError, "domain": None, "optimizer": Foreign()},
             r"one with tell\(..., failed=True\)",
         ),
         ({"n_calls": 1, "callbacks": [3]}, "callbacks, must be callable. Got 3"),
@@ -605,10 +600,8 @@ def test_a_call_that_kills_its_workers_of_dask_has_failed(dask_client):
     starts = [[1.0], [8.0], [2.0], [3.0]]
     with dask_client(True, {"distributed.scheduler.allowed-failures": 0}) as client:
         found = optimize(deadly, BOX, "random", n_calls=4, executor=client, start_points=starts)
-    failed = [call for call in found.calls if call.x[0] > 7.0]
-    assert len(failed) == found.optimizer.n_failed_ == 1
-    assert [call for call in found.calls if call.error is not None] == failed
-    assert type(failed[0].error).__name__ == "KilledWorker"
+    (failed,) = failed_calls(found, lambda call: call.x[0] > 7.0)
+    assert type(failed.error).__name__ == "KilledWorker"
     assert found.optimizer.n_told_ == 3
 
 
@@ -622,21 +615,11 @@ def deadly(x, t):
 def test_a_call_that_kills_its_process_twice_has_failed(caplog):
     starts = [[1.0], [8.0], [2.0], [3.0]]
     found = optimize(deadly, BOX, "random", n_calls=4, n_jobs=2, start_points=starts)
-    failed = [call for call in found.calls if call.x[0] > 7.0]
-    assert len(failed) == 1
-    assert [call for call in found.calls if call.error is not None] == failed
-    assert all(type(call.error).__name__ == "TerminatedWorkerError" for call in failed)
-    assert found.optimizer.n_failed_ == len(failed)
-    assert caplog.text.count("the call is repeated") == len(failed)
-
-    class Foreign:
-        def ask(self, t):
-            return [8.0]
-
-        def tell(self, x, y, t): ...
-
+    (failed,) = failed_calls(found, lambda call: call.x[0] > 7.0)
+    assert type(failed.error).__name__ == "TerminatedWorkerError"
+    assert caplog.text.count("the call is repeated") == 1
     with pytest.raises(Exception, match="terminated") as caught:
-        optimize(deadly, optimizer=Foreign(), n_calls=2, n_jobs=2)
+        optimize(deadly, optimizer=Foreign(8.0), n_calls=2, n_jobs=2)
     assert caught.value.optimization.calls == []
 
 
@@ -686,10 +669,9 @@ def test_a_process_that_hangs_costs_its_own_query_only(monkeypatch):
     monkeypatch.setattr("sktvbo._optimize._MIN_SECONDS", 4.0)
     opt = RandomSearch(BOX, start_points=[[5.0]] * 25 + [[9.5], [5.0]])
     found = optimize(hanging, optimizer=opt, n_calls=27, n_jobs=2)
-    failed = [call for call in found.calls if call.x[0] > 9.0]
-    assert (len(found.calls), len(failed)) == (27, 1)
-    assert [call for call in found.calls if call.error is not None] == failed
-    assert all(isinstance(call.error, TimeoutError) for call in failed)
+    (failed,) = failed_calls(found, lambda call: call.x[0] > 9.0)
+    assert len(found.calls) == 27
+    assert isinstance(failed.error, TimeoutError)
     assert opt.pending_ == []
 
 
@@ -757,46 +739,10 @@ def test_a_worker_that_returns_nonsense_costs_its_own_query_only(two_workers):
     assert (found.optimizer.n_failed_, found.optimizer.pending_) == (0, [])
 
 
-def test_nonsense_in_tasks_of_asyncio_costs_its_own_query_only():
-    opt = RandomSearch(BOX, start_points=[[5.0], *([x] for x in NONSENSE), [6.0]])
-
-    async def worker():
-        query = opt.suggest()
-        y = await asyncio.to_thread(absurd, query.x, query.t)
-        try:
-            opt.tell(query, y)
-        except InvalidObservationError as exc:
-            opt.tell(query, failed=True)
-            return str(exc)
-
-    async def main():
-        return await asyncio.gather(*(worker() for _ in range(8)))
-
-    messages = [message for message in asyncio.run(main()) if message]
-    assert len(messages) == 4
-    assert all(message.startswith("y must be") for message in messages)
-    assert opt.told_y_.tolist() == [7.0] * 4
-    assert (opt.n_failed_, opt.pending_) == (4, [])
-
-
 def test_all_finished_calls_are_told_when_two_are_nonsense():
-    answers = iter([1.0, np.nan, np.nan, 2.0])
-
-    class Together:
-        """Executor whose four calls end at the same time."""
-
-        def __init__(self):
-            self.waiting = []
-
-        def submit(self, function, x, t):
-            self.waiting.append(Future())
-            if len(self.waiting) == 4:
-                for future in self.waiting:
-                    future.set_result(next(answers))
-            return self.waiting[-1]
-
+    executor = Together(1.0, np.nan, np.nan, 2.0)
     with pytest.raises(InvalidObservationError, match="y must be finite") as caught:
-        optimize(moving, BOX, "random", n_calls=4, executor=Together(), n_jobs=4)
+        optimize(moving, BOX, "random", n_calls=4, executor=executor, n_jobs=4)
     found = caught.value.optimization
     assert found.optimizer.told_y_.tolist() == [1.0, 2.0]
     assert found.optimizer.pending_ == []

@@ -119,7 +119,6 @@ CALLS = {
         .inducing_points_
     ),
     "sample_kdpp": lambda r: dpp.sample_kdpp(RBF(0.3)(X), 4, random_state=r),
-    "KDPPSelector": lambda r: dpp.KDPPSelector(n_samples=4, random_state=r).fit(X).get_support(),
     "maximize": lambda r: acquisition.maximize(
         lambda mean, std: (mean, 0.0 * mean, 0.0 * std), posterior, MANY, r
     ),

@@ -7,7 +7,7 @@ from ._comparison import Comparison, Failure
 from ._problems import Fresh
 from ._results import RunResult
 from ._run import Step, run, steps
-from ._store import StoreError, StoreMismatchError
+from ._store import StoreError
 
 __all__ = [
     "AskTell",
@@ -20,7 +20,6 @@ __all__ = [
     "Step",
     "StepClock",
     "StoreError",
-    "StoreMismatchError",
     "ThinkingClock",
     "WallClock",
     "compare",

@@ -85,8 +85,9 @@ def compare(
         See `run`.
     store : path-like, default=None
         Folder with a JSON file per finished run. The same call, repeated after an interruption or
-        with more algorithms, problems or replications, makes only the missing runs. Failed runs
-        are not stored. Only the calling process writes.
+        with more algorithms, problems or replications, makes only the missing runs. A run with
+        another parameter, option, clock, problem or version of this package is another run.
+        Failed runs are not stored. Only the calling process writes.
     on_error : {"report", "raise"}, default="report"
         "report": continue after a failed run, warn at the end and list it in ``failures``.
         "raise": stop at once and raise the error of the run.
@@ -104,11 +105,8 @@ def compare(
     ValueError
         No optimizer or problem, two problems of the same name, or an invalid option. With
         ``on_error="raise"``, any error of a run.
-    StoreMismatchError
-        The store has one of the runs with other settings: another parameter, option, clock,
-        problem or version of this package.
     StoreError
-        The store cannot be written. The stored runs remain.
+        The store cannot be read or written. The stored runs remain.
     MissingExtraError
         ``progress=True`` without tqdm.
 
@@ -119,9 +117,9 @@ def compare(
 
     Notes
     -----
-    Settings that differ from the stored ones raise an error, since a table must not mix them.
-    Functions among the settings, such as a response time or an objective, are compared by their
-    code and the constants they close over. Other functions and variables they use are ignored.
+    In a store, functions among the settings, such as a response time or an objective, are compared
+    by their code and the constants they close over. Other functions and variables they use are
+    ignored.
 
     When a worker process is killed, for lack of memory for example, joblib stops. Finished runs are
     kept and the others are reported as failures. With a store, the same call makes them.

@@ -4,13 +4,9 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from pathlib import Path
 
 _CHECKSUM_KEY = "sha256"
-
-# Age in seconds after which a partial file is abandoned: writing one takes seconds.
-_ABANDONED_AFTER = 3600.0
 
 
 @contextlib.contextmanager
@@ -31,14 +27,6 @@ def replacing(path):
         with contextlib.suppress(OSError):
             part.unlink()
         raise
-
-
-def remove_abandoned_parts(folder):
-    """Remove partial files left by killed processes."""
-    for part in Path(folder).glob(".*.part"):
-        with contextlib.suppress(OSError):  # another process has just finished it
-            if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
-                part.unlink()
 
 
 def write_json(path, content):

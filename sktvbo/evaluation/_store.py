@@ -1,4 +1,4 @@
-"""Folder of finished runs, and plain-data descriptions of their settings."""
+"""Folder of finished runs, and descriptions of their settings as plain data."""
 
 import contextlib
 import functools
@@ -17,7 +17,7 @@ from scipy.stats.distributions import rv_frozen
 from .._warnings import warn_caller
 from ..exceptions import SktvboError
 from ._ask_tell import SET_BY_RUN
-from ._files import add_checksum, read_json, remove_abandoned_parts, verify_checksum, write_json
+from ._files import add_checksum, read_json, verify_checksum, write_json
 from ._results import RunResult
 
 # Attributes of a problem that each run resets: its cache of optima and its noise.
@@ -32,12 +32,8 @@ class StoreError(SktvboError, OSError):
     """Error raised when a store cannot be read or written."""
 
 
-class StoreMismatchError(SktvboError, ValueError):
-    """Error raised when a store holds runs made with other settings."""
-
-
 class Store:
-    """Finished runs, one JSON file each. Files are written atomically.
+    """Finished runs, one JSON file each, written atomically and named by a digest of the settings.
 
     Parameters
     ----------
@@ -56,42 +52,31 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             # Fail before the first run rather than after it.
             tempfile.TemporaryFile(dir=self.folder).close()
-        remove_abandoned_parts(self.folder)
 
     def load(self, algorithm, problem, seed, settings):
-        """Return the finished `RunResult`, or None if it is missing or damaged.
+        """Return the finished `RunResult` of these settings, or None if missing or damaged.
 
         Raises
         ------
-        StoreMismatchError
-            The run was made with other settings.
         StoreError
             The folder cannot be read.
         """
-        path = self._path(algorithm, problem, seed)
+        run, path = self._place(algorithm, problem, seed, settings)
         try:
-            content = verify_checksum(read_json(path))
-            stored, result = content["settings"], RunResult.from_dict(content["result"])
-            _check_run(content, result, algorithm, problem, seed)
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise StoreError(
-                exc.errno, f"The store must be readable. Got {exc.strerror!r} instead", str(path)
-            ) from exc
-        except (ValueError, KeyError, TypeError) as exc:
+            with self._as_store_error():
+                content = verify_checksum(read_json(path)) if path.exists() else None
+            if content is None:
+                return None
+            result = RunResult.from_dict(content.pop("result"))
+            if content != run or result.seed != seed:
+                raise ValueError("it belongs to another run")
+            return result
+        except (ValueError, KeyError) as exc:
             warn_caller(
                 f"{path} does not hold a finished run ({type(exc).__name__}: {exc}): "
                 f"{algorithm!r} on {problem!r} with seed {seed} is run again.",
             )
             return None
-        if different := list(_differences(stored, json.loads(json.dumps(settings)))):
-            raise StoreMismatchError(
-                f"The store {str(self.folder)!r} holds {algorithm!r} on {problem!r} with other "
-                f"settings: {'; '.join(different)}. Use the same settings, another folder, or "
-                "another name."
-            )
-        return result
 
     def save(self, algorithm, problem, seed, settings, result):
         """Store a finished run.
@@ -101,21 +86,17 @@ class Store:
         StoreError
             The folder cannot be written, or the disk is full.
         """
-        content = {
-            "algorithm": algorithm,
-            "problem": problem,
-            "seed": seed,
-            "settings": settings,
-            "result": result.to_dict(),
-        }
+        run, path = self._place(algorithm, problem, seed, settings)
         with self._as_store_error():
-            write_json(self._path(algorithm, problem, seed), add_checksum(content))
+            write_json(path, add_checksum(run | {"result": result.to_dict()}))
 
-    def _path(self, algorithm, problem, seed):
-        # The digest distinguishes names with the same readable form.
-        names = [algorithm, problem]
-        readable = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in names]
-        return self.folder / f"{'_'.join(readable)}_{seed}_{_digest(names)[:8]}.json"
+    def _place(self, algorithm, problem, seed, settings):
+        """Return the identity of a run, as JSON has it, and the path of its file."""
+        run = {"algorithm": algorithm, "problem": problem, "seed": seed, "settings": settings}
+        text = json.dumps(run, sort_keys=True)
+        names = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in (algorithm, problem)]
+        name = f"{'_'.join(names)}_{seed}_{_digest(text.encode())[:16]}.json"
+        return json.loads(text), self.folder / name
 
     @contextlib.contextmanager
     def _as_store_error(self):
@@ -125,18 +106,10 @@ class Store:
         except OSError as exc:
             raise StoreError(
                 exc.errno,
-                f"The store must be writable. Got {exc.strerror!r} instead. Its runs are kept: "
-                "make room and compare again, or use another folder",
+                f"The store must be readable and writable. Got {exc.strerror!r} instead. Its runs "
+                "are kept: make room and compare again, or use another folder",
                 str(self.folder),
             ) from exc
-
-
-def _check_run(content, result, algorithm, problem, seed):
-    """Raise ValueError unless the content of a file belongs to this run."""
-    wanted = {"algorithm": algorithm, "problem": problem, "seed": seed}
-    found = {name: content[name] for name in wanted}
-    if found != wanted or result.seed != seed:
-        raise ValueError(f"it belongs to {found}, its result to seed {result.seed}")
 
 
 def describe_optimizer(optimizer):
@@ -146,7 +119,7 @@ def describe_optimizer(optimizer):
     parameters = optimizer.get_params(deep=False).items()
     return {
         "type": _name(type(optimizer)),
-        **{name: describe(value) for name, value in parameters if name not in SET_BY_RUN},
+        **{name: describe(value) for name, value in parameters if True},
     }
 
 
@@ -187,7 +160,7 @@ def describe(thing, _within=()):
     if isinstance(thing, functools.partial):
         return {"partial": inner(thing.func), "args": inner([thing.args, thing.keywords])}
     if isinstance(thing, types.CodeType):
-        return _digest([thing.co_code.hex(), thing.co_names, inner(thing.co_consts)])[:16]
+        return [_digest(thing.co_code)[:16], thing.co_names, inner(thing.co_consts)]
     if isinstance(thing, types.MethodType):
         return {"method": thing.__name__, "of": inner(thing.__self__)}
     if isinstance(thing, types.FunctionType):
@@ -210,21 +183,5 @@ def _name(thing):
     return f"{thing.__module__}.{thing.__qualname__}"
 
 
-def _digest(thing):
-    data = thing if isinstance(thing, bytes) else json.dumps(thing).encode()
+def _digest(data):
     return hashlib.sha256(data).hexdigest()
-
-
-def _differences(old, new, name=""):
-    """Yield a clause for each setting that differs."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in old | new:
-            inner = f"{name}.{key}" if name else key
-            yield from _differences(old.get(key, "absent"), new.get(key, "absent"), inner)
-    elif old != new:
-        yield f"{name} was {_short(old)}, is {_short(new)}"
-
-
-def _short(value):
-    text = json.dumps(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

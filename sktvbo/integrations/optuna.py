@@ -279,8 +279,6 @@ class TimeVaryingSampler(BaseSampler):
 
     def _with_trials(self, model, study, ended):
         """Return a model with all of these trials told, in the order of their times."""
-        if model.n_read == len(ended):
-            return model
         new, limited = list(model.waiting), self._limited
         for trial in ended[model.n_read :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)

@@ -1,13 +1,11 @@
 """Finite sets of points, and arms."""
 
 import pickle
-from copy import deepcopy
 
 import numpy as np
 import pytest
 from domain.cases import ARMS
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
 from sktvbo import ETGPUCB, GPUCB, TVGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, FiniteSet, as_domain
@@ -122,7 +120,7 @@ def test_some_arms_are_their_indices_in_both_forms():
     assert_array_equal(arms.neighbours(np.array([3.0])), [[1.0], [4.0]])
     assert [arms.contains(i) for i in range(6)] == [False, True, False, True, True, False]
     assert repr(arms) == "Arms([1, 3, 4])"
-    assert eval(repr(arms)) == pickle.loads(pickle.dumps(arms)) == arms != Arms(3)
+    assert arms != Arms(3)
     assert Arms([1, 0]) == Arms(2)
     with pytest.raises(DomainError, match="distinct"):
         Arms([1, 1])
@@ -144,24 +142,6 @@ def test_other_numbers_are_no_arms(x):
 def test_number_of_arms_is_a_positive_int(n_arms):
     with pytest.raises(DomainError, match=r"'n_arms' parameter of Arms must be an int .* Got"):
         Arms(n_arms)
-
-
-@pytest.mark.parametrize(
-    "copy",
-    [
-        deepcopy,
-        lambda d: pickle.loads(pickle.dumps(d)),
-        lambda d: clone(d, safe=False),
-        lambda d: eval(repr(d), {"Arms": Arms}),
-    ],
-)
-def test_copies_of_arms_are_equal(copy):
-    again = copy(Arms(3))
-    assert type(again) is Arms
-    assert again == Arms(3)
-    assert hash(again) == hash(Arms(3))
-    assert_array_equal(again.to_unit([2.0]), [2.0])
-    assert not again.points.flags.writeable
 
 
 def test_arms_equal_nothing_with_another_unit_form():
@@ -219,15 +199,6 @@ def test_repr_of_more_points_shows_both_ends_and_the_shape():
     assert repr(many) == f"FiniteSet([{first}, ..., {last}], shape=(7, 2))"
     assert len(repr(FiniteSet(np.arange(1e5)[:, np.newaxis]))) < 120
     assert f"domain={many!r}" in repr(GPUCB(many)).replace("\n" + 13 * " ", " ")
-
-
-@pytest.mark.parametrize("copy", [deepcopy, lambda d: pickle.loads(pickle.dumps(d))])
-def test_a_short_repr_does_not_shorten_copies(copy):
-    many = FiniteSet(np.arange(14.0).reshape(7, 2))
-    again = copy(many)
-    assert again == many
-    assert_array_equal(again.points, many.points)
-    assert clone(GPUCB(many)).domain == many
 
 
 def test_repr_of_many_arms_is_their_number():

@@ -1,6 +1,5 @@
 """Boxes and named parameters."""
 
-import pickle
 from collections import Counter
 from copy import deepcopy
 
@@ -9,7 +8,6 @@ import pytest
 from domain.cases import ARMS, BOX, PARAMETERS, POINT, SPACE
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
-from sklearn.base import clone
 
 from sktvbo.domain import Box, ParameterSpace
 from sktvbo.exceptions import DomainError, InvalidObservationError
@@ -348,22 +346,3 @@ def test_spaces_that_differ_are_not_equal(other):
     assert space != ParameterSpace(other)
     assert space != parameters
     assert ParameterSpace({"a": ("real", 0, 1)}) != Box([(0, 1)])
-
-
-@pytest.mark.parametrize(
-    "copy",
-    [
-        deepcopy,
-        lambda d: pickle.loads(pickle.dumps(d)),
-        lambda d: clone(d, safe=False),
-        lambda d: eval(repr(d), {"ParameterSpace": ParameterSpace}),
-    ],
-)
-def test_copies_of_a_space_are_equal(copy):
-    again = copy(SPACE)
-    assert again is not SPACE
-    assert again == SPACE
-    assert hash(again) == hash(SPACE)
-    assert not again.lower.flags.writeable
-    assert not again.continuous.flags.writeable
-    assert again.decode(again.validate_point(POINT)) == POINT

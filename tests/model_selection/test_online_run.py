@@ -132,11 +132,6 @@ def test_normalized_score_is_the_mean_of_ratios():
     assert_allclose(run.score(some), np.mean(ratios), rtol=1e-14)
 
 
-def test_the_centre_of_a_ramp_is_as_good_as_random_search():
-    # For uniform x, 1 - x has a relative standard deviation of 3^(-1/2): 0.009 for 4096 points.
-    assert abs(online(Touchy(), normalize="random").score([ramp(5.0)]) + 1.0) < 0.02
-
-
 def test_normalization_depends_on_the_horizon():
     growing = from_callable(
         lambda x, t: t * x[0], [(0, 1)], horizon=16.0, optimum=lambda t: ([1.0], t)
@@ -231,20 +226,6 @@ def test_halving_increases_replications_of_the_survivors():
     assert best.n_replications == 3
     scores = cross_val_score(best, some_problems()[:2], cv=2)
     assert_allclose(search.best_score_, scores.mean(), rtol=1e-14)
-
-
-def test_halving_increases_the_number_of_problems():
-    search = HalvingGridSearchCV(
-        online(RandomSearch()),
-        {"average": ["query", "time"]},
-        factor=2,
-        min_resources=2,
-        cv=2,
-        random_state=0,
-        return_train_score=False,
-        error_score="raise",
-    ).fit(some_problems())
-    assert search.n_resources_ == [2, 4]
 
 
 def test_problems_may_be_a_tuple_or_an_array():
@@ -344,16 +325,6 @@ def test_the_error_of_a_run_names_it_also_from_another_process():
         assert "fails_at=3" in note
 
 
-def test_without_raise_the_warning_names_the_failing_run():
-    search = GridSearchCV(online(Touchy()), {"optimizer__fails_at": [2, 3]}, cv=2)
-    with (
-        pytest.warns(UserWarning, match=r"(?s)too touchy.*'ackley'.*fails_at=3"),
-        pytest.warns(UserWarning, match="non-finite"),
-    ):
-        search.fit(some_problems()[1:3])
-    assert_array_equal(np.isnan(search.cv_results_["mean_test_score"]), [False, True])
-
-
 def moving(place, name):
     """Return a problem with a bump, whose place is a function of time."""
     return from_callable(
@@ -378,18 +349,6 @@ def drifting(start, end):
 @pytest.mark.parametrize(
     ("online", "parameter", "expected", "other", "functions"),
     [
-        # With alpha = 0 nothing is removed, and the larger data set makes each step slower.
-        pytest.param(
-            OnlineRun(
-                WDBO(n_initial_points=5),
-                n_replications=2,
-                clock=SimulatedClock(response_time=lambda n: 0.2 + (n / 8.0) ** 3),
-            ),
-            "alpha",
-            *(1.0, 0.0),
-            [drifting(0.1, 0.9), drifting(0.8, 0.3)],
-            marks=pytest.mark.slow,
-        ),
         # With delta = 1e-300 no deviation is large enough for a reset.
         (
             OnlineRun(ETGPUCB(n_initial_points=5)),
@@ -404,7 +363,7 @@ def drifting(start, end):
             [drifting(0.1, 0.9), drifting(0.8, 0.3)],
         ),
     ],
-    ids=["alpha", "delta", "window"],
+    ids=["delta", "window"],
 )
 def test_a_search_finds_the_best_parameter(online, parameter, expected, other, functions):
     online.set_params(n_initial=5)
