@@ -1,7 +1,6 @@
 """Queries have handles: which one is answered, withdrawn, or still to come."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -70,14 +69,6 @@ def test_equal_queries_keep_their_times():
     opt.tell(late, 20.0)
     opt.tell(early, 10.0, 2.5)  # which may be corrected
     assert_array_equal(opt.told_X_[:, -1], [2.0, 2.5])
-    assert opt.pending_ == []
-
-
-def test_a_handle_outlives_its_journey():
-    opt, _ = BY_NAME["GPUCB"].after(domain="named")
-    handle = pickle.loads(pickle.dumps(opt.suggest(STEPS)))
-    opt = pickle.loads(pickle.dumps(opt))
-    opt.tell(handle, 1.0)
     assert opt.pending_ == []
 
 

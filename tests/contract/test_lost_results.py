@@ -136,22 +136,6 @@ def test_cancelling_x_withdraws_the_latest_query_there():
     assert pending(opt) == []
 
 
-def test_the_lost_ones_are_pending_until_the_timeout():
-    opt = RandomSearch(Arms(1), random_state=0, query_timeout=10.0)
-    opt.ask(0.0), opt.ask(5.0), opt.ask(9.0)
-    with ambiguous:
-        opt.tell([0], 1.0)
-    assert pending(opt) == [0.0, 5.0]
-    opt.ask(12.0)
-    assert pending(opt) == [5.0, 12.0]
-    with ambiguous:
-        opt.tell([0], 1.0)
-    assert times_of(opt) == [9.0, 12.0]
-    opt.ask(30.0)
-    opt.tell([0], 1.0)
-    assert times_of(opt) == [9.0, 12.0, 30.0]
-
-
 def test_as_an_error_the_warning_leaves_the_optimizer_as_it_was():
     opt = asked(Arms(1), [0], [1.0, 2.0])
     before = fingerprint(opt)
