@@ -167,9 +167,9 @@ def test_the_order_of_telling_does_not_matter_to_the_model():
         assert_allclose(a, b, atol=1e-9)
 
 
-def test_three_workers_that_finish_when_they_like(case):
+def test_three_workers_that_finish_when_they_like(few):
     """Each has a query of its own; the answers come late and out of order."""
-    opt = case.make()
+    opt = few.make()
     rng = np.random.RandomState(0)
     running = [timed(opt.suggest(0.0)) for _ in range(3)]
     asked = {(*x, t) for x, t in running}

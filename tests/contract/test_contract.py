@@ -110,16 +110,16 @@ def test_nothing_is_there_before_the_first_observation(case, domain):
 # --- the direction --------------------------------------------------------------------------------
 
 
-def test_minimizing_mirrors_maximizing(case):
-    domain = "named" if case.name in ("WDBO", "thompson", "SparQGPUCB") else "box"
-    up, queries = case.after(domain=domain)
-    down = case.make(domain, maximize=False)
-    mirrored = case.drive(down, STEPS, domain=domain, sign=-1.0)
+def test_minimizing_mirrors_maximizing(few):
+    domain = "named" if few.name in ("WDBO", "thompson", "SparQGPUCB") else "box"
+    up, queries = few.after(domain=domain)
+    down = few.make(domain, maximize=False)
+    mirrored = few.drive(down, STEPS, domain=domain, sign=-1.0)
     assert_array_equal(points(queries, domain), points(mirrored, domain))
     assert_array_equal(up.X_, down.X_)
     assert_array_equal(up.y_, -down.y_)
-    if case.expert:
-        case.consult(up, STEPS, domain), case.consult(down, STEPS, domain, -1.0)
+    if few.expert:
+        few.consult(up, STEPS, domain), few.consult(down, STEPS, domain, -1.0)
     best = points([up.recommend(STEPS), down.recommend(STEPS)], domain)
     assert_array_equal(*best)
 
@@ -141,8 +141,8 @@ def test_recommendation_is_the_best_of_the_domain_and_changes_nothing(few, domai
 # --- the order of calls ---------------------------------------------------------------------------
 
 
-def test_late_corrected_and_uninvited_observations_are_welcome(case):
-    opt, _ = case.after(8)
+def test_late_corrected_and_uninvited_observations_are_welcome(few):
+    opt, _ = few.after(8)
     x = opt.ask(9.0)
     opt.tell(x, 0.1, 9.7)  # it took a while
     opt.tell([1.0, 0.0], 0.2, 4.5)  # late, and never asked for
@@ -195,8 +195,8 @@ def test_hardly_any_data(few_modelled, n_initial_points):
 # --- the caller's own -----------------------------------------------------------------------------
 
 
-def test_callers_arrays_are_neither_changed_nor_kept(case):
-    opt, _ = case.after(6)
+def test_callers_arrays_are_neither_changed_nor_kept(few):
+    opt, _ = few.after(6)
     x = opt.ask(6.0)
     mine, given = x.copy(), x.copy()
     opt.tell(mine, 0.5)
@@ -217,8 +217,8 @@ def test_callers_arrays_are_neither_changed_nor_kept(case):
         opt.cancel(x)
 
 
-def test_a_readonly_array_of_any_real_type_is_accepted(case):
-    opt, twin = case.make(), case.make()
+def test_a_readonly_array_of_any_real_type_is_accepted(few):
+    opt, twin = few.make(), few.make()
     x = np.array([1, 0], dtype=np.int8)
     x.flags.writeable = False
     opt.tell(x, np.float32(0.5), np.int64(0))
@@ -280,8 +280,8 @@ def test_held_steps_equal_a_fresh_surrogate(name, options):
 @pytest.mark.parametrize(
     "clock", ["step", "wall", "calendar", lambda: 3.5], ids=["step", "wall", "calendar", "callable"]
 )
-def test_clocks(case, clock):
-    opt = case.make(clock=clock)
+def test_clocks(few, clock):
+    opt = few.make(clock=clock)
     times = []
     for _ in range(7):
         x, t = timed(opt.suggest())
@@ -297,9 +297,9 @@ def test_clocks(case, clock):
         assert times == [3.5] * 7
 
 
-def test_a_broken_clock_is_noticed(case):
+def test_a_broken_clock_is_noticed(few):
     times = iter([0.0, 5.0, np.nan, 4.0, 6.0])
-    opt = case.make(clock=lambda: next(times))
+    opt = few.make(clock=lambda: next(times))
     opt.ask(), opt.ask()
     before = opt.next_time_
     with pytest.raises(InvalidObservationError, match="t must be finite"):
@@ -311,12 +311,12 @@ def test_a_broken_clock_is_noticed(case):
     assert opt.next_time_ == 6.0
 
 
-def test_unix_timestamps_make_the_same_run(case):
+def test_unix_timestamps_make_the_same_run(few):
     """Times that are 2^30 later are exact in floats, and shifted by the first inside."""
-    _, queries = case.after(9)
-    late, origin = case.make(), float(2**30)
+    _, queries = few.after(9)
+    late, origin = few.make(), float(2**30)
     for t, x in enumerate(queries):
-        if case.expert:
+        if few.expert:
             places = late.ask_expert(origin + t)
             late.tell_expert(places, [objective(p, t) for p in places])
         assert_allclose(late.ask(origin + t), x, atol=1e-5)

@@ -39,9 +39,8 @@ from sktvbo import (
     TimeVaryingGPRegressor,
     journal,
 )
-from sktvbo.acquisition import UCB
 from sktvbo.domain import Box, Constrained
-from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning, VersionWarning
+from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
@@ -82,8 +81,6 @@ def test_on_every_kind_of_domain(name, domain, path):
 
 HELD = {
     "window": lambda **o: SWGPUCB(BOX, window=14, refit_every=10**9, **o),
-    "all": lambda **o: GPUCB(BOX, refit_every=10**9, **o),
-    "sometimes": lambda **o: WDBO(BOX, refit_every=7, **o),
     "capped": lambda **o: GPUCB(BOX, refit_every=7, history=3, **o),
     "sparse": lambda **o: BayesianOptimizer(
         BOX,
@@ -641,22 +638,3 @@ def test_a_full_disk_loses_nothing(path):
 
 
 # --- pickles --------------------------------------------------------------------------------------
-
-
-def test_a_pickle_of_another_version_says_so(monkeypatch):
-    opt, _ = BY_NAME["WDBO"].after(8)
-    text = pickle.dumps(opt)
-    pickle.loads(text)
-    monkeypatch.setattr("sktvbo.optimizers._base.version", lambda package: "9.9")
-    with pytest.warns(VersionWarning, match=r"pickled by sktvbo .* and is read by 9\.9"):
-        twin = pickle.loads(text)
-    assert "_version" not in vars(twin)
-
-
-def test_a_policy_of_ones_own_may_hold_nothing(path):
-    opt = BayesianOptimizer(
-        BOX, policy=StaleDataPolicy(), acquisition=UCB(2.0), random_state=0, journal=Journal(path)
-    )
-    opt.ask(0.0)
-    opt.close()
-    assert_array_equal(BayesianOptimizer.resume(Journal(path, "full")).pending_X_, opt.pending_X_)

@@ -17,10 +17,10 @@ from contract.cases import (
 from sktvbo import WDBO, RandomSearch
 
 
-def test_queries_are_dicts_of_the_users_own_values(case):
-    opt, queries = case.after(domain="named")
+def test_queries_are_dicts_of_the_users_own_values(few):
+    opt, queries = few.after(domain="named")
     batch = points_of(opt.suggest(STEPS, n=3))
-    if case.expert:
+    if few.expert:
         batch = [*batch, *opt.ask_expert(STEPS)]
     for x in [*queries, *batch, opt.recommend(STEPS)]:
         assert list(x) == list(NAMED)
@@ -31,10 +31,10 @@ def test_queries_are_dicts_of_the_users_own_values(case):
         assert x["loss"] in ("l1", "l2", None)
 
 
-def test_a_point_is_told_as_a_dict_or_as_a_row(case):
-    first, _ = case.after(8, "named")
-    second, _ = case.after(8, "named")
-    case.consult(first, 8, "named"), case.consult(second, 8, "named")
+def test_a_point_is_told_as_a_dict_or_as_a_row(few):
+    first, _ = few.after(8, "named")
+    second, _ = few.after(8, "named")
+    few.consult(first, 8, "named"), few.consult(second, 8, "named")
     x = first.ask(8)
     shuffled = {name: x[name] for name in reversed(NAMED)}
     assert second.ask(8) == x
@@ -43,9 +43,9 @@ def test_a_point_is_told_as_a_dict_or_as_a_row(case):
     same_state(first, second)
 
 
-def test_the_callers_dicts_are_neither_changed_nor_kept(case):
+def test_the_callers_dicts_are_neither_changed_nor_kept(few):
     domain = copy.deepcopy(NAMED)
-    opt = case.make("named").set_params(domain=domain)
+    opt = few.make("named").set_params(domain=domain)
     for t in range(7):
         x = opt.ask(t)
         given = dict(x)

@@ -391,23 +391,6 @@ def test_the_toy_algorithm_keeps_the_contract(domain):
     assert clone(opt).set_params(rate=0.5).rate == 0.5
 
 
-def test_a_policy_may_drop_any_rows_in_any_order():
-    class Odd(KeepBest):
-        def before_add(self, surrogate, x, t, y):
-            return [3, 1] if t == 8 else np.empty(0, dtype=int)
-
-        def after_add(self, surrogate, now):
-            return (5, 0) if now == 10 else np.empty(0, dtype=int)
-
-    opt = BayesianOptimizer(BOX, policy=Odd(), n_initial_points=5, random_state=0)
-    ask_and_tell(opt, 12)
-    assert opt.X_[:, 2].tolist() == [2.0, 4.0, 5.0, 6.0, 8.0, 9.0, 10.0, 11.0]
-    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
-    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
-    assert opt.removed_at_[[1, 3]].tolist() == [8.0, 8.0]
-    assert opt.removed_at_[[0, 7]].tolist() == [10.0, 10.0]
-
-
 class Scripted(KeepAll):
     """A policy that answers once, from one of its methods."""
 
@@ -479,36 +462,6 @@ def test_what_a_policy_cannot_drop(method, answer, message):
     assert fingerprint(opt) == before
 
 
-@pytest.mark.parametrize(
-    "surrogate",
-    [
-        TimeVaryingGPRegressor(RBF(0.4), Matern(10.0, nu=0.5), normalize_y=True),
-        TimeVaryingGPRegressor(Matern([0.4, 0.6], nu=2.5), normalize_y=True),
-        TimeVaryingGPRegressor(RationalQuadratic(0.5), ConstantKernel(1.0, "fixed")),
-        TimeVaryingGPRegressor(RBF(0.3), Matern(20.0, nu=1.5), optimizer=None),
-    ],
-    ids=["rbf-matern", "ard", "unknown-kernel", "fixed"],
-)
-@pytest.mark.parametrize("policy", [None, KeepBest()], ids=["all", "best"])
-def test_the_users_own_surrogate(surrogate, policy):
-    before = repr(surrogate.get_params())
-    opt = BayesianOptimizer(
-        BOX,
-        surrogate=surrogate,
-        acquisition=UCB(beta=1.0),
-        policy=policy,
-        n_initial_points=5,
-        random_state=0,
-    )
-    ask_and_tell(opt, 9)
-    assert type(opt.surrogate_.spatial_kernel_) is type(surrogate.spatial_kernel)
-    assert opt.surrogate_.spatial_kernel_ is not surrogate.spatial_kernel
-    assert repr(surrogate.get_params()) == before
-    assert not hasattr(surrogate, "X_train_")
-    held = surrogate.optimizer is None
-    assert (opt.surrogate_.spatial_kernel_ == surrogate.spatial_kernel) == held
-
-
 # What a badly written acquisition function returns, of the posterior mean m and deviation s.
 MISWRITTEN = {
     "nan": (lambda m, s: (m * np.nan, 1.0, 0.0), r"numbers\. Got NaN instead\. Return a sc"),
@@ -559,17 +512,3 @@ def test_an_acquisition_may_rule_places_out(domain):
             mean, _ = opt.surrogate_.posterior_at(t)(as_domain(domain).to_unit([x]))
         opt.tell(x, 3.0 * x[0])
     assert mean[0] < limits[-1] + 1e-9
-
-
-def test_an_acquisition_of_ones_own_is_a_function():
-    def distance(mean, std, state):
-        assert state.n == state.n_told == len(state.surrogate.X_train_)
-        assert state.n_dims == 2
-        return -((mean - 0.25) ** 2), -2.0 * (mean - 0.25), 0.0
-
-    opt = GPUCB(BOX, acquisition=distance, n_initial_points=12, random_state=0)
-    for t in range(13):
-        x = opt.ask(t)
-        mean = opt.surrogate_ and opt.surrogate_.posterior_at(t)(as_domain(BOX).to_unit([x]))[0]
-        opt.tell(x, x[0])
-    assert mean[0] == pytest.approx(0.25, abs=1e-3)

@@ -54,23 +54,23 @@ def tolerance(make):
     return ROUNDING if make is from_json else 0.0
 
 
-def test_a_copy_goes_on_alike_and_leaves_the_original(case, twin_of):
-    opt, _ = case.after(STEPS - 1)
+def test_a_copy_goes_on_alike_and_leaves_the_original(few, twin_of):
+    opt, _ = few.after(STEPS - 1)
     twin = twin_of(opt)
     assert twin.get_params().keys() == opt.get_params().keys()
-    case.drive(twin, 1, start=STEPS - 1)
-    same_state(twin, case.after()[0], tolerance(twin_of))
-    same_state(opt, case.after(STEPS - 1)[0])
+    few.drive(twin, 1, start=STEPS - 1)
+    same_state(twin, few.after()[0], tolerance(twin_of))
+    same_state(opt, few.after(STEPS - 1)[0])
 
 
-def test_clone_starts_afresh_with_the_same_parameters(case):
-    opt, queries = case.after()
+def test_clone_starts_afresh_with_the_same_parameters(few):
+    opt, queries = few.after()
     fresh = clone(opt)
     assert not hasattr(fresh, "n_told_")
     assert {k: repr(v) for k, v in fresh.get_params().items()} == {
         k: repr(v) for k, v in opt.get_params().items()
     }
-    assert_array_equal(case.drive(fresh, 7), queries[:7])
+    assert_array_equal(few.drive(fresh, 7), queries[:7])
 
 
 # --- seeds ----------------------------------------------------------------------------------------
@@ -84,18 +84,18 @@ def test_same_seed_same_run_other_seed_another(case):
     assert not np.array_equal(case.make(random_state=1).ask(0), queries[0])
 
 
-def test_a_random_state_is_not_used_up(case):
+def test_a_random_state_is_not_used_up(few):
     rng = np.random.RandomState(7)
-    first, second = case.make(random_state=rng), case.make(random_state=7)
-    assert_array_equal(case.drive(first, 6), case.drive(second, 6))
+    first, second = few.make(random_state=rng), few.make(random_state=7)
+    assert_array_equal(few.drive(first, 6), few.drive(second, 6))
     assert rng.randint(2**30) == np.random.RandomState(7).randint(2**30)
 
 
-def test_without_a_seed_each_is_another_and_numpys_generator_stays(case):
+def test_without_a_seed_each_is_another_and_numpys_generator_stays(few):
     before = np.random.get_state()[1].copy()
-    first, second = case.make(random_state=None), case.make(random_state=None)
+    first, second = few.make(random_state=None), few.make(random_state=None)
     assert not np.array_equal(first.ask(0.0), second.ask(0.0))
-    case.drive(first, 6, start=1)
+    few.drive(first, 6, start=1)
     assert_array_equal(np.random.get_state()[1], before)
 
 

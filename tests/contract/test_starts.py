@@ -17,11 +17,9 @@ from contract.cases import (
     points_of,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import LinearConstraint
 
 from sktvbo import BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
 from sktvbo.domain import FiniteSet, StepLimit, as_domain
-from sktvbo.exceptions import DomainError
 from sktvbo.staleness import RelevancyBudget
 
 STARTS = {
@@ -64,28 +62,6 @@ def test_where_they_are_told_of_history_they_are_asked_all_the_same():
     found = points_of(opt.suggest(1.0, n=3))
     assert_array_equal(found[:2], STARTS["box"])
     assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
-
-
-BAD_STARTS = {
-    "outside": ([[9.0, 0.0]], r"^start_points\[0, 0\] must be in .* Got 9.0"),
-    "flat": ([1.0, 0.5], r"^start_points must be an array of shape \(n, 2\)"),
-    "broken": ([[1.0, -0.5], [2.0, 0.9]], "points that satisfy the constraints"),
-}
-
-
-@pytest.mark.parametrize("bad", BAD_STARTS)
-def test_bad_ones_are_refused_at_the_first_call(bad):
-    starts, message = BAD_STARTS[bad]
-    opt = GPUCB(BOX, start_points=starts, constraints=LinearConstraint([[1.0, 1.0]], ub=2.0))
-    for call in (lambda: opt.ask(0.0), lambda: opt.tell([0.0, 0.0], 1.0, 0.0)):
-        with pytest.raises(ValueError, match=message):
-            call()
-    assert not hasattr(opt, "n_told_")
-
-
-def test_named_ones_are_checked():
-    with pytest.raises(DomainError, match=r"start_points\[0, 'loss'\] must be"):
-        GPUCB(NAMED, start_points=[STARTS["named"][0] | {"loss": "l9"}]).ask(0.0)
 
 
 # --- start points that are farther away than one step ---------------------------------------------

@@ -126,15 +126,15 @@ def others_of(case, opt):
 # --- every algorithm ------------------------------------------------------------------------------
 
 
-def test_in_the_same_domain_nothing_changes(case, domain):
-    opt, _ = case.after(domain=domain)
+def test_in_the_same_domain_nothing_changes(few, domain):
+    opt, _ = few.after(domain=domain)
     same = opt.with_parameters(domain=SAME[domain])
     same_state(opt, same)
     assert type(same) is type(opt)
-    case.consult(opt, STEPS, domain), case.consult(same, STEPS, domain)
+    few.consult(opt, STEPS, domain), few.consult(same, STEPS, domain)
     x, again = opt.suggest(STEPS), same.suggest(STEPS)
     assert (str(x.x), x.t, x.id) == (str(again.x), again.t, again.id)
-    if case.modelled:
+    if few.modelled:
         places = [query.x for query in same.pending_]
         for one, other in zip(
             *(o.predict(places, STEPS, return_std=True) for o in (opt, same)), strict=True
@@ -451,18 +451,6 @@ def test_a_kalman_filter_tracks_the_new_members():
     for o in (new, dense):
         o.tell([9.0], 2.0, t=12)
     assert_allclose(new.predict(new.domain.points, 13), dense.predict(new.domain.points, 13))
-
-
-def test_a_member_that_remains_alone():
-    points = [[0.0, 1.0], [4.0, 1.0], [4.0, 3.0]]
-    opt = started(FiniteSet(points))
-    opt.tell_many(points, [0.0, 0.1, 0.2], 12)
-    new = opt.with_parameters(domain=FiniteSet([[4.0, 1.0]]))
-    assert_array_equal(new.ask(12), [4.0, 1.0])
-    # Those that were withdrawn are not at the same place.
-    assert len(np.unique(new.surrogate_.X_train_[:, :-1], axis=0)) == 3
-    back = new.with_parameters(domain=opt.domain)
-    assert set(map(tuple, [back.suggest(12 + i).x for i in range(8)])) >= {(0.0, 1.0)}
 
 
 def test_categories_and_ordinals():
