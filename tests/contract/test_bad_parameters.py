@@ -55,7 +55,6 @@ MARGINS = [-0.1, INF, NAN, "wide", None]
 
 # Algorithm, parameter, what it must be, and values that it refuses.
 VALUES = [
-    (opts.WDBO, "domain", "a Box, a FiniteSet", [None]),
     (opts.WDBO, "n_initial_points", ".*an int.*'auto'|.*'auto'", [0, 2.5, "many", None]),
     (opts.WDBO, "refit_every", ".*'auto'", [0, "always"]),
     (opts.WDBO, "clock", "'wall', 'calendar', 'step' or a callable", ["sun", None]),
