@@ -84,6 +84,18 @@ def test_tests_that_a_page_names_are_there():
     assert [name for name in named if f"def {name}(" not in tests] == []
 
 
+def test_scripts_that_a_page_names_are_there():
+    """Or at a commit: pages name it where a script is no longer in the folder."""
+    results = sorted((DOCS.parent / "benchmarks" / "results").glob("*.rst"))
+    assert len(results) > 10
+    for page in [*PAGES, *results]:
+        text = page.read_text(encoding="utf-8")
+        text = re.sub(r"   \$ git checkout .*\n(?:   .*\n)+", "", text)
+        text = re.sub(r"   \$ git show .*", "", text)
+        for name in re.findall(r"\b(?:benchmarks|examples|tests)/[\w/]+\.\w+", text):
+            assert (DOCS.parent / name).exists(), (page.name, name)
+
+
 def test_symptoms_of_the_faq_are_there():
     faq = (DOCS / "faq.rst").read_text(encoding="utf-8")
     named = set(re.findall(r"``(\w+(?:Error|Warning))\b", faq)) - {"ImportError", "FutureWarning"}

@@ -74,14 +74,6 @@ def test_what_a_class_does_not_say_is_taken_from_the_other():
     """) + "\n"  # fmt: skip
 
 
-def test_without_docstrings_nothing_happens():
-    class Bare:
-        pass
-
-    assert described_like(Shared)(Bare).__doc__ is None
-    assert described_like(Bare)(Shared).__doc__ is Shared.__doc__
-
-
 @pytest.mark.parametrize("name", sktvbo.__all__)
 def test_each_class_says_all_its_parameters(name):
     owner = getattr(sktvbo, name)

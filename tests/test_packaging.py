@@ -75,18 +75,6 @@ def test_the_source_distribution_is_complete(tracked, unpacked):
     assert not missing
 
 
-@pytest.mark.slow
-def test_the_documentation_builds_from_it(unpacked):
-    pytest.importorskip("sphinx_gallery")
-    run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=unpacked)
-    run(
-        *(sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", "docs/_build/html"),
-        cwd=unpacked,
-        PYTHONPATH=str(unpacked),
-    )
-    assert (unpacked / "docs" / "_build" / "html" / "api.html").is_file()
-
-
 def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     # Nothing is compiled: what is asked is which files are taken along.
     run(sys.executable, "setup.py", "-q", "build_py", "-d", tmp_path, cwd=unpacked)

@@ -20,7 +20,6 @@ from sktvbo import (
     BayesianOptimizer,
     Journal,
     RandomSearch,
-    SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
     acquisition,
     dpp,
@@ -31,7 +30,7 @@ from sktvbo import (
 )
 from sktvbo.domain import Arms, Box, Constrained, ParameterSpace, WithContext
 from sktvbo.journal._encoding import NotPlainError, decode, encode
-from sktvbo.model_selection import OnlineRun, OnlineTuner
+from sktvbo.model_selection import OnlineTuner
 
 BITS = [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64]
 
@@ -108,15 +107,11 @@ SPACES = {
 
 MANY = ParameterSpace({"a": ("integer", 0, 9999), "b": ["u", "v", "w"]})
 
+# One call of each kind of object: what reads a random state is one function, see below.
 CALLS = {
     "fit": starts,
     "sample_y": lambda r: (
         TimeVaryingGPRegressor(optimizer=None).fit(X, Y).sample_y(X[:2], random_state=r)
-    ),
-    "sparse": lambda r: (
-        SparseTimeVaryingGPRegressor(n_inducing=5, optimizer=None, random_state=r)
-        .fit(X, Y)
-        .inducing_points_
     ),
     "sample_kdpp": lambda r: dpp.sample_kdpp(RBF(0.3)(X), 4, random_state=r),
     "maximize": lambda r: acquisition.maximize(
@@ -124,23 +119,13 @@ CALLS = {
     ),
     "initial_times": lambda r: evaluation.WallClock().initial_times(3, 9.0, r)[0],
     "run": lambda r: run(evaluation.run, r).average_regret,
-    "steps": lambda r: [step.y for step in run(evaluation.steps, r)],
     "compare": compared,
     "optimize": optimized,
-    "OnlineRun": lambda r: OnlineRun(
-        RandomSearch(), horizon=3.0, clock=CLOCK, n_initial=2, random_state=r
-    ).score([BUMP]),
     "OnlineTuner": tuned,
-    "from_callable": lambda r: problems.from_callable(
-        lambda x, t: x[0], [(0, 1)], horizon=9.0, noise_variance=1.0, random_state=r
-    ).observe([0.5], 0.0),
     "seed": lambda r: copy.deepcopy(BUMP).seed(r).observe([0.5], 0.5),
     "markov-gp": observed("markov-gp", n_grid=5),
-    "moving-peaks": observed("moving-peaks"),
-    "ackley": observed("ackley"),
     "published": lambda r: papers.published("TV-GP-UCB", BOX, random_state=r).ask(),
     **{f"sample {name}": lambda r, s=space: s.sample(4, r) for name, space in SPACES.items()},
-    "candidates": lambda r: BOX.candidates(4, r),
 }
 
 

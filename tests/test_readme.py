@@ -8,10 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from sktvbo import WDBO
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -79,33 +76,11 @@ def test_the_program(tmp_path):
     check(done.stdout)
 
 
-def test_the_first_queries_spread_over_the_range():
-    optimizer = WDBO([(0.0, 10.0)], random_state=0)
-    for t in range(6):
-        x = optimizer.ask(t)
-        assert (optimizer.surrogate_ is None) == (t < 5)
-        optimizer.tell(x, 1.0 * t)
-    assert np.diff(np.sort(np.r_[0.0, optimizer.told_X_[:5, 0], 10.0])).max() < 5.0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [".", ".."])
 def test_the_program_in_a_fresh_clone_and_beside_it(place, clone):
     (clone / place / "track.py").write_text(PROGRAM, encoding="utf-8")
     check(paste(f"{clone}/.venv-tracking/bin/python track.py", clone / place))
-
-
-@pytest.mark.slow
-def test_the_program_in_a_fresh_environment(tmp_path):
-    # The package index of a release has what this checkout builds.
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, ROOT]
-    subprocess.run(build, check=True)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "track.py").write_text(PROGRAM, encoding="utf-8")
-    released = INSTALL.replace("--editable .", "sktvbo")
-    assert released != INSTALL
-    text = f"{released}python track.py\n"
-    check(paste(text, tmp_path / "elsewhere", PIP_FIND_LINKS=str(tmp_path)).split("\n")[-2])
 
 
 @pytest.mark.slow

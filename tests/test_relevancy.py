@@ -309,16 +309,6 @@ def test_relevancy_is_the_peers(case):
     assert_allclose(wasserstein_relevancy(**arguments), PEER[case], rtol=1e-6)
 
 
-@every_peer_case
-def test_the_peers_numbers_are_the_peers(case):
-    peer = pytest.importorskip("wdbo_criterion")
-    n, d, signal, noise, nu_s, l_s, nu_t, l_t, now = case
-    X, t, y = observations(n, d)
-    kernels = peer.MaternKernel(l_s, nu_s), peer.MaternKernel(l_t, nu_t)
-    found = peer.wasserstein_criterion(X, y, t, n, d, signal, noise, *kernels, now, 0, 1)
-    assert_allclose(np.ravel(found), PEER[case], rtol=1e-6)
-
-
 @every_temporal
 @pytest.mark.parametrize("factor", [1e-6, 30.0, 1e8])
 def test_units_of_y_do_not_matter(factor, kernel):

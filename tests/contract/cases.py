@@ -254,18 +254,3 @@ def fingerprint(opt):
             surrogate.spatial_kernel_  # noqa: B018
             surrogate.predict(surrogate.X_train_[:1])
     return joblib.hash(vars(opt))
-
-
-def fail_after(monkeypatch, owner, name, calls=1):
-    """Let a method do its work and then fail, at the given call."""
-    original, called = getattr(owner, name), []
-
-    def failing(*args, **options):
-        called.append(name)
-        found = original(*args, **options)
-        if len(called) == calls:
-            raise MemoryError("planted")
-        return found
-
-    monkeypatch.setattr(owner, name, failing)
-    return called

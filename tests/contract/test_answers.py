@@ -7,11 +7,9 @@ import pytest
 from contract.cases import BOX, BY_NAME, DOMAINS, STEPS, ask_and_tell, fingerprint, points, space
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import GPUCB, WDBO, RandomSearch
+from sktvbo import GPUCB, RandomSearch
 from sktvbo.exceptions import (
     AskTellError,
-    DomainError,
-    InvalidObservationError,
     MissingExtraError,
     NotBegunError,
 )
@@ -83,24 +81,6 @@ def test_random_search_recommends_what_it_saw():
         assert_array_equal(opt.recommend(t), opt.X_[1, :2])
     with pytest.raises(AskTellError, match="needs a surrogate, and RandomSearch has none"):
         opt.predict([1.0, 0.0], 0.0)
-
-
-def test_what_is_wrong_is_said():
-    opt, _ = BY_NAME["WDBO"].after()
-    fresh = WDBO(BOX)
-    with pytest.raises(AskTellError, match=r"before predict\(\) must be at least 1\. Got 0"):
-        fresh.predict([1.0, 0.0], 0.0)
-    with pytest.raises(DomainError):
-        opt.predict([[9.0, 0.0]], 0.0)
-    with pytest.raises(InvalidObservationError, match="shape"):
-        opt.predict([[1.0, 0.0, 0.0]], 0.0)
-    with pytest.raises(InvalidObservationError, match="t must be an array of shape"):
-        opt.predict([[1.0, 0.0]], [0.0, 1.0])
-    with pytest.raises(InvalidObservationError, match="t must be finite"):
-        opt.recommend(np.nan)
-    for each in (opt, RandomSearch(BOX)):
-        with pytest.raises(InvalidObservationError, match="t must be one real number"):
-            each.recommend([0.0, 1.0])
 
 
 # --- the frame ------------------------------------------------------------------------------------

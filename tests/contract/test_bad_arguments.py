@@ -8,7 +8,7 @@ import pytest
 from contract.cases import BY_NAME, CASES, fingerprint
 
 from sktvbo.domain import Context, WithContext
-from sktvbo.exceptions import SktvboError
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, SktvboError
 
 NAN, INF = np.nan, np.inf
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
@@ -17,8 +17,13 @@ DOMAINS = {
     "box": (BOX, [0.5, 0.5], {}),
     "context": (WithContext(BOX, [(0.0, 1.0)]), [0.5, 0.5], {"context": [0.5]}),
     "named": (
-        {"a": ("real", 0.0, 1.0), "k": ["u", "v"], "load": Context(0.0, 1.0)},
-        {"a": 0.5, "k": "u"},
+        {
+            "a": ("real", 0.0, 1.0),
+            "k": ["u", "v"],
+            "n": ("integer", 1, 5),
+            "load": Context(0.0, 1.0),
+        },
+        {"a": 0.5, "k": "u", "n": 3},
         {"context": {"load": 0.5}},
     ),
 }
@@ -105,6 +110,105 @@ def test_each_is_validated_whatever_the_others_are(name, domain):
             n_calls += 1
     assert fingerprint(opt) == before
     assert n_calls > 200
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+WRONG = InvalidObservationError
+PLACE = {"a": 0.5, "k": "u", "n": 3}
+
+
+def tell(x=(0.5, 0.5), y=1.0, t=30.0, **options):
+    return lambda opt: opt.tell(x, y, t, **options)
+
+
+def tell_many(y=(1.0, 2.0), t=30.0, **options):
+    return lambda opt: opt.tell_many([[0.5, 0.5]] * 2, y, t, **options)
+
+
+# By domain: a call, its error and its message.
+SAID = {
+    "box": [
+        (tell([0.5, np.nan]), WRONG, "must be finite"),
+        (tell([0.5, 3.0]), DomainError, r"x\[1\] must be in"),
+        (tell([0.5]), WRONG, "shape"),
+        (tell(["a", "b"]), WRONG, "real numbers"),
+        (tell({"a": 1.0}), WRONG, "has the unknown"),
+        (tell(np.ma.array([0.5, 0.5], mask=[True, False])), WRONG, "x must be real numbers"),
+        (tell(y=np.nan), WRONG, r"y must be finite\. Got nan instead"),
+        (tell(y=10**400), WRONG, "y must be finite"),
+        (tell(y=-1e101), WRONG, "at most 1e.100"),
+        (tell(y=None), WRONG, r"y must be one real number\. Got None instead"),
+        (tell(y=np.ma.masked), WRONG, "y must be one real number"),
+        (tell(t=1e101), WRONG, "t must be at most"),
+        (tell(failed=True), ValueError, r"y must be left out, or NaN, with failed=True\. Got 1\.0"),
+        (tell(failed="yes"), ValueError, "failed must be True or False. Got 'yes' instead"),
+        (tell([0.123, 0.5], t=None), AskTellError, "still pending"),
+        (tell_many([0.0, 1e101]), WRONG, r"1e\+100 in .* 1e\+101"),
+        (tell_many([1.0]), WRONG, "y must"),
+        (tell_many([np.nan, 1.0], failed=[False, True]), WRONG, "y must"),
+        (tell_many(failed=[False, True]), WRONG, "y must be NaN where failed=True"),
+        (tell_many([np.nan, np.nan], failed=[1, 1]), ValueError, "failed must be"),
+        (tell_many(y_variance=[-1.0, 1.0]), ValueError, "y_variance must be"),
+        (lambda o: o.ask(np.inf), WRONG, "t must be finite"),
+        (lambda o: o.suggest(99.0, n=1.5), ValueError, "n must be an int in"),
+        (lambda o: o.announce([9.0, 0.5], 1.0), DomainError, r"x\[0\] must be in"),
+        (lambda o: o.recommend([0.0, 1.0]), WRONG, "t must be one real number"),
+        (lambda o: o.ask(9.0, context=1.0), WRONG, "None for a domain without a context"),
+        (tell(context=1.0), WRONG, "None for a domain without a context"),
+    ],
+    "context": [
+        (lambda o: o.ask(9.0), WRONG, "context must be given"),
+        (lambda o: o.ask(9.0, context=np.nan), WRONG, "finite numbers"),
+        (lambda o: o.ask(9.0, context={"load": 1.0}), WRONG, "an array"),
+        (lambda o: o.suggest(9.0, n=2, context=[[1.0]] * 3), ValueError, "one for each of 2"),
+        (lambda o: o.recommend(9.0), WRONG, "context must be given"),
+        (tell(), AskTellError, r"context must be given .* Got None .* context=\.\.\."),
+        (lambda o: o.announce([0.5, 0.5], 9.0), AskTellError, "context must be given"),
+    ],
+    "named": [
+        (tell(PLACE | change, context={"load": 0.5}), error, message)
+        for change, error, message in [
+            ({"a": None}, WRONG, r"x\['a'\]"),
+            ({"a": np.nan}, WRONG, r"must be finite. Got nan at x\['a'\]"),
+            ({"a": 1.5}, DomainError, r"x\['a'\] must be in \[0.0, 1.0\]. Got 1.5"),
+            ({"n": 2.5}, DomainError, r"x\['n'\] must be a whole number from 1 to 5"),
+            ({"k": "w"}, DomainError, r"x\['k'\] must be one of .*'u'.*Got 'w'"),
+            ({"speed": 1.0}, WRONG, "has the unknown 'speed'"),
+        ]
+    ],
+}
+SAID["named"].append((tell({"a": 0.5}, context={"load": 0.5}), WRONG, "lacks"))
+SAID["a run"] = [
+    (lambda o: o.tell(o.told_X_[-1, :2], 1.0), AskTellError, "still pending"),
+    (lambda o: o.ask(-1.0), WRONG, r"t must be at least \d+\.0, the latest .* Got -?\d"),
+]
+SAID["predictions"] = [
+    (lambda o: o.predict([[9.0, 0.0]], 30.0), DomainError, "must be in"),
+    (lambda o: o.predict([[1.0, 0.0, 0.0]], 30.0), WRONG, "shape"),
+    (lambda o: o.predict([[1.0, 0.0]], [0.0, 1.0]), WRONG, "t must be an array of shape"),
+]
+
+
+@pytest.mark.parametrize("domain", SAID)
+@pytest.mark.parametrize("name", ["RandomSearch", "WDBO"])
+def test_a_bad_call_says_why_and_changes_nothing(name, domain):
+    if domain == "predictions" and name == "RandomSearch":
+        return
+    space, _, beside = DOMAINS.get(domain, DOMAINS["box"])
+    opt = BY_NAME[name].make().set_params(domain=space)
+    if domain == "box":
+        for bad, error, message in SAID["box"]:
+            with pytest.raises(error, match=message):
+                bad(opt)
+            assert not hasattr(opt, "n_told_")  # it begins no run
+    for t in range(7):
+        opt.tell(opt.suggest(float(t), **beside), 0.1 * t)
+    before = fingerprint(opt)
+    for bad, error, message in SAID[domain]:
+        with pytest.raises(error, match=message):
+            bad(opt)
+        assert fingerprint(opt) == before, message
 
 
 def test_an_id_is_that_of_its_query():

@@ -55,6 +55,9 @@ MARGINS = [-0.1, INF, NAN, "wide", None]
 
 # Algorithm, parameter, what it must be, and values that it refuses.
 VALUES = [
+    (opts.WDBO, "n_initial_points", ".*an int.*'auto'|.*'auto'", [0, 2.5, "many", None]),
+    (opts.WDBO, "refit_every", ".*'auto'", [0, "always"]),
+    (opts.WDBO, "clock", "'wall', 'calendar', 'step' or a callable", ["sun", None]),
     (opts.ABO, "lookahead", "a float", [-0.1, INF, NAN, "far", None]),
     (opts.ABO, "max_size", "an int", ["recommended"]),
     (opts.BOLT, "max_size", ".*an int", [0, 2.5, "many", None]),
@@ -128,6 +131,13 @@ PARTS = [
     (opts.WDBO, {"max_step": "small"}, "'max_step' parameter"),
     (opts.WDBO, {"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be"),
     (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
+    (opts.GPUCB, {"start_points": [[9.0, 0.0]]}, r"^start_points\[0, 0\] must be in .* Got 9.0"),
+    (opts.GPUCB, {"start_points": [1.0, 0.5]}, r"^start_points must be an array of shape \(n, 2\)"),
+    (
+        opts.GPUCB,
+        {"start_points": [[2.0, 0.9]], "constraints": LinearConstraint([[1.0, 1.0]], ub=2.0)},
+        "points that satisfy the constraints",
+    ),
     (opts.RandomSearch, {"journal": 3}, "journal must be a path or a Journal"),
     (opts.RandomSearch, {"journal": []}, "journal must be a path or a Journal"),
     (opts.RandomSearch, {"journal": Journal(3, resume=True)}, "journal must be a path or a Journ"),

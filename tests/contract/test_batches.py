@@ -13,7 +13,6 @@ from contract.cases import (
     JUMP,
     STEPS,
     ask_and_tell,
-    fingerprint,
     is_dict,
     objective,
     points,
@@ -28,9 +27,7 @@ from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.domain import Box
 from sktvbo.exceptions import (
     AskTellError,
-    DomainError,
     ForgottenQueryWarning,
-    InvalidObservationError,
 )
 
 # A posterior mean takes no notice of what is pending: its observation is the mean itself.
@@ -125,32 +122,6 @@ def test_an_acquisition_function_knows_how_many_queries_are_pending():
     assert set(seen) == {3}
 
 
-def test_the_posterior_mean_alone_asks_for_one_place_again():
-    opt, _ = BY_NAME["mean"].after()
-    X = [opt.ask(STEPS) for _ in range(4)]
-    assert unit_distances(X).max() < 1e-2
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_queries_of_a_batch_are_at_different_places(few, domain):
-    opt, _ = few.after(domain=domain)
-    few.consult(opt, STEPS, domain)
-    places = [str(query.x) for query in opt.suggest(STEPS, n=6)]
-    if few.modelled:  # uniform queries of a small space may be equal
-        assert len(set(places)) == len(places)
-
-
-@pytest.mark.parametrize("name", ["GPUCB", "TVGPUCB-learn", "UITVBO", "WDBO", "WGPUCB", "ABO"])
-def test_a_pending_query_sends_the_next_one_elsewhere(name):
-    case = bold(name)
-    opt, _ = case.after(JUMP)
-    twin, _ = case.after(JUMP)
-    twin.cancel(twin.ask(JUMP))  # other candidates, the same maximum
-    x = opt.ask(JUMP)
-    assert unit_distances([x, twin.ask(JUMP)]) < 1e-3
-    assert unit_distances([x, opt.ask(JUMP)]) > 1e-2
-
-
 def test_a_query_that_was_told_is_not_pending_any_more():
     opt, _ = BY_NAME["GPUCB"].after()
     twin, _ = BY_NAME["GPUCB"].after()
@@ -196,9 +167,9 @@ def test_the_order_of_telling_does_not_matter_to_the_model():
         assert_allclose(a, b, atol=1e-9)
 
 
-def test_three_workers_that_finish_when_they_like(case):
+def test_three_workers_that_finish_when_they_like(few):
     """Each has a query of its own; the answers come late and out of order."""
-    opt = case.make()
+    opt = few.make()
     rng = np.random.RandomState(0)
     running = [timed(opt.suggest(0.0)) for _ in range(3)]
     asked = {(*x, t) for x, t in running}
@@ -272,17 +243,6 @@ def test_an_announced_query_is_as_one_that_was_asked_for(domain):
     assert_array_equal(a, b)
 
 
-def test_others_keep_away_from_it():
-    opt, _ = BY_NAME["UITVBO"].after(JUMP)
-    x = opt.ask(JUMP)
-    opt.cancel(x)
-    again = opt.ask(JUMP)
-    opt.cancel(again)
-    assert_allclose(again, x, atol=1e-2)
-    opt.announce(x, JUMP)
-    assert np.abs(opt.ask(JUMP) - x).max() > 1e-2
-
-
 def test_it_is_told_at_its_time_or_cancelled():
     opt = BY_NAME["GPUCB"].make(clock="step")
     opt.announce([0.5, 0.5])
@@ -296,16 +256,6 @@ def test_it_is_told_at_its_time_or_cancelled():
     with pytest.raises(AskTellError, match="still pending"):
         opt.tell([0.7, 0.5], 1.0)
     assert opt.ask(STEPS - 1.0).shape == (2,)  # announcing moves no time
-
-
-def test_a_bad_one_changes_nothing():
-    opt, _ = BY_NAME["GPUCB"].after()
-    before = fingerprint(opt)
-    with pytest.raises(DomainError):
-        opt.announce([9.0, 0.5], 1.0)
-    with pytest.raises(InvalidObservationError, match="t must be finite"):
-        opt.announce([0.5, 0.5], np.nan)
-    assert fingerprint(opt) == before
 
 
 def test_where_nothing_is_in_doubt_a_search_does_not_end_at_a_pending_query():

@@ -220,16 +220,6 @@ def test_a_start_point_waits_for_a_context_in_which_it_is_allowed():
     assert_array_equal(opt.told_X_[1:, :2], [[0.9, 0.5], [0.3, 0.5]])
 
 
-def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
-    limits = {"outcome_constraints": {"c": (None, 9.0)}, "safety": 0.9, "n_initial_points": "auto"}
-    for options in (limits, {"n_initial_points": "auto"}):
-        opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], **options)
-        for t, load in enumerate([0.1, 0.9, 0.75, 1.3, 0.79]):
-            x = opt.ask(float(t), context=load)
-            assert x[0] <= 1.0 - 0.5 * load
-            opt.tell(x, 0.0, **({"outcomes": {"c": 0.0}} if "safety" in options else {}))
-
-
 def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
     opt = drive_in_contexts(reading("WDBO", "linear"), LOADS[:5])
     copies = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json())]
@@ -244,20 +234,6 @@ def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
     for each in copies:
         drive_in_contexts(each, [1.2], start=6)
         each.close()
-
-
-def test_pending_queries_that_another_domain_forbids_are_withdrawn_in_their_contexts():
-    opt = reading("WDBO", "number")
-    queries = opt.suggest(0.0, n=2, context=[[0.1], [1.0]])
-    assert [query.id for query in opt.with_parameters(domain=opt.domain).pending_] == [0, 1]
-    state = opt._run.domain
-    rows = np.array([[0.9, 0.0, 0.1], [0.9, 0.0, 1.0], [0.9, 0.0, np.nan]])
-    assert_array_equal(state.queryable(rows), [True, False, True])
-    assert [state.contains(x) for x in rows] == [True, False, False]
-    X = state.sample(30, 0)
-    assert (X[:, 0] <= 1.0 - 0.5 * X[:, 2]).all()
-    assert state == pickle.loads(pickle.dumps(state))
-    opt.tell(queries[1], 0.0)
 
 
 def test_what_reads_a_context_needs_one():

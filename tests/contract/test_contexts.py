@@ -6,9 +6,9 @@ from contract.cases import ARMS, BY_NAME, fingerprint, points_of, timed
 from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
-from sktvbo import ABO, GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo import ABO, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import Context, WithContext
-from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.exceptions import AskTellError, DomainError
 
 DOMAINS = {
     "box": WithContext([(0.0, 1.0)], [(0.0, 100.0)]),
@@ -136,36 +136,6 @@ def test_what_was_not_asked_for_is_told_with_its_context():
     assert fingerprint(opt) == before
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda opt: opt.ask(9.0), InvalidObservationError, "context must be given"),
-        (lambda opt: opt.ask(9.0, context=np.nan), InvalidObservationError, "finite numbers"),
-        (lambda opt: opt.ask(9.0, context={"load": 1.0}), InvalidObservationError, "an array"),
-        (lambda opt: opt.suggest(9.0, n=2, context=[[1.0]] * 3), ValueError, "one for each of 2"),
-        (lambda opt: opt.recommend(9.0), InvalidObservationError, "context must be given"),
-        (lambda opt: opt.predict([[0.5]], 9.0), InvalidObservationError, "context must be given"),
-        (lambda opt: opt.tell([2.0], 1.0, 9.0, context=1.0), DomainError, "in \\[0.0, 1.0\\]"),
-    ],
-)
-def test_wrong_contexts_leave_the_optimizer_as_it_was(call, error, message):
-    opt = made(n_initial_points=3)
-    drive(opt, 5, "box")
-    before = fingerprint(opt)
-    with pytest.raises(error, match=message):
-        call(opt)
-    assert fingerprint(opt) == before
-
-
-def test_a_domain_without_a_context_takes_none():
-    opt = GPUCB([(0.0, 1.0)], random_state=0)
-    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
-        opt.ask(0.0, context=3.0)
-    x = opt.ask(0.0)
-    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
-        opt.tell(x, 1.0, context=3.0)
-
-
 def test_an_expert_is_not_asked_in_contexts():
     opt = made(SparQGPUCB)
     for call in (lambda: opt.ask_expert(0.0), lambda: opt.tell_expert([[0.5]], [1.0], 0.0)):
@@ -184,22 +154,6 @@ def test_predictions_are_in_a_context():
     assert found == pytest.approx(best, abs=0.06)
 
 
-def test_many_are_told_with_their_contexts():
-    opt = made(n_initial_points=5)
-    X, loads = np.linspace(0.0, 1.0, 12)[:, np.newaxis], np.arange(12.0)[:, np.newaxis] * 8.0
-    opt.tell_many(X, [value(x, c) for x, c in zip(X, loads)], np.arange(12.0), context=loads)
-    assert_array_equal(opt.told_X_, np.column_stack([X, loads, np.arange(12.0)]))
-    opt.untell([X[3, 0]])
-    assert opt.n_told_ == 11
-
-
-def test_first_points_are_asked_in_the_present_context():
-    opt = made(start_points=[[0.25], [0.75]])
-    assert opt.ask(0.0, context=30.0) == [0.25]
-    assert opt.ask(1.0, context=40.0) == [0.75]
-    assert_array_equal(opt.pending_X_, [[0.25, 30.0, 0.0], [0.75, 40.0, 1.0]])
-
-
 def test_frames_have_columns_of_contexts():
     pytest.importorskip("pandas")
     opt = made(domain="named")
@@ -213,12 +167,6 @@ def test_frames_have_columns_of_contexts():
     box = made()
     box.ask(0.0, context=3.0)
     assert box.to_frame()["context0"].tolist() == [3.0]
-
-
-def test_contexts_and_constraints_go_together():
-    opt = made(constraints=lambda x: x[0] <= 0.5, n_initial_points=5)
-    assert all(x[0] <= 0.5 for x in drive(opt, 12, "box"))
-    assert opt.recommend(12.0, context=95.0)[0] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(

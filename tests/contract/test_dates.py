@@ -174,15 +174,6 @@ def test_the_clock_may_tell_dates():
     assert opt.suggest().t == HOURS / 24.0
 
 
-def test_an_expert_answers_at_dates():
-    opt = SparQGPUCB(BOX, n_initial_points=2, random_state=0)
-    for s in range(3):
-        opt.tell(opt.ask(NOON + timedelta(seconds=s)), 1.0)
-    places = opt.ask_expert(NOON + timedelta(seconds=4))
-    opt.tell_expert(places, np.zeros(len(places)), NOON + timedelta(seconds=5))
-    assert (opt.expert_X_[:, -1] == NOON.timestamp() + 5.0).all()
-
-
 @pytest.mark.parametrize(
     "bad",
     [

@@ -1,7 +1,6 @@
 """Queries have handles: which one is answered, withdrawn, or still to come."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from contract.cases import (
     fingerprint,
     points,
     points_of,
-    same_state,
 )
 from numpy.testing import assert_array_equal
 
@@ -51,34 +49,6 @@ def test_ask_returns_the_points_of_the_queries_of_suggest():
     assert_array_equal(twin.ask(STEPS + 1.0), first.x)
     assert_array_equal(twin.ask(STEPS + 1.0), second.x)
     assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_telling_a_query_is_telling_its_x_at_its_time(domain):
-    case = BY_NAME["WDBO"]
-    (opt, _), (twin, _) = case.after(domain=domain), case.after(domain=domain)
-    x = twin.ask(STEPS)
-    twin.tell(x, 0.3, STEPS)
-    opt.tell(opt.suggest(STEPS), 0.3)
-    same_state(opt, twin)
-    assert opt.pending_ == []
-
-
-def test_equal_queries_keep_their_times():
-    opt = RandomSearch(Arms(1), random_state=0)
-    early, late = opt.suggest(1.0), opt.suggest(2.0)
-    opt.tell(late, 20.0)
-    opt.tell(early, 10.0, 2.5)  # which may be corrected
-    assert_array_equal(opt.told_X_[:, -1], [2.0, 2.5])
-    assert opt.pending_ == []
-
-
-def test_a_handle_outlives_its_journey():
-    opt, _ = BY_NAME["GPUCB"].after(domain="named")
-    handle = pickle.loads(pickle.dumps(opt.suggest(STEPS)))
-    opt = pickle.loads(pickle.dumps(opt))
-    opt.tell(handle, 1.0)
-    assert opt.pending_ == []
 
 
 @pytest.mark.parametrize("how", ["announced", "asked"])

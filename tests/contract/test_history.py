@@ -1,18 +1,16 @@
 """What is remembered of a run: as much as asked for, at a price that does not grow."""
 
 import pickle
-import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from contract.cases import BOX, BY_NAME, STEPS, objective
 from numpy.testing import assert_array_equal
 
-from sktvbo import SWGPUCB, RandomSearch
+from sktvbo import RandomSearch
 from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.optimizers._state import History, Log
 
@@ -33,28 +31,6 @@ def test_history_caps_what_is_shown_and_changes_no_query(few, history):
     assert bool(opt.history_) == (m > 0)
     for name in ("X_", "y_", "n_told_", "n_removed_", "next_time_"):
         assert_array_equal(getattr(opt, name), getattr(full, name), err_msg=name)
-
-
-def windowed(history, steps, window=8):
-    """An optimizer with a window after some steps, hyperparameters held."""
-    opt = SWGPUCB(
-        BOX, window=window, history=history, n_initial_points=5, refit_every=10**9, random_state=0
-    )
-    rng = np.random.RandomState(0)
-    for t in range(steps):
-        x = rng.uniform(*np.transpose(BOX))
-        opt.tell(x, objective(x, t), t)
-    return opt
-
-
-def test_a_capped_run_pickles_and_remembers_no_more_than_its_cap():
-    early, late = windowed(100, 300), windowed(100, 600)
-    assert late.n_told_ == 600
-    assert late.n_removed_ == 592
-    assert len(late.told_y_) == 100
-    assert abs(len(pickle.dumps(late)) - len(pickle.dumps(early))) < 2000
-    uncapped = len(pickle.dumps(windowed(None, 600)))
-    assert uncapped > 2 * len(pickle.dumps(late))
 
 
 def busy(opt, start, stop):
@@ -90,39 +66,6 @@ def test_without_a_history_the_state_does_not_grow(name, steps):
     assert (opt.n_told_, len(opt._run.history.untold)) == (4 * steps // 3, 85)
     twin = type(opt).from_json(opt.to_json())
     assert (twin.n_told_, twin.n_removed_) == (opt.n_told_, opt.n_removed_)
-
-
-SOAK = """
-import sys, warnings
-import numpy as np
-import sktvbo
-from sktvbo.exceptions import OverconfidenceWarning
-warnings.simplefilter("ignore", OverconfidenceWarning)
-name, options, steps = sys.argv[1], eval(sys.argv[2]), int(sys.argv[3])
-opt = getattr(sktvbo, name)([(0.0, 1.0)] * 2, history=0, random_state=0, **options)
-used = []
-for t in range(steps):
-    x = opt.ask(float(t))
-    opt.tell(x, -float(np.sum((x - 0.5 - 0.3 * np.sin(0.01 * t)) ** 2)))
-    if t % 5 == 0:
-        opt.untell()
-    if t % (steps // 40) == 0:
-        used.append(int(open("/proc/self/statm").read().split()[1]) * 4096)
-print(*used)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux' /proc")
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("RandomSearch", {}), ("SWGPUCB", {"window": 10, "refit_every": None})],
-)
-def test_memory_of_the_last_quarter_of_200_000_steps_is_constant(name, options):
-    command = [sys.executable, "-c", SOAK, name, repr(options), "200000"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    used = np.array(done.stdout.split(), dtype=float)
-    assert used[30:].max() < 1.01 * used[29]
 
 
 def lines_run(function):

@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
 from sktvbo import GPUCB, WDBO, RandomSearch, papers
-from sktvbo.domain import Arms, FiniteSet, StepLimit, WithContext, as_domain
+from sktvbo.domain import Arms, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import AskTellError
 from sktvbo.optimizers._names import ALGORITHMS
 
@@ -104,19 +104,6 @@ def test_a_batch_and_single_queries_are_spread_alike(domain):
     assert not np.array_equal(points(single[:1], domain), points([other.ask(0.0)], domain))
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_a_resumed_run_goes_on_with_the_same_initial_points(domain, tmp_path):
-    opt, twin = (make("WDBO", domain, journal=j) for j in (tmp_path / "run.db", None))
-    for t in range(5):
-        x, other = opt.ask(t), twin.ask(t)
-        assert_array_equal(points([x], domain), points([other], domain))
-        for each in (opt, twin):
-            each.tell(x, float(t), failed=False)
-        opt.close()
-        opt = WDBO.resume(tmp_path / "run.db")
-    opt.close()
-
-
 # --- domains --------------------------------------------------------------------------------------
 
 
@@ -167,20 +154,6 @@ def test_a_context_may_change_between_them():
 # --- steps, starts and failures -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("per", ["query", "time"])
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_they_are_within_a_step(domain, per):
-    limit = StepLimit(0.4, per)
-    opt = make("WDBO", domain, max_step=limit)
-    for t in range(5):
-        opt.tell(opt.ask(t), 1.0)
-    box = space(domain)
-    ordered = box.unit_columns[box.kinds != "unordered"]
-    U = box.to_unit(opt.told_X_[:, :-1])[:, ordered]
-    assert np.abs(np.diff(U, axis=0)).max() <= 0.4 + 1e-9
-    assert pdist(U[:N_AUTO]).min() > 0.1
-
-
 def test_around_a_start_point():
     near = 0.2
     opt = WDBO(BOX, start_points=[[1.9, 0.5]], random_state=0)
@@ -214,15 +187,6 @@ def test_failures_count_for_nothing_and_are_kept_away_from():
     assert pdist(as_domain(BOX).to_unit(rows)).min() > 0.1
 
 
-def test_they_go_on_in_another_domain():
-    opt = WDBO([(0.0, 1.0)], random_state=0)
-    opt.tell(opt.ask(0.0), 1.0)
-    wider = opt.with_parameters(domain=[(0.0, 10.0)])
-    X = ask_and_tell(wider, N_AUTO - 1, lambda x, t: 1.0, start=1)
-    assert wider.surrogate_ is not None
-    assert max(X) > 1.0
-
-
 def test_what_was_told_counts():
     opt = WDBO(BOX, random_state=0)
     X = as_domain(BOX).sample(N_AUTO, 0)
@@ -243,9 +207,3 @@ def test_the_papers_have_their_own(name):
         return
     drawn = as_domain(BOX).sample(1, np.random.RandomState(0))[0]
     assert_array_equal(opt.ask(0.0), drawn)
-
-
-@pytest.mark.parametrize("bad", [0, 2.5, "many", None])
-def test_another_number_is_refused(bad):
-    with pytest.raises(ValueError, match=r"n_initial_points.*'auto'"):
-        WDBO(BOX, n_initial_points=bad).ask(0.0)

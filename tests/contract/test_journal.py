@@ -39,9 +39,8 @@ from sktvbo import (
     TimeVaryingGPRegressor,
     journal,
 )
-from sktvbo.acquisition import UCB
-from sktvbo.domain import Box, Constrained, ParameterSpace
-from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning, VersionWarning
+from sktvbo.domain import Box, Constrained
+from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
@@ -82,8 +81,6 @@ def test_on_every_kind_of_domain(name, domain, path):
 
 HELD = {
     "window": lambda **o: SWGPUCB(BOX, window=14, refit_every=10**9, **o),
-    "all": lambda **o: GPUCB(BOX, refit_every=10**9, **o),
-    "sometimes": lambda **o: WDBO(BOX, refit_every=7, **o),
     "capped": lambda **o: GPUCB(BOX, refit_every=7, history=3, **o),
     "sparse": lambda **o: BayesianOptimizer(
         BOX,
@@ -434,17 +431,6 @@ def test_a_journal_is_opened_without_knowing_its_class(path):
     same_state(again, opt)
 
 
-def test_domains_come_back(path):
-    space = {"rate": ("log-real", 1e-4, 1.0), "loss": ("categorical", ["a", None, 3])}
-    opt = RandomSearch(ParameterSpace(space), random_state=0, journal=path)
-    x = opt.ask(0.0)
-    opt.close()
-    again = RandomSearch.resume(path)
-    assert again.domain == ParameterSpace(space)
-    again.tell(x, 1.0)
-    assert again.recommend(1.0) == x
-
-
 # --- clocks ---------------------------------------------------------------------------------------
 
 
@@ -521,27 +507,6 @@ def test_a_run_is_not_begun_where_there_is_one(path):
     assert journal.check(path)["ask"] == 2
 
 
-IN_USE = """
-import sys
-from sktvbo import RandomSearch, journal
-from sktvbo.exceptions import JournalError
-try:
-    RandomSearch.resume(sys.argv[1])
-except JournalError as exc:
-    print(exc)
-print(journal.check(sys.argv[1]))
-"""
-
-
-def test_another_process_is_told_that_the_journal_is_in_use_and_may_look(path):
-    opt = RandomSearch(BOX, random_state=0, journal=path)
-    opt.ask(0.0)
-    opt.tell([0.5, 0.5], 1.0, 1.0)
-    done = subprocess.run([sys.executable, "-c", IN_USE, path], capture_output=True, text=True)
-    assert "in use by another process" in done.stdout
-    assert done.stdout.strip().endswith("{'begin': 1, 'ask': 1, 'tell': 1}")
-
-
 def test_copies_do_not_write_to_the_originals_journal(path):
     opt = RandomSearch(BOX, random_state=0, journal=path)
     opt.ask(0.0)
@@ -575,21 +540,6 @@ def test_a_forked_child_leaves_its_parents_journal_alone(path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     opt.ask(2.0)
     assert journal.check(path)["ask"] == 2
-
-
-def test_threads_share_a_journal(path):
-    opt = RandomSearch(BOX, clock="step", random_state=0, journal=path)
-
-    def work(number):
-        for i in range(10):
-            opt.tell(opt.ask(0.0), float(10 * number + i))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    opt.close()
-    again = RandomSearch.resume(path)
-    assert sorted(again.told_y_) == list(range(40))
-    same_state(again, opt)
 
 
 # --- interrupts, kills, full disks ----------------------------------------------------------------
@@ -688,22 +638,3 @@ def test_a_full_disk_loses_nothing(path):
 
 
 # --- pickles --------------------------------------------------------------------------------------
-
-
-def test_a_pickle_of_another_version_says_so(monkeypatch):
-    opt, _ = BY_NAME["WDBO"].after(8)
-    text = pickle.dumps(opt)
-    pickle.loads(text)
-    monkeypatch.setattr("sktvbo.optimizers._base.version", lambda package: "9.9")
-    with pytest.warns(VersionWarning, match=r"pickled by sktvbo .* and is read by 9\.9"):
-        twin = pickle.loads(text)
-    assert "_version" not in vars(twin)
-
-
-def test_a_policy_of_ones_own_may_hold_nothing(path):
-    opt = BayesianOptimizer(
-        BOX, policy=StaleDataPolicy(), acquisition=UCB(2.0), random_state=0, journal=Journal(path)
-    )
-    opt.ask(0.0)
-    opt.close()
-    assert_array_equal(BayesianOptimizer.resume(Journal(path, "full")).pending_X_, opt.pending_X_)

@@ -116,15 +116,6 @@ def test_a_batch_of_equal_queries_is_not_ambiguous():
     assert times_of(opt) == [1.0] * 3
 
 
-def test_a_context_is_not_lost_with_the_digits_of_x():
-    """0.1 as float32 is outside of the domain: the pending query there is meant."""
-    domain = WithContext([(0.0, 0.1)], [(0.0, 1.0)])
-    opt = asked(domain, [0.1], [1.0, 2.0])
-    opt.tell(np.float32([0.1]), 1.0, 1.0, context=[0.7])
-    opt.tell(np.float32([0.1]), 1.0)
-    assert_array_equal(opt.told_X_, [[0.1, 0.7, 1.0], [0.1, 0.2, 2.0]])
-
-
 def test_cancelling_x_withdraws_the_latest_query_there():
     opt = asked(Arms(1), [0], [1.0, 2.0, 3.0])
     with ambiguous:
@@ -134,22 +125,6 @@ def test_cancelling_x_withdraws_the_latest_query_there():
     opt.cancel(first)
     opt.cancel([0])
     assert pending(opt) == []
-
-
-def test_the_lost_ones_are_pending_until_the_timeout():
-    opt = RandomSearch(Arms(1), random_state=0, query_timeout=10.0)
-    opt.ask(0.0), opt.ask(5.0), opt.ask(9.0)
-    with ambiguous:
-        opt.tell([0], 1.0)
-    assert pending(opt) == [0.0, 5.0]
-    opt.ask(12.0)
-    assert pending(opt) == [5.0, 12.0]
-    with ambiguous:
-        opt.tell([0], 1.0)
-    assert times_of(opt) == [9.0, 12.0]
-    opt.ask(30.0)
-    opt.tell([0], 1.0)
-    assert times_of(opt) == [9.0, 12.0, 30.0]
 
 
 def test_as_an_error_the_warning_leaves_the_optimizer_as_it_was():
@@ -163,16 +138,6 @@ def test_as_an_error_the_warning_leaves_the_optimizer_as_it_was():
         with pytest.raises(AmbiguousQueryWarning):
             call()
     assert fingerprint(opt) == before
-
-
-def test_a_program_is_warned_once_for_each_of_its_lines():
-    opt = asked(Arms(1), [0], [1.0, 2.0, 3.0, 4.0])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        for _ in range(3):
-            opt.tell([0], 1.0)
-    (found,) = caught
-    assert found.filename == __file__
 
 
 # --- many at once ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from sktvbo.exceptions import InvalidObservationError
 SMALL = [
     (RandomSearch, [(0.0, 1.0)], 150, {"history": 100}, np.int8),
     (RandomSearch, [(0.0, 1.0)], 5, {"maximize": False}, np.bool_),
-    (UITVBO, Arms(3), 290, {"history": 100, "refit_every": None}, np.uint8),
+    (UITVBO, Arms(3), 60, {"history": 20, "refit_every": None}, np.int8),
     (GPUCB, [(0.0, 1.0)], 20, {"max_size": 12, "n_initial_points": 10}, np.uint8),
     (SWGPUCB, [(0.0, 1.0)], 20, {"window": 12, "refit_every": 3, "random_state": 7}, np.int8),
     (TVGPUCB, [(0.0, 1.0)], 20, {"epsilon": float(np.float32(0.1))}, np.float32),

@@ -166,12 +166,8 @@ def test_set_params_before_the_first_step():
     ("name", "options"),
     [
         ("GPUCB", {"maximize": False}),
-        ("GPUCB", {"n_initial_points": 12}),
-        ("GPUCB", {"random_state": 1}),
         ("WDBO", {"alpha": 1e-3}),
         ("SWGPUCB", {"window": 2}),
-        ("UITVBO", {"drift_variance": 4.0}),
-        ("SparQGPUCB-expert", {"n_queries": 1}),
         ("SparQGPUCB-expert", {"expert_noise_variance": 5.0}),
     ],
 )
@@ -184,13 +180,6 @@ def test_a_clone_begins_a_run_with_the_new_ones(name, options):
     case.drive(made, 14)
     same_state(fresh, made)
     assert not np.array_equal(fresh.told_X_, opt.told_X_) or fresh.n_removed_ != opt.n_removed_
-
-
-def test_a_clone_begins_a_run_in_another_domain():
-    opt, _ = BY_NAME["GPUCB"].after(6)
-    fresh = clone(opt).set_params(domain=[(5.0, 6.0)])
-    assert opt.ask(6.0).shape == (2,)
-    assert 5.0 <= fresh.ask(6.0)[0] <= 6.0
 
 
 def test_parameters_of_its_parts_are_not_set_either():

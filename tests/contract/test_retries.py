@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from contract.cases import DOMAINS, fingerprint
+from contract.cases import fingerprint
 
 from sktvbo import GPUCB, WDBO, RandomSearch
 from sktvbo.domain import Arms, Context
@@ -60,16 +60,6 @@ def test_the_same_answer_again_changes_nothing_and_another_one_is_refused(how, t
     assert fingerprint(opt) == before
     opt.tell(queries[5], 5.0)
     assert (opt.n_told_, opt.n_failed_, opt.pending_) == (5, 1, [])
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_on_every_domain(domain):
-    opt = RandomSearch(DOMAINS[domain], random_state=0)
-    query = opt.suggest(0.0)
-    opt.tell(query, 1.0)
-    before = fingerprint(opt)
-    opt.tell(query, 1.0)
-    assert fingerprint(opt) == before
 
 
 def test_in_another_context():

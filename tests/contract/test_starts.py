@@ -13,16 +13,13 @@ from contract.cases import (
     DOMAINS,
     NAMED,
     STEPS,
-    ask_and_tell,
     points,
     points_of,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import LinearConstraint
 
 from sktvbo import BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
-from sktvbo.domain import FiniteSet, StepLimit, WithContext, as_domain
-from sktvbo.exceptions import DomainError
+from sktvbo.domain import FiniteSet, StepLimit, as_domain
 from sktvbo.staleness import RelevancyBudget
 
 STARTS = {
@@ -59,40 +56,12 @@ def test_they_are_the_first_of_the_initial_points(n_initial):
     assert np.abs(opt.recommend(12) - [1.3, 0.2]).max() < 0.2
 
 
-def test_random_search_stays_random():
-    opt = RandomSearch(BOX, start_points=STARTS["box"], random_state=0)
-    ask_and_tell(opt, 5, lambda x, t: 1.0)
-    assert opt.surrogate_ is None
-
-
 def test_where_they_are_told_of_history_they_are_asked_all_the_same():
     opt = GPUCB(BOX, start_points=STARTS["box"], random_state=0)
     opt.tell_many(np.random.RandomState(0).uniform(0.0, 1.0, (20, 2)), np.arange(20.0), 0.0)
     found = points_of(opt.suggest(1.0, n=3))
     assert_array_equal(found[:2], STARTS["box"])
     assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
-
-
-BAD_STARTS = {
-    "outside": ([[9.0, 0.0]], r"^start_points\[0, 0\] must be in .* Got 9.0"),
-    "flat": ([1.0, 0.5], r"^start_points must be an array of shape \(n, 2\)"),
-    "broken": ([[1.0, -0.5], [2.0, 0.9]], "points that satisfy the constraints"),
-}
-
-
-@pytest.mark.parametrize("bad", BAD_STARTS)
-def test_bad_ones_are_refused_at_the_first_call(bad):
-    starts, message = BAD_STARTS[bad]
-    opt = GPUCB(BOX, start_points=starts, constraints=LinearConstraint([[1.0, 1.0]], ub=2.0))
-    for call in (lambda: opt.ask(0.0), lambda: opt.tell([0.0, 0.0], 1.0, 0.0)):
-        with pytest.raises(ValueError, match=message):
-            call()
-    assert not hasattr(opt, "n_told_")
-
-
-def test_named_ones_are_checked():
-    with pytest.raises(DomainError, match=r"start_points\[0, 'loss'\] must be"):
-        GPUCB(NAMED, start_points=[STARTS["named"][0] | {"loss": "l9"}]).ask(0.0)
 
 
 # --- start points that are farther away than one step ---------------------------------------------
@@ -163,19 +132,6 @@ def test_steps_to_start_points_take_their_time():
     assert_allclose(X, [0.0, 0.2, 0.2, 0.7, 1.0, 1.0, 0.9], atol=1e-12)
 
 
-MIXTURE = LinearConstraint([[1.0, 1.0, 1.0]], 1.0, 1.0)
-
-
-def test_steps_to_start_points_satisfy_constraints():
-    starts = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
-    options = {"max_step": 0.3, "random_state": 0}
-    opt = GPUCB([(0.0, 1.0)] * 3, start_points=starts, constraints=MIXTURE, **options)
-    X = points_of(opt.suggest(0.0, n=12))
-    assert_allclose(X.sum(axis=1), 1.0, atol=1e-9)
-    assert np.abs(np.diff(X, axis=0)).max() <= 0.3 + 1e-9
-    assert_allclose(X[[0, 4, 8]], starts, atol=1e-12)
-
-
 def test_start_points_that_cannot_be_reached_are_left_out():
     wall = [lambda x: abs(x[0] - 0.5) - 0.2]  # no step leads from below to above
     opt = GPUCB(
@@ -196,15 +152,6 @@ def test_start_points_that_cannot_be_reached_are_left_out():
     expected = STARTS["named"][1] | {"loss": "l2", "rate": 0.5}
     assert found[1] == expected | {"alpha": pytest.approx(expected["alpha"])}
     assert found[2]["loss"] == "l2"
-
-
-def test_start_points_are_approached_in_a_context():
-    domain = WithContext([(0.0, 1.0)], [(0.0, 10.0)])
-    opt = GPUCB(domain, start_points=[[0.0], [0.5]], max_step=0.2, random_state=0)
-    for t, context in enumerate([1.0, 9.0, 40.0, 3.0, 5.0]):
-        opt.tell(opt.ask(t, context=[context]), 1.0)
-    assert_allclose(opt.told_X_[:4, 0], [0.0, 0.2, 0.4, 0.5], atol=1e-12)
-    assert abs(opt.told_X_[4, 0] - 0.5) <= 0.2 + 1e-9
 
 
 # --- the size of the data set ---------------------------------------------------------------------
@@ -233,12 +180,6 @@ def test_the_cap_holds_with_seasons_and_a_budget(kind, options):
     for t in range(12):
         opt.tell(opt.ask(t), float(t % 4))
     assert (opt.history_["n"][4:] == 4).all()
-
-
-def test_a_cap_that_is_not_met_changes_nothing():
-    case = BY_NAME["TVGPUCB-learn"]
-    opt, expected = case.make(max_size=99), case.after()[1]
-    assert_array_equal(case.drive(opt, STEPS), expected)
 
 
 def test_the_smaller_of_two_caps_holds():

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, points_of, timed
+from contract.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, points_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
+from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._part import Found
@@ -56,17 +56,6 @@ def test_what_is_held_stays():
     assert len({x["depth"] for x in queries}) > 1
 
 
-def test_batches_go_step_by_step():
-    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=4, random_state=0)
-    X = points_of(opt.suggest(0.0, n=6))
-    opt_steps = [np.abs(np.diff(X, axis=0)).max()]
-    for x in X:
-        opt.tell(x, float(x.sum()))
-    Y = points_of(opt.suggest(1.0, n=5))
-    opt_steps.append(np.abs(np.diff(np.vstack([X[-1:], Y]), axis=0)).max())
-    assert max(opt_steps) <= 0.1 + SLACK
-
-
 def test_per_unit_of_time():
     limit = StepLimit(0.02, per="time")
     opt = WDBO(UNIT, max_step=limit, n_initial_points=4, random_state=0)
@@ -80,18 +69,6 @@ def test_per_unit_of_time():
     assert speed.max() > 0.019
     X = points_of(opt.suggest(times[-1] + 1.0, n=3))
     assert_allclose(X, np.tile(X[:1], (3, 1)), atol=1e-9)
-
-
-def test_the_window_of_abo():
-    opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, max_step=0.1, random_state=0)
-    t, waited = 0.0, False
-    for _ in range(25):
-        x, query = timed(opt.suggest(t))
-        waited |= query > t
-        opt.tell(x, float(np.exp(-4.0 * np.sum((x - 0.6) ** 2))))
-        t = query + 1.0
-    assert waited
-    assert steps_of(opt)[0].max() <= 0.1 + SLACK
 
 
 def test_a_place_that_is_told_unasked_is_where_the_machine_is():
@@ -110,12 +87,6 @@ def test_a_place_that_is_told_unasked_is_where_the_machine_is():
     # What is cancelled was not gone to.
     opt.cancel(z)
     assert np.abs(opt.ask(5.0) - y).max() <= 0.1 + SLACK
-
-
-def test_failures_move_the_machine_too():
-    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=3, random_state=0)
-    opt.tell([0.9, 0.1], t=0.0, failed=True)
-    assert np.abs(opt.ask(1.0) - [0.9, 0.1]).max() <= 0.1 + SLACK
 
 
 def test_where_no_member_is_in_reach_it_stays():
@@ -198,17 +169,6 @@ def test_a_dict_names_parameters():
     assert_array_equal(
         StepLimit({"alpha": 0.5}).parts(as_domain(NAMED)), [np.inf, 0.5, np.inf, np.inf]
     )
-
-
-def test_constraints_and_steps_together():
-    ring = [lambda x: 0.2 - abs(np.hypot(x[0] - 0.5, x[1] - 0.5) - 0.3)]
-    opt = WDBO(UNIT, constraints=ring, max_step=0.1, n_initial_points=6, random_state=0)
-    for t in range(15):
-        x = opt.ask(t)
-        assert ring[0](x) >= 0.0
-        opt.tell(x, float(x[0]))
-    assert steps_of(opt)[0].max() <= 0.1 + SLACK
-    assert opt.told_X_[-1, 0] > opt.told_X_[0, 0]
 
 
 @pytest.mark.parametrize(("beyond", "expected"), [(0.4, 0.05), (0.6, 0.2)])

@@ -10,11 +10,7 @@ from contract.cases import (
     BOX,
     BY_NAME,
     CASES,
-    NAMED,
-    fingerprint,
     objective,
-    points,
-    points_of,
     space,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -22,7 +18,7 @@ from sklearn.base import clone
 
 from sktvbo import GPUCB, SWGPUCB, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms
-from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.exceptions import InvalidObservationError
 
 
 def data(n, domain="box", seed=0):
@@ -152,50 +148,6 @@ def test_failures_alone():
         InvalidObservationError, match=r"y must be finite\. Got 4 NaN .* failed=True"
     ):
         opt.tell_many(X, t=t)
-
-
-def test_named_parameters():
-    opt = RandomSearch(NAMED, random_state=0)
-    X = points_of(opt.suggest(0.0, n=3))
-    opt.tell_many(X, [1.0, 2.0, 3.0], 0.0)
-    assert_array_equal(opt.told_X_[:, :-1], points(X, "named"))
-
-
-BAD = {
-    "outside": (DomainError, {"X": [[9.0, 0.0], [1.0, 0.0]]}),
-    "nan": (InvalidObservationError, {"y": [np.nan, 1.0]}),
-    "short": (InvalidObservationError, {"y": [1.0]}),
-    "times": (InvalidObservationError, {"t": [1.0, 2.0, 3.0]}),
-    "never": (InvalidObservationError, {"t": [1.0, np.inf]}),
-    "not asked": (AskTellError, {"t": None}),
-    "variance": (ValueError, {"y_variance": [-1.0, 1.0]}),
-    "unsaid": (InvalidObservationError, {"y": [np.nan, 1.0], "failed": [False, True]}),
-    "measured": (InvalidObservationError, {"failed": [False, True]}),
-    "failed": (ValueError, {"failed": [True]}),
-    "numbers": (ValueError, {"y": [np.nan, np.nan], "failed": [1, 1]}),
-    "flat": (InvalidObservationError, {"X": [1.0, 0.0]}),
-}
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_bad_ones_change_nothing(bad):
-    opt, _ = BY_NAME["WDBO"].after()
-    before = fingerprint(opt)
-    error, arguments = BAD[bad]
-    good = {"X": [[1.0, 0.0], [0.5, 0.0]], "y": [1.0, 2.0], "t": [20.0, 21.0]}
-    with pytest.raises(error):
-        opt.tell_many(**good | arguments)
-    assert fingerprint(opt) == before
-    opt.tell_many(**good)
-
-
-def test_a_query_is_told_once():
-    opt = GPUCB(BOX, random_state=0)
-    query = opt.suggest(0.0)
-    before = fingerprint(opt)
-    with pytest.raises(AskTellError):
-        opt.tell_many([query, query], [1.0, 2.0])
-    assert fingerprint(opt) == before
 
 
 @pytest.mark.slow

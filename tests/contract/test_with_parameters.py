@@ -18,8 +18,8 @@ from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
-from sktvbo import GPUCB, WDBO, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
+from sktvbo import GPUCB, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext
 from sktvbo.exceptions import (
     AskTellError,
     DomainError,
@@ -126,15 +126,15 @@ def others_of(case, opt):
 # --- every algorithm ------------------------------------------------------------------------------
 
 
-def test_in_the_same_domain_nothing_changes(case, domain):
-    opt, _ = case.after(domain=domain)
+def test_in_the_same_domain_nothing_changes(few, domain):
+    opt, _ = few.after(domain=domain)
     same = opt.with_parameters(domain=SAME[domain])
     same_state(opt, same)
     assert type(same) is type(opt)
-    case.consult(opt, STEPS, domain), case.consult(same, STEPS, domain)
+    few.consult(opt, STEPS, domain), few.consult(same, STEPS, domain)
     x, again = opt.suggest(STEPS), same.suggest(STEPS)
     assert (str(x.x), x.t, x.id) == (str(again.x), again.t, again.id)
-    if case.modelled:
+    if few.modelled:
         places = [query.x for query in same.pending_]
         for one, other in zip(
             *(o.predict(places, STEPS, return_std=True) for o in (opt, same)), strict=True
@@ -417,18 +417,6 @@ def test_other_kernels():
     assert_allclose(rescaled(periodic, np.full(2, 3.0), 3.0)(3.0 * X), periodic(X))
 
 
-def test_a_search_goes_on():
-    opt = WDBO([(0.0, 4.0)], n_initial_points=5, random_state=0)
-    for t in range(20):
-        x = opt.ask(t)
-        opt.tell(x, -((x[0] - 5.0) ** 2))
-    new = opt.with_parameters(domain=[(0.0, 8.0)])
-    for t in range(20, 35):
-        x = new.ask(t)
-        new.tell(x, -((x[0] - 5.0) ** 2))
-    assert abs(new.recommend(35)[0] - 5.0) < 0.2
-
-
 # --- arms, members, categories --------------------------------------------------------------------
 
 
@@ -463,18 +451,6 @@ def test_a_kalman_filter_tracks_the_new_members():
     for o in (new, dense):
         o.tell([9.0], 2.0, t=12)
     assert_allclose(new.predict(new.domain.points, 13), dense.predict(new.domain.points, 13))
-
-
-def test_a_member_that_remains_alone():
-    points = [[0.0, 1.0], [4.0, 1.0], [4.0, 3.0]]
-    opt = started(FiniteSet(points))
-    opt.tell_many(points, [0.0, 0.1, 0.2], 12)
-    new = opt.with_parameters(domain=FiniteSet([[4.0, 1.0]]))
-    assert_array_equal(new.ask(12), [4.0, 1.0])
-    # Those that were withdrawn are not at the same place.
-    assert len(np.unique(new.surrogate_.X_train_[:, :-1], axis=0)) == 3
-    back = new.with_parameters(domain=opt.domain)
-    assert set(map(tuple, [back.suggest(12 + i).x for i in range(8)])) >= {(0.0, 1.0)}
 
 
 def test_categories_and_ordinals():
@@ -612,20 +588,6 @@ def test_the_time_goes_on():
     assert 2.0 <= fresh.ask()[0] <= 3.0
 
 
-@pytest.mark.parametrize("domain", [[(4.0, 6.0)], [(-2.0, 0.5)]])
-def test_a_step_limit_is_part_of_the_new_range(domain):
-    opt = started([(0.0, 4.0)], max_step=0.1)
-    new = opt.with_parameters(domain=domain)
-    (low, high), last = domain[0], opt.told_X_[-1, 0]
-    width = high - low
-    for t in range(12, 22):
-        x = new.ask(t)[0]
-        assert low <= x <= high
-        assert abs(x - np.clip(last, low, high)) <= 0.1 * width + 1e-9
-        new.tell([x], 5.0 - abs(x - high))
-        last = x
-
-
 def test_start_points_outside_are_left_out():
     opt = GPUCB([(0.0, 4.0)], start_points=[[1.0], [3.0], [2.0], [3.5]], random_state=0)
     assert opt.ask(0)[0] == 1.0
@@ -635,29 +597,6 @@ def test_start_points_outside_are_left_out():
     assert opt.with_parameters(domain=[(5.0, 6.0)]).start_points is None
     named = GPUCB({"a": ("real", 0.0, 4.0)}, start_points=[{"a": 1.0}, {"a": 3.0}])
     assert named.with_parameters(domain={"a": ("real", 2.0, 4.0)}).start_points == [{"a": 3.0}]
-
-
-def test_constraints_and_contexts():
-    rule = LinearConstraint([1.0, 1.0], 0.0, 1.0)
-    opt = started([(0.0, 1.0)] * 2, constraints=rule)
-    new = opt.with_parameters(domain=[(0.0, 0.6), (0.3, 0.9)])
-    for t in range(12, 16):
-        x = new.ask(t)
-        assert x.sum() <= 1.0 + 1e-9
-        assert new.domain.contains(x)
-        new.tell(x, 1.0)
-    with pytest.raises(DomainError, match=r"no feasible point|satisf"):
-        opt.with_parameters(domain=[(0.8, 1.0), (0.3, 0.9)])
-    inner = started(Box([(0.0, 1.0)] * 2)).with_parameters(
-        domain=Constrained([(0.0, 2.0)] * 2, rule)
-    )
-    assert inner.ask(12).sum() <= 1.0 + 1e-9
-    opt = WDBO({"a": ("real", 0.0, 1.0), "load": Context(0.0, 10.0)}, n_initial_points=4)
-    for t in range(8):
-        opt.tell(opt.ask(t, context={"load": t}), 0.1 * t)
-    new = opt.with_parameters(domain={"a": ("real", 0.5, 1.5), "load": Context(0.0, 10.0)})
-    assert 0.5 <= new.ask(8, context={"load": 3.0})["a"] <= 1.5
-    assert_array_equal(new.told_X_, opt.told_X_)
 
 
 def test_improvement_is_over_the_best_that_remains():

@@ -1,237 +1,245 @@
-"""Separable covariances and their derivatives compared with their NumPy twins."""
+"""Covariances, products and sums of terms, and their derivatives compared with a NumPy twin."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from fast.matrices import (
-    array_arguments,
-    axes_of,
-    check_layout_is_refused,
-    check_read_only,
-    check_wrong_shape,
-    other_layouts,
-)
 from numpy.testing import assert_allclose, assert_array_equal
-from twins import gram as twin
+from twins import sums as twin
 
-from sktvbo._fast import gram as fast
+from sktvbo._fast import gram, sums
 from sktvbo._fast.gram import Family
 
-FAMILIES = list(Family)
 SIGNAL = 1.7
-FUNCTIONS = [
-    "gram",
-    "cross_gram",
-    "cross_with_gradient",
-    "contract_gradient",
-    "slope_products",
-    "contract_cross_gradient",
-]
-
 SIZES = (0, 1, 2, 40)
 
-all_dimensions = pytest.mark.parametrize("d", range(5))
-all_families = pytest.mark.parametrize(
-    ("spatial", "temporal"), [(s, t) for s in FAMILIES for t in FAMILIES]
-)
+
+class Product:
+    """The compiled product of two correlations, with the methods of a compiled sum."""
+
+    def __init__(self, spatial, temporal, signal=SIGNAL):
+        self.families, self.signal = (spatial, temporal), signal
+
+    def gram(self, Z, t, out, multiply=False):
+        gram.gram(Z, t, *self.families, self.signal, out, multiply)
+
+    def cross_gram(self, *points_and_out, multiply=False):
+        *points, out = points_and_out
+        gram.cross_gram(*points, *self.families, self.signal, out, multiply)
+
+    def cross_with_gradient(self, z, u, Z, t, k, dk):
+        gram.cross_with_gradient(z, u, Z, t, *self.families, self.signal, k, dk)
+
+    def _covariance(self, Z, t):
+        K = np.full((len(t), len(t)), np.nan)
+        self.gram(Z, t, K)
+        return K
+
+    def contract_gradient(self, Z, t, P, a, out):
+        gram.contract_gradient(Z, t, *self.families, self._covariance(Z, t), P, a, out)
+
+    def slope_products(self, Z, t, a, out):
+        gram.slope_products(Z, t, *self.families, self._covariance(Z, t), a, out)
+
+    def contract_cross_gradient(self, Z1, t1, Z2, t2, W, out):
+        K = np.full(W.shape, np.nan)
+        self.cross_gram(Z1, t1, Z2, t2, K)
+        gram.contract_cross_gradient(Z1, t1, Z2, t2, *self.families, K, W, out[1:])
+
+
+# Families of the terms of a sum, and the number of those that do not depend on the place.
+SUMS = {
+    "one": ([Family.MATERN52], 0),
+    "smooth and rough": ([Family.MATERN52, Family.MATERN12], 0),
+    "with a level": ([Family.MATERN52, Family.MATERN12, Family.MATERN12], 1),
+    "all": (list(Family), 0),
+    "all shared": (list(Family), 5),
+    "all twice": ([*Family, *Family], 5),
+    "none": ([], 0),
+}
+TEMPORAL = {family.name: family for family in Family} | SUMS
+
+
+def both(spatial, temporal):
+    """Return a compiled covariance, its twin, and the rows of its derivatives by dimension."""
+    if isinstance(temporal, Family):
+        # The derivative in the signal variance is that in the weight of the only term.
+        known = twin.Sum(spatial, [temporal], [1.0], [SIGNAL], 0)
+        return Product(spatial, temporal), known, lambda d: [*range(1 + d), 2 + d]
+    families, n_shared = temporal
+    rates, weights = np.random.RandomState(len(families)).uniform(0.2, 2.0, (2, len(families)))
+    given = spatial, np.array(families, dtype=np.intc), rates, weights, n_shared
+    return sums.Sum(*given), twin.Sum(*given), lambda d: list(range(1 + d + 2 * len(families)))
 
 
 def points(rng, d, n):
     """Return places and times, some equal: there the families differ most."""
-    Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
+    Z, t = rng.normal(size=(d, n)), rng.normal(size=n)
     if n > 5:
         Z[:, 3] = Z[:, 4]
-        u[4] = u[5]
-        Z[:, 5], u[5] = Z[:, 2], u[2]
-    return Z, u
+        t[4] = t[5]
+        Z[:, 5], t[5] = Z[:, 2], t[2]
+    return Z, t
 
 
-def covariance(Z, u, spatial, temporal, signal=SIGNAL):
-    out = np.full((len(u), len(u)), np.nan)
-    fast.gram(Z, u, spatial, temporal, signal, out)
-    return out
+def orders(t):
+    """Return times in no order, and in order: all, but a late one, and in two series."""
+    ordered = np.sort(t)
+    if len(t) < 6:
+        return [t, ordered]
+    late = ordered.copy()
+    late[-2] = ordered[1]
+    return [t, ordered, late, np.concatenate([ordered[::2], ordered[1::2]])]
 
 
-def cross_covariance(Z1, u1, Z2, u2, spatial, temporal):
-    out = np.full((len(u1), len(u2)), np.nan)
-    fast.cross_gram(Z1, u1, Z2, u2, spatial, temporal, SIGNAL, out)
-    return out
+every_case = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
+every_space = pytest.mark.parametrize(("spatial", "d"), [(s, d) for s in Family for d in range(5)])
 
 
-def row_with_gradient(z, u, Z, times, spatial, temporal):
-    k, dk = np.full(len(times), np.nan), np.full((len(z) + 1, len(times)), np.nan)
-    fast.cross_with_gradient(z, u, Z, times, spatial, temporal, SIGNAL, k, dk)
-    return k, dk
-
-
-def contraction(Z, u, spatial, temporal, K, P, a):
-    out = np.full(len(Z) + 2, np.nan)
-    fast.contract_gradient(Z, u, spatial, temporal, K, P, a, out)
-    return out
-
-
-@all_families
-@all_dimensions
-def test_gram(rng, d, spatial, temporal):
+@every_space
+@every_case
+def test_gram(rng, spatial, d, temporal):
+    one, other, _ = both(spatial, temporal)
     for n in SIZES:
-        Z, u = points(rng, d, n)
-        K = covariance(Z, u, spatial, temporal)
-        assert_allclose(np.tril(K), twin.gram(Z, u, spatial, temporal, SIGNAL), rtol=1e-12)
-        assert np.isnan(K[np.triu_indices(n, 1)]).all()
+        Z, times = points(rng, d, n)
+        for t in orders(times):
+            K = np.full((n, n), np.nan)
+            one.gram(Z, t, K)
+            assert_allclose(np.tril(K), other.gram(Z, t), rtol=1e-12)
+            assert np.isnan(K[np.triu_indices(n, 1)]).all()
 
 
-@all_families
+@pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
 def test_matrices_are_multiplied_in_place(rng, spatial, temporal):
+    one, other, _ = both(spatial, temporal)
     for n in SIZES:
-        Z, u = points(rng, 2, n)
+        Z, t = points(rng, 2, n)
         before = rng.normal(size=(n, n))
-        found, K = before.copy(), covariance(Z, u, spatial, temporal)
-        fast.gram(Z, u, spatial, temporal, SIGNAL, found, True)
-        assert_allclose(np.tril(found), np.tril(before * np.tril(K)), rtol=1e-14)
+        found, K = before.copy(), other.cross_gram(Z, t, Z, t)
+        one.gram(Z, t, found, multiply=True)
+        assert_allclose(np.tril(found), np.tril(before * K), rtol=1e-12)
         assert_array_equal(np.triu(found, 1), np.triu(before, 1))
-        found, K = before.copy(), cross_covariance(Z, u, Z, u, spatial, temporal)
-        fast.cross_gram(Z, u, Z, u, spatial, temporal, SIGNAL, found, True)
-        assert_allclose(found, before * K, rtol=1e-14)
+        found = before.copy()
+        one.cross_gram(Z, t, Z, t, found, multiply=True)
+        assert_allclose(found, before * K, rtol=1e-12)
 
 
-@all_families
-@all_dimensions
-def test_cross_gram(rng, d, spatial, temporal):
+@every_space
+@every_case
+def test_cross_gram(rng, spatial, d, temporal):
+    one, other, _ = both(spatial, temporal)
     for n, m in product(SIZES, (0, 1, 7)):
-        Z1, u1 = points(rng, d, n)
-        Z2, u2 = points(rng, d, m)
+        first, second = points(rng, d, n), points(rng, d, m)
         if n and m:
-            Z2[:, 0], u2[0] = Z1[:, 0], u1[0]
-        expected = twin.cross_gram(Z1, u1, Z2, u2, spatial, temporal, SIGNAL)
-        assert_allclose(cross_covariance(Z1, u1, Z2, u2, spatial, temporal), expected, rtol=1e-12)
+            second[0][:, 0], second[1][0] = first[0][:, 0], first[1][0]
+        K = np.full((n, m), np.nan)
+        one.cross_gram(*first, *second, K)
+        assert_allclose(K, other.cross_gram(*first, *second), rtol=1e-12)
 
 
-@all_families
-@all_dimensions
-def test_cross_with_gradient(rng, d, spatial, temporal):
+@every_space
+@every_case
+def test_cross_with_gradient(rng, spatial, d, temporal):
+    one, other, _ = both(spatial, temporal)
     for n in SIZES:
         Z, times = points(rng, d, n)
         elsewhere = rng.normal(size=d), rng.normal()
         on_the_first = (Z[:, 0].copy(), times[0]) if n else elsewhere
         for z, u in (elsewhere, on_the_first):
-            found = row_with_gradient(z, u, Z, times, spatial, temporal)
-            expected = twin.cross_with_gradient(z, u, Z, times, spatial, temporal, SIGNAL)
-            for value, reference in zip(found, expected):
-                assert_allclose(value, reference, rtol=1e-11, atol=1e-15)
+            k, dk = np.full(n, np.nan), np.full((d + 1, n), np.nan)
+            one.cross_with_gradient(z, u, Z, times, k, dk)
+            for value, expected in zip((k, dk), other.cross_with_gradient(z, u, Z, times)):
+                assert_allclose(value, expected, rtol=1e-11, atol=1e-14)
 
 
-@all_families
-@all_dimensions
-def test_contract_gradient(rng, d, spatial, temporal):
+@every_space
+@every_case
+def test_sums_over_derivatives(rng, spatial, d, temporal):
+    one, other, rows = both(spatial, temporal)
+    rows = rows(d)
     for n in SIZES:
-        Z, u = points(rng, d, n)
-        K = covariance(Z, u, spatial, temporal)
-        a = rng.normal(size=n)
-        P = np.tril(rng.normal(size=(n, n)))
-        expected = twin.contract_gradient(Z, u, spatial, temporal, K, P, a)
-        P[np.triu_indices(n, 1)] = np.nan
-        found = contraction(Z, u, spatial, temporal, K, P, a)
-        assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        Z, times = points(rng, d, n)
+        for t in orders(times):
+            a, P = rng.normal(size=n), np.tril(rng.normal(size=(n, n)))
+            expected = other.contract_gradient(Z, t, P, a)[rows]
+            P[np.triu_indices(n, 1)] = np.nan
+            out = np.full(len(rows), np.nan)
+            one.contract_gradient(Z, t, P, a, out)
+            assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
+            out = np.full((len(rows), n), np.nan)
+            one.slope_products(Z, t, a, out)
+            assert_allclose(out, other.slope_products(Z, t, a)[rows], rtol=1e-10, atol=1e-11)
+        for m in SIZES:
+            second = (Z, t) if m == n else points(rng, d, m)
+            W, out = rng.normal(size=(n, m)), np.full(len(rows), np.nan)
+            one.contract_cross_gradient(Z, t, *second, W, out)
+            expected = other.contract_cross_gradient(Z, t, *second, W)[rows]
+            if isinstance(one, Product):  # without that in the signal variance
+                out, expected = out[1:], expected[1:]
+            assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
 
 
-@all_families
-@all_dimensions
-def test_slope_products(rng, d, spatial, temporal):
-    for n in SIZES:
-        Z, u = points(rng, d, n)
-        K, a = covariance(Z, u, spatial, temporal), rng.normal(size=n)
-        out = np.full((d + 2, n), np.nan)
-        fast.slope_products(Z, u, spatial, temporal, K, a, out)
-        expected = twin.slope_products(Z, u, spatial, temporal, K, a)
-        assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
-
-
-@all_families
-@all_dimensions
-def test_contract_cross_gradient(rng, d, spatial, temporal):
-    for n1, n2 in product(SIZES, SIZES):
-        (Z1, u1), (Z2, u2) = points(rng, d, n1), points(rng, d, n2)
-        if n1 == n2:
-            Z2, u2 = Z1, u1  # equal points
-        K = cross_covariance(Z1, u1, Z2, u2, spatial, temporal)
-        W = rng.normal(size=(n1, n2))
-        out = np.full(d + 1, np.nan)
-        fast.contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W, out)
-        expected = twin.contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W)
-        assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
-
-
-@all_families
-def test_contraction_is_the_derivative_in_the_logarithms(rng, spatial, temporal):
-    d, n, step = 3, 12, 1e-6
-    Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
+@pytest.mark.parametrize("spatial", Family)
+@every_case
+def test_sums_over_derivatives_are_differences(rng, spatial, temporal):
+    """In the logarithms of signal variance, lengthscales, weights, and lengthscales in time."""
+    d, n, step = 2, 12, 1e-6
+    one, _, rows = both(spatial, temporal)
+    Z, t = rng.normal(size=(d, n)), rng.normal(size=n)
     a, P = rng.normal(size=n), rng.normal(size=(n, n))
     P = P + P.T
-    W = np.outer(a, a) - P
 
-    def weighted_sum(log_parameters):
-        signal, scales, last = np.split(np.exp(log_parameters), [1, d + 1])
-        scaled = Z / scales[:, None], u / last
-        K = cross_covariance(*scaled, *scaled, *families)
-        return signal[0] * np.sum(W * K)
+    def total(log_parameters):
+        signal, scales, rest = np.split(np.exp(log_parameters), [1, 1 + d])
+        if isinstance(one, Product):
+            kernel, times = Product(spatial, temporal, SIGNAL * signal[0]), t / rest
+        else:
+            (families, n_shared), (w, l) = temporal, np.split(rest, 2)
+            rates, weights = np.random.RandomState(len(w)).uniform(0.2, 2.0, (2, len(w)))
+            kinds = np.array(families, dtype=np.intc)
+            kernel = sums.Sum(spatial, kinds, rates / l, signal * w * weights, n_shared)
+            times = t
+        K, scaled = np.empty((n, n)), Z / scales[:, np.newaxis]
+        kernel.cross_gram(scaled, times, scaled, times, K)
+        return np.sum((np.outer(a, a) - P) * K)
 
-    families = spatial, temporal
-    steps = step * np.eye(d + 2)
-    numeric = [(weighted_sum(e) - weighted_sum(-e)) / (2.0 * step) for e in steps]
-    found = contraction(Z, u, *families, covariance(Z, u, *families), P, a)
-    assert_allclose(found, numeric, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_far_apart_is_uncorrelated_and_finite(family):
-    Z, u = np.array([[0.0, 1e8]]), np.zeros(2)
-    K = covariance(Z, u, family, Family.CONSTANT)
-    assert K[1, 0] == (SIGNAL if family == Family.CONSTANT else 0.0)
-    k, dk = row_with_gradient(Z[:, 0].copy(), 0.0, Z, u, family, Family.CONSTANT)
-    assert np.isfinite(k).all()
-    assert np.isfinite(dk).all()
+    out = np.empty(len(rows(d)))
+    numeric = [(total(e) - total(-e)) / (2.0 * step) for e in step * np.eye(len(out))]
+    one.contract_gradient(Z, t, P, a, out)
+    assert_allclose(out, numeric, rtol=1e-6, atol=1e-6)
 
 
-N, D = 5, 2
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("gap", [1e-6, 0.01, 3.0])
+def test_rounding_does_not_add_up_over_many_rows(family, gap):
+    n, rate, one = 1000, np.array([0.7]), np.ones(1)
+    Z, t, K = np.empty((0, n)), gap * np.arange(n), np.zeros((n, n))
+    given = Family.CONSTANT, np.array([family], dtype=np.intc), rate, one, 0
+    sums.Sum(*given).gram(Z, t, K)
+    assert_allclose(K, twin.Sum(*given).gram(Z, t), rtol=1e-12, atol=1e-250)
 
 
-def arguments(name):
-    """Return arguments of one valid call."""
-    rng = np.random.RandomState(1)
-    Z, u = rng.normal(size=(D, N)), rng.normal(size=N)
-    families = Family.RBF, Family.MATERN32
-    square = rng.normal(size=(N, N))
-    return {
-        "gram": [Z, u, *families, 1.0, np.zeros((N, N))],
-        "cross_gram": [Z[:, :3].copy(), u[:3], Z, u, *families, 1.0, np.empty((3, N))],
-        "cross_with_gradient": [
-            *(Z[:, 0].copy(), 0.3, Z, u, *families, 1.0),
-            *(np.empty(N), np.empty((D + 1, N))),
-        ],
-        "contract_gradient": [Z, u, *families, square, square.copy(), u.copy(), np.empty(D + 2)],
-        "slope_products": [Z, u, *families, square, u.copy(), np.empty((D + 2, N))],
-        "contract_cross_gradient": [
-            *(Z[:, :3].copy(), u[:3], Z, u, *families),
-            *(square[:3].copy(), square[1:4].copy(), np.empty(D + 1)),
-        ],
-    }[name]
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("far", [1e8, 1e60, 1e100])
+def test_far_apart_is_uncorrelated_and_finite(family, far):
+    kinds, one = np.array([family], dtype=np.intc), np.ones(1)
+    apart, together = np.array([0.0, far]), np.zeros(2)
+    for kernel, Z, t in (
+        (sums.Sum(Family.CONSTANT, kinds, one, one, 0), together[np.newaxis], 1e100 * apart),
+        (Product(family, Family.CONSTANT, 1.0), apart[np.newaxis], together),
+    ):
+        K, k, dk = np.zeros((2, 2)), np.empty(2), np.empty((2, 2))
+        kernel.gram(Z, t, K)
+        assert K[1, 0] == (1.0 if family == Family.CONSTANT else 0.0)
+        kernel.cross_with_gradient(np.zeros(1), 0.0, Z, t, k, dk)
+        out = np.empty(3 if isinstance(kernel, Product) else 4)
+        kernel.contract_gradient(Z, t, np.eye(2), np.ones(2), out)
+        for found in (k, dk, out):
+            assert np.isfinite(found).all()
 
 
-OUTPUTS = {name: 2 if name == "cross_with_gradient" else 1 for name in FUNCTIONS}
-ARRAYS = array_arguments(arguments, FUNCTIONS)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_read_only_inputs(name):
-    check_read_only(getattr(fast, name), arguments(name), arguments(name), OUTPUTS[name])
-
-
-@pytest.mark.parametrize(("name", "position", "axis"), axes_of(ARRAYS))
-def test_wrong_shapes(name, position, axis):
-    check_wrong_shape(getattr(fast, name), arguments(name), position, axis)
-
-
-@pytest.mark.parametrize(("name", "position", "layout"), other_layouts(ARRAYS))
-def test_other_layouts_are_refused(name, position, layout):
-    check_layout_is_refused(getattr(fast, name), arguments(name), position, layout)
+@pytest.mark.parametrize(("n_rates", "n_shared"), [(2, 0), (4, 0), (3, 4), (3, -1)])
+def test_terms_that_do_not_fit(n_rates, n_shared):
+    families, ones = np.zeros(3, dtype=np.intc), np.ones(3)
+    with pytest.raises(ValueError, match="fit"):
+        sums.Sum(Family.RBF, families, np.ones(n_rates), ones, n_shared)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast.matrices import LAYOUTS, REFUSED, read_only, spd
+from fast.matrices import spd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 from twins import kdpp as twin
@@ -122,18 +122,6 @@ def test_chain_step_by_step(rng, N, k, period):
     assert accepted > 100
 
 
-@pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
-def test_chain_step_by_step_with_an_ill_conditioned_matrix(rng, condition):
-    N, k = 30, 12
-    K = spd(rng, N, condition)
-    arguments = (K, *start(N, k), *proposals(rng, 5000, N, k))
-    states, _, log_det, accepted = chain(*arguments)
-    expected, _, expected_log_det, expected_accepted = twin.swap_chain(*arguments, TOL)
-    assert_array_equal(states, expected)
-    assert accepted == expected_accepted
-    assert log_det == pytest.approx(expected_log_det, abs=1e-6)
-
-
 @pytest.mark.parametrize("period", [100, 10**9])
 def test_the_inverse_stays_accurate(rng, period):
     # Nearly singular states, where updates alone lose all digits.
@@ -157,29 +145,50 @@ def clusters(rng, sizes, length_scale):
     return RBF(length_scale)(x[:, np.newaxis])
 
 
-NEARLY_SINGULAR = {
-    "line": (lambda rng: clusters(rng, [60], 3.0), 5, 20_000),
-    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 10_000),
-    "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 10_000),
-    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 5_000),
-    "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 2_000),
+def scaled(rng):
+    scales = np.geomspace(1e-6, 1e6, 12)
+    return spd(rng, 12) * np.outer(scales, scales)
+
+
+def of_rank_five(rng):
+    half = rng.normal(size=(40, 5))
+    return half @ half.T
+
+
+# Matrix, size, proposals, and the least median condition number of the states.
+HARD = {
+    "condition 1e4": (lambda rng: spd(rng, 30, 1e4), 12, 5_000, 1.0),
+    "condition 1e6": (lambda rng: spd(rng, 30, 1e6), 12, 5_000, 1.0),
+    "condition 1e8": (lambda rng: spd(rng, 30, 1e8), 12, 5_000, 1.0),
+    "line": (lambda rng: clusters(rng, [60], 3.0), 5, 20_000, 1e6),
+    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 10_000, 1e6),
+    "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 10_000, 1e6),
+    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 5_000, 1e6),
+    "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 2_000, 1e6),
+    "very different variances": (scaled, 4, 3_000, 1.0),
+    "less than the rank": (of_rank_five, 4, 3_000, 1.0),
+    "just the rank": (of_rank_five, 5, 3_000, 1.0),
 }
 
 
-@pytest.mark.parametrize("name", NEARLY_SINGULAR)
+@pytest.mark.parametrize("name", HARD)
 def test_nearly_singular_states(rng, name):
     # With an inverse alone, even a new one, decisions are wrong here.
-    make, k, n = NEARLY_SINGULAR[name]
+    make, k, n, least = HARD[name]
     K = make(rng)
-    Z = greedy(K, k)[0]
+    Z = greedy(K, k)[0] if least > 1.0 else np.arange(k)
     rest = np.setdiff1d(np.arange(len(K)), Z)
     arguments = (K, Z, rest, *proposals(rng, n, len(K), k))
-    expected, _, _, accepted = twin.swap_chain(*arguments, TOL)
-    assert accepted > 200
+    expected, _, expected_log_det, accepted = twin.swap_chain(*arguments, TOL)
+    assert accepted > (0 if name == "very different variances" else 200)
     conditions = [np.linalg.cond(K[np.ix_(state, state)]) for state in expected[:: n // 50]]
-    assert np.median(conditions) > 1e6
+    assert np.median(conditions) > least
     for period in (0, 1000, 10**9):
-        assert_array_equal(chain(*arguments, period=period)[0], expected)
+        states, _, log_det, found = chain(*arguments, period=period)
+        assert_array_equal(states, expected)
+        assert found == accepted
+        # Nearly singular states have few digits of the determinant.
+        assert name[:9] != "condition" or log_det == pytest.approx(expected_log_det, abs=1e-6)
 
 
 def test_uniform_numbers_close_to_the_ratio(rng):
@@ -225,13 +234,6 @@ def test_units_do_not_matter(rng, scale):
     assert_array_equal(greedy(scale * K, 6)[0], greedy(K, 6)[0])
 
 
-def test_items_of_very_different_variances(rng):
-    scales = np.geomspace(1e-6, 1e6, 12)
-    K = spd(rng, 12) * np.outer(scales, scales)
-    arguments = (K, *start(12, 4), *proposals(rng, 3000, 12, 4))
-    assert_array_equal(chain(*arguments)[0], twin.swap_chain(*arguments, TOL)[0])
-
-
 def test_singular_states_are_never_entered(rng):
     # Every item three times: a state with two copies of one is singular.
     K = np.kron(spd(rng, 6), np.ones((3, 3)))
@@ -241,14 +243,6 @@ def test_singular_states_are_never_entered(rng):
     assert accepted > 100
     assert all(len(set(state // 3)) == 4 for state in states)
     assert log_det == pytest.approx(twin.log_determinant(K, states[-1]), abs=1e-9)
-
-
-def test_a_matrix_of_just_the_rank(rng):
-    half = rng.normal(size=(40, 5))
-    K = half @ half.T
-    for k in (4, 5):
-        arguments = (K, *start(40, k), *proposals(rng, 3000, 40, k))
-        assert_array_equal(chain(*arguments)[0], twin.swap_chain(*arguments, TOL)[0])
 
 
 def test_trace_is_thinned(rng):
@@ -304,9 +298,6 @@ def call(**changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"K": np.ones((4, 5))}, "K must be square"),
-        ({"leave": integers(0)}, "of one length"),
-        ({"enter": integers(0)}, "of one length"),
         ({"Z": integers(0, 1, 2)}, "each item once"),
         ({"Z": integers(0, 0)}, "each item once"),
         ({"Z": integers(0, 4)}, "each item once"),
@@ -316,8 +307,6 @@ def call(**changes):
         ({"leave": integers(0, -1)}, "positions"),
         ({"enter": integers(0, 2)}, "positions"),
         ({"enter": integers(0, -1)}, "positions"),
-        ({"trace": np.zeros((2, 3), dtype=np.intp)}, "trace must have k columns"),
-        ({"trace": np.zeros((3, 2), dtype=np.intp)}, "divide n"),
     ],
     ids=str,
 )
@@ -330,8 +319,6 @@ def test_errors_of_the_chain(changes, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.ones(3), np.ones((2, 4)), np.ones(4), 0, 0), "are needed"),
-        ((np.ones(4), np.ones((2, 3)), np.ones(4), 0, 0), "are needed"),
         ((np.ones(4), np.ones((2, 4)), np.ones(4), 2, 0), "are needed"),
         ((np.ones(4), np.ones((2, 4)), np.ones(4), -1, 0), "are needed"),
         ((np.ones(4), np.ones((2, 4)), np.ones(4), 0, 4), "are needed"),
@@ -342,26 +329,3 @@ def test_errors_of_the_chain(changes, message):
 def test_errors_of_eliminate(arguments, message):
     with pytest.raises(ValueError, match=message):
         fast.eliminate(*arguments)
-    with pytest.raises(ValueError, match="of one length"):
-        fast.best(np.ones(3), np.ones(4), TOL)
-
-
-def test_read_only_inputs():
-    names = {"K": np.eye(4), "leave": integers(0, 1), "enter": integers(1, 0), "u": np.ones(2)}
-    call(**{name: read_only(array) for name, array in names.items()})
-    assert fast.is_symmetric(read_only(np.eye(4)))
-    fast.best(read_only(np.ones(3)), read_only(np.ones(3)), TOL)
-    fast.eliminate(read_only(np.ones(3)), np.empty((1, 3)), np.ones(3), 0, 0)
-    with pytest.raises(REFUSED):
-        call(Z=read_only(integers(0, 1)))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_other_layouts_are_refused(layout):
-    A = LAYOUTS[layout](np.eye(4))
-    with pytest.raises(REFUSED):
-        call(K=A)
-    with pytest.raises(REFUSED):
-        fast.is_symmetric(A)
-    with pytest.raises(REFUSED):
-        fast.eliminate(np.ones(4), A, np.ones(4), 0, 0)

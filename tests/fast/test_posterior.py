@@ -47,63 +47,54 @@ def both(*args, **options):
     return fast.Posterior(*positional, **named), twin.Posterior(*positional, **named)
 
 
-@all_families
-@pytest.mark.parametrize("moves", [False, True])
-def test_families(rng, spatial, temporal, moves):
-    for d in (1, 3):
-        ours, theirs = both(rng, d, moves, families=(spatial, temporal))
-        X = rng.normal(size=(5, d + moves))
-        for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
-            assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+# The sum of the weights is the signal.
+TERMS = np.array([Family.MATERN52, Family.MATERN12, Family.RBF], dtype=np.intc)
+TERMS = (TERMS, np.array([0.5, 2.0, 0.1]), np.array([0.8, 0.3, 0.2]))
+# Further options, and whether time may be one of the coordinates.
+OPTIONS = {
+    "none": ({}, (False, True)),
+    "a sum in time": ({"terms": TERMS}, (True,)),
+    "a mean that is not predicted": ({"share": 0.0}, (False, True)),
+    "covariances in time": ({"in_time": np.linspace(-1.0, 2.0, N)}, (False,)),
+}
 
 
-@all_kinds
-def test_sums_in_time(rng, kind):
-    positional, named = arguments(rng, moves=True, kind=kind)
-    families = np.array([Family.MATERN52, Family.MATERN12, Family.RBF], dtype=np.intc)
-    weights = np.array([0.8, 0.3, 0.2])  # their sum is the signal
-    named |= {"terms": (families, np.array([0.5, 2.0, 0.1]), weights)}
+def check(positional, named, X):
+    """Compare values and gradients, and bounds."""
     ours, theirs = (made.Posterior(*positional, **named) for made in (fast, twin))
-    X = rng.normal(size=(4, 3))
-    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match="one length"):
-        fast.Posterior(*positional, terms=(families, np.ones(2), weights))
-    with pytest.raises(ValueError, match="moving"):
-        fast.Posterior(*arguments(rng, kind=kind)[0], terms=named["terms"])
-
-
-@all_kinds
-@pytest.mark.parametrize("moves", [False, True])
-def test_a_mean_that_is_not_predicted(rng, kind, moves):
-    positional, named = arguments(rng, moves=moves, kind=kind)
-    ours, theirs = (made.Posterior(*positional, **named, share=0.0) for made in (fast, twin))
-    X = rng.normal(size=(4, 2 + moves))
-    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    assert_allclose(ours.above(X), theirs.above(X), rtol=1e-3)
-
-
-@all_kinds
-def test_covariances_in_time_that_are_given(rng, kind):
-    positional, named = arguments(rng, kind=kind)
-    named |= {"in_time": rng.normal(size=N)}
-    ours, theirs = (made.Posterior(*positional, **named) for made in (fast, twin))
-    X = rng.normal(size=(4, 2))
-    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-@all_kinds
-@pytest.mark.parametrize("moves", [False, True])
-@pytest.mark.parametrize("n", [1, 2, N])
-def test_kinds(rng, kind, moves, n):
-    ours, theirs = both(rng, 2, moves, kind, n=n)
-    X = rng.normal(size=(4, 2 + moves))
     for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
         assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     for found, expected in zip(ours.values(X), theirs.values(X)):
-        assert_allclose(found, expected, rtol=1e-11)
+        assert_allclose(found, expected, rtol=1e-9)
+    return ours, theirs
+
+
+@all_families
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("d", [1, 3])
+def test_families(rng, spatial, temporal, moves, d):
+    check(*arguments(rng, d, moves, families=(spatial, temporal)), rng.normal(size=(5, d + moves)))
+
+
+@all_kinds
+@pytest.mark.parametrize(
+    ("option", "moves"), [(name, m) for name, (_, both) in OPTIONS.items() for m in both]
+)
+def test_kinds(rng, kind, option, moves):
+    for n in (1, 2, N) if option == "none" else (N,):
+        positional, named = arguments(rng, 2, moves, kind, n=n)
+        X = rng.normal(size=(4, 2 + moves))
+        ours, theirs = check(positional, named | OPTIONS[option][0], X)
+        if option == "a mean that is not predicted":
+            assert_allclose(ours.above(X), theirs.above(X), rtol=1e-3)
+
+
+def test_terms_need_one_length_and_a_time_that_moves(rng):
+    families, rates, weights = TERMS
+    with pytest.raises(ValueError, match="one length"):
+        fast.Posterior(*arguments(rng, moves=True)[0], terms=(families, rates[:2], weights))
+    with pytest.raises(ValueError, match="moving"):
+        fast.Posterior(*arguments(rng)[0], terms=TERMS)
 
 
 @all_kinds
@@ -163,11 +154,7 @@ def test_at_a_point_of_the_basis(rng):
     """At distance 0 gradients are those of the smooth families, or 0."""
     for family in Family:
         positional, named = arguments(rng, families=(family, Family.MATERN12))
-        X = np.ascontiguousarray(positional[3].T[:3])
-        found = fast.Posterior(*positional, **named).with_gradients(X)
-        expected = twin.Posterior(*positional, **named).with_gradients(X)
-        for ours, theirs in zip(found, expected):
-            assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+        check(positional, named, np.ascontiguousarray(positional[3].T[:3]))
 
 
 def test_far_away_it_is_the_prior(rng):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast.matrices import LAYOUTS, REFUSED, read_only, spd
+from fast.matrices import spd
 from numpy.testing import assert_allclose, assert_array_equal
 from twins import relevancy as twin
 
@@ -67,19 +67,6 @@ def test_ill_conditioned(rng):
     assert_states_agree(arrays, expected, n - 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_wrong_shapes(rng, name):
-    arrays = state(rng, 4)
-    position = NAMES.index(name)
-    for axis in range(arrays[position].ndim):
-        wrong = list(arrays)
-        shape = list(arrays[position].shape)
-        shape[axis] += 1
-        wrong[position] = np.zeros(shape, dtype=arrays[position].dtype)
-        with pytest.raises(ValueError, match="are needed"):
-            fast.remove(*wrong, 4, 0)
-
-
 @pytest.mark.parametrize(("n", "i"), [(5, 0), (4, 4), (4, -1), (0, 0)])
 def test_positions_that_are_not_there(rng, n, i):
     arrays = state(rng, 4)
@@ -88,20 +75,3 @@ def test_positions_that_are_not_there(rng, n, i):
         fast.remove(*arrays, n, i)
     for array, kept in zip(arrays, before):
         assert_array_equal(array, kept)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "layout",
-    [
-        *(read_only, LAYOUTS["float32"], LAYOUTS["strided"]),
-        lambda A: np.asfortranarray(A) if A.ndim == 2 else A[::-1],
-    ],
-    ids=["read-only", "float32", "strided", "Fortran or reversed"],
-)
-def test_other_layouts_are_refused(rng, name, layout):
-    arrays = state(rng, 4)
-    position = NAMES.index(name)
-    arrays[position] = layout(arrays[position])
-    with pytest.raises(REFUSED):
-        fast.remove(*arrays, 4, 0)

@@ -1,7 +1,7 @@
-"""Covariances by the general Matérn formula, with full matrices of derivatives.
+"""Correlations by the general Matérn formula.
 
 In the scaled distance s = √(2ν) r / l the Matérn correlation is 2^(1-ν)/Γ(ν) s^ν K_ν(s), with
-derivative -2^(1-ν)/Γ(ν) s^ν K_(ν-1)(s). Results are returned, not written to ``out``.
+derivative -2^(1-ν)/Γ(ν) s^ν K_(ν-1)(s).
 """
 
 import numpy as np
@@ -36,55 +36,3 @@ def relative_slope(family, s):
     # k'' exists at 0 from nu = 3/2 on: -k'/(s k) -> 1 / (2 nu - 2).
     at_zero = 0.0 if nu < 1.0 else 1.0 / (2.0 * nu - 2.0)
     return np.where(s > 0.0, slopes, at_zero)
-
-
-def _differences(Z1, u1, Z2, u2):
-    return Z1[:, :, np.newaxis] - Z2[:, np.newaxis, :], u1[:, np.newaxis] - u2
-
-
-def cross_gram(Z1, u1, Z2, u2, spatial, temporal, signal):
-    dz, du = _differences(Z1, u1, Z2, u2)
-    s = np.sqrt(np.sum(dz**2, axis=0))
-    return signal * correlation(spatial, s) * correlation(temporal, np.abs(du))
-
-
-def gram(Z, u, spatial, temporal, signal):
-    return np.tril(cross_gram(Z, u, Z, u, spatial, temporal, signal))
-
-
-def cross_with_gradient(z, u, Z, times, spatial, temporal, signal):
-    z, u = np.asarray(z)[:, np.newaxis], np.array([u])
-    k = cross_gram(z, u, Z, times, spatial, temporal, signal)[0]
-    dz, du = (d[..., 0, :] for d in _differences(z, u, Z, times))
-    s = np.sqrt(np.sum(dz**2, axis=0))
-    in_space = -k * relative_slope(spatial, s) * dz
-    in_time = -k * relative_slope(temporal, np.abs(du)) * du
-    return k, np.vstack([in_space, in_time])
-
-
-def _derivatives(Z, u, spatial, temporal, K):
-    """Return derivatives in the logarithms of the signal variance and of all lengthscales."""
-    K = np.tril(K) + np.tril(K, -1).T
-    dz, du = _differences(Z, u, Z, u)
-    s = np.sqrt(np.sum(dz**2, axis=0))
-    in_space = K * relative_slope(spatial, s) * dz**2
-    return [K, *in_space, K * relative_slope(temporal, np.abs(du)) * du**2]
-
-
-def contract_gradient(Z, u, spatial, temporal, K, P, a):
-    W = np.outer(a, a) - np.tril(P) - np.tril(P, -1).T
-    return np.array([np.sum(W * D) for D in _derivatives(Z, u, spatial, temporal, K)])
-
-
-def slope_products(Z, u, spatial, temporal, K, a):
-    return np.array([D @ a for D in _derivatives(Z, u, spatial, temporal, K)])
-
-
-def contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W):
-    dz, du = _differences(Z1, u1, Z2, u2)
-    s = np.sqrt(np.sum(dz**2, axis=0))
-    derivatives = [
-        *(K * relative_slope(spatial, s) * dz**2),
-        K * relative_slope(temporal, np.abs(du)) * du**2,
-    ]
-    return np.array([np.sum(W * derivative) for derivative in derivatives])

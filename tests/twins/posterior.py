@@ -5,7 +5,7 @@ import numpy as np
 from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula
 from sktvbo.acquisition import UCB, ExpectedImprovement, ProbabilityOfImprovement
-from twins import gram
+from twins.sums import Sum
 
 
 class Posterior:
@@ -31,8 +31,11 @@ class Posterior:
         share=1.0,
         terms=None,
     ):
-        self.factors, self.prior = (spatial, temporal, signal), signal
-        self.in_time, self.terms = in_time, terms
+        if terms is None:
+            terms = [temporal], [1.0], [signal]
+        if in_time is not None:
+            terms = [Family.CONSTANT], [1.0], [1.0]
+        self.kernel, self.prior, self.in_time = Sum(spatial, *terms, 0), signal, in_time
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean = weights, mean
         n = len(times)
@@ -67,20 +70,8 @@ class Posterior:
 
     def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
-        if self.terms is not None:
-            spatial, total = self.factors[0], 0.0
-            for family, rate, weight in zip(*self.terms):
-                factors, scale = (spatial, family, weight), np.append(np.ones(len(z)), rate)
-                k, dk = gram.cross_with_gradient(
-                    z, rate * time, self.Z, rate * self.times, *factors
-                )
-                total = total + np.vstack([k, scale[:, np.newaxis] * dk])
-            return total[0], total[1:]
-        if self.in_time is None:
-            return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
-        families = self.factors[0], Family.CONSTANT
-        k, dk = gram.cross_with_gradient(z, time, self.Z, self.times, *families, 1.0)
-        return k * self.in_time, dk * self.in_time
+        k, dk = self.kernel.cross_with_gradient(z, time, self.Z, self.times)
+        return (k, dk) if self.in_time is None else (k * self.in_time, dk * self.in_time)
 
     def _at(self, x):
         k, dk = self._covariances(x)
