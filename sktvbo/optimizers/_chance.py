@@ -166,6 +166,16 @@ class Chance(Factor):
         return sample
 
 
+def with_slopes(function, posterior, U):
+    """Return a function of mean and standard deviation (m,), and its derivatives (m, u) in places.
+
+    ``function`` returns its value and its derivatives in both; ``posterior`` is a `ManyPlaces`.
+    """
+    mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
+    value, on_mean, on_std = function(mean, std)
+    return value, on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+
+
 def posterior_in(surrogate, t, latest, moving=None, **options):
     """Return the posterior of f at a time, or in a window of time that ends later."""
     if latest == t:

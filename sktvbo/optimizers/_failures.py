@@ -21,7 +21,7 @@ from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
-from ._chance import Factor, posterior_in
+from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import is_missing, outcomes_of_failures
 from ._part import Part
 
@@ -89,7 +89,7 @@ class Failures(Part):
         return tuple(None if v != v else v for v in self.outcomes[i].tolist()) or None
 
     def cause(self, choice):
-        if not len(_unexplained(self, choice.run)):
+        if not self.total or not len(_unexplained(self, choice.run)):
             return None
         gp = choice.once(_fitted, self)
 
@@ -170,7 +170,7 @@ def with_failures(y, failed, n):
 def _unexplained(failures, run):
     """Return the rows (m, d + 1) of failures that no modelled outcome explains by its limit."""
     rows, limits, known = failures.rows, run.config.measured_limits, run.part("limits")
-    if not len(rows) or known is None or not known.models:
+    if known is None or not known.models:
         return rows
     beyond = [
         (values < limit.low) | (values > limit.high)
@@ -236,9 +236,7 @@ class Success(Factor):
         return log_ndtr(_squashed(*self._posterior(U))[0])
 
     def log_with_slopes(self, U):
-        mean, std, mean_slopes, std_slopes = self._posterior.with_gradients(U)
-        z, on_mean, on_std = _squashed(mean, std)
-        slopes = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+        z, slopes = with_slopes(_squashed, self._posterior, U)
         log_p = log_ndtr(z)
         density = np.exp(-0.5 * z**2 - log_p) / np.sqrt(2.0 * np.pi)
         return log_p, density[:, np.newaxis] * slopes

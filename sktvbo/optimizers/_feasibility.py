@@ -1,8 +1,8 @@
 """Probability that all limits of measured outcomes hold, and the places that it certifies."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -14,7 +14,7 @@ from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
 from ..domain._search_space import SearchSpace
 from ._caution import NEAR, Near, around
-from ._chance import Factor, posterior_in
+from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import data_by_name, measurements, summed, without_violation
 from ._state import OBJECTIVE
 
@@ -115,8 +115,21 @@ class WithinLimits(Factor):
         """Return the logarithm of the probability (m,) at places U (m, u)."""
         found = np.full(len(U), self._log_unknown)
         for posterior, *limits in self._parts:
-            found += within(*posterior(U), *limits)[0]
+            found += self._term(posterior, limits)(*posterior(U))[0]
         return found
+
+    def log_with_slopes(self, U):
+        """Return `log` and its derivatives (m, u) in the place."""
+        found, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
+        for posterior, *limits in self._parts:
+            value, slope = with_slopes(self._term(posterior, limits), posterior, U)
+            found += value
+            slopes += slope
+        return found, slopes
+
+    def _term(self, posterior, limits):
+        """Return what an outcome adds, as a function of mean and deviation, see `with_slopes`."""
+        return lambda mean, std: within(mean, std, *limits)
 
     def succeeds(self, U):
         # An outcome that was not measured yet does not tell places apart.
@@ -155,16 +168,6 @@ class WithinLimits(Factor):
     def least_excess(self, optimism):
         return LeastExcess(self._parts, optimism)
 
-    def log_with_slopes(self, U):
-        """Return `log` and its derivatives (m, u) in the place."""
-        log_p, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
-        for posterior, *limits in self._parts:
-            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
-            value, on_mean, on_std = within(mean, std, *limits)
-            log_p += value
-            slopes += on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
-        return log_p, slopes
-
     def compiled(self, **options):
         """Return the log weight compiled with more arguments, or None."""
         parts = [posterior.compiled for posterior, *_ in self._parts]
@@ -178,7 +181,7 @@ class WithinLimits(Factor):
 
 
 class LeastExcess(WithinLimits):
-    """Limits of which none probably holds: the log weight is minus the expected excess.
+    """Limits of which none probably holds: log and log weight are minus the expected excess.
 
     It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
     better by some multiple of its standard deviation, so that uncertain places are explored.
@@ -197,21 +200,13 @@ class LeastExcess(WithinLimits):
         super().__init__(parts)
         self._optimism = optimism
 
-    def log_weight(self, U):
-        found = np.zeros(len(U))
-        for posterior, *limits in self._parts:
-            found -= excess(*posterior(U), *limits, self._optimism)[0] / posterior.scale
-        return found
+    def _term(self, posterior, limits):
+        def term(mean, std):
+            return -np.array(excess(mean, std, *limits, self._optimism)) / posterior.scale
 
-    def log_weight_with_slopes(self, U):
-        found, slopes = np.zeros(len(U)), np.zeros(U.shape)
-        for posterior, *limits in self._parts:
-            mean, std, mean_slopes, std_slopes = posterior.with_gradients(U)
-            value, on_mean, on_std = excess(mean, std, *limits, self._optimism)
-            found -= value / posterior.scale
-            slope = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
-            slopes -= slope / posterior.scale
-        return found, slopes
+        return term
+
+    log_weight, log_weight_with_slopes = WithinLimits.log, WithinLimits.log_with_slopes
 
     def compiled(self):
         return super().compiled(optimism=self._optimism)
@@ -238,7 +233,7 @@ class Certificate:
         self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
         rows, self._distances = measurements(run)
         self._told = run.domain.unit_of(rows[:, :-1])
-        self._known = np.vstack([self._starts, self._told])
+        self.known = np.vstack([self._starts, self._told])
         self._near_at = cache(self._near)
 
     def at(self, t, latest=None, moving=None):
@@ -264,8 +259,13 @@ class Certificate:
 
     def part_of(self, space, t):
         """Return the part of a search space that is certified, at time t unless it has a window."""
-        chance = self.at(t) if space.window is None else self.at(*space.window)
-        return CertifiedSpace.of(space, self, t, chance, self._known)
+        chance, size = self.at(*(space.window or (t,))), space.size
+        if math.isfinite(size):
+            members = space.candidates(min(size, N_CANDIDATES))
+            count = chance.succeeds(members).sum()
+            size = int(count) if len(members) >= size else math.inf
+        changes = {"size": size, "n_halvings": _N_HALVINGS, "n_starts": _N_STARTS}
+        return CertifiedSpace(**vars(space) | changes, reachable=space, time=t, certificate=self)
 
     def towards(self, space, t, x, taken=()):
         """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
@@ -294,7 +294,7 @@ class Certificate:
         unless a violation was measured or is predicted there. Places ``taken`` (j, u) are excluded
         unless nothing else is found.
         """
-        known = space.with_current_context(space.nearest(self._known))
+        known = space.with_current_context(space.nearest(self.known))
         starts = known[: len(self._starts)]
         starts = untaken(starts[space.allowed(starts)], space, taken)
         if len(starts):
@@ -368,39 +368,14 @@ class CertifiedSpace(SearchSpace):
     Attributes
     ----------
     reachable : SearchSpace
-    certificate : Certificate
     time : float
-    chance : Certified
-        At this time, or in the window of the space.
-    known : ndarray of shape (m, k)
-        Places near which candidates are drawn.
+        Unless it has a window.
+    certificate : Certificate
     """
 
     reachable: SearchSpace | None = None
-    certificate: Certificate | None = None
     time: float | None = None
-    chance: Certified | None = None
-    known: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, space, certificate, t, chance, known):
-        """Return the part of a space that a chance certifies, which a certificate has at time t."""
-        found = cls(
-            **vars(space),
-            reachable=space,
-            certificate=certificate,
-            time=t,
-            chance=chance,
-            known=known,
-        )
-        found = replace(found, n_halvings=_N_HALVINGS, n_starts=_N_STARTS)
-        if math.isfinite(space.size):
-            members = space.candidates(min(space.size, N_CANDIDATES))
-            count = math.inf
-            if len(members) >= space.size:
-                count = int(chance.succeeds(members).sum())
-            found = replace(found, size=count)
-        return found
+    certificate: Certificate | None = None
 
     def within(self, lower, upper):
         return self.certificate.part_of(self.reachable.within(lower, upper), self.time)
@@ -417,8 +392,12 @@ class CertifiedSpace(SearchSpace):
     def allowed(self, U):
         found = self.reachable.allowed(U)
         if found.any():
-            found[found] = self.chance.succeeds(U[found])
+            found[found] = self._chance.succeeds(U[found])
         return found
+
+    @cached_property
+    def _chance(self):
+        return self.certificate.at(*(self.window or (self.time,)))
 
     def candidates(self, n, rng=None):
         """Return certified places (m, u): spread over the space, and near the known ones."""
@@ -426,7 +405,7 @@ class CertifiedSpace(SearchSpace):
             places = self.reachable.candidates(n, rng)
             return places[self.allowed(places)]
         places = self.reachable.candidates(n // 2, rng)
-        known = self.reachable.with_current_context(self.reachable.nearest(self.known))
+        known = self.reachable.with_current_context(self.reachable.nearest(self.certificate.known))
         known = known[self.allowed(known)]
         if len(known):
             places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
