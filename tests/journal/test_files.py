@@ -106,7 +106,7 @@ def test_a_journal_of_another_format(reader, path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version=99")
     connection.close()
-    refused(reader, path, r"has format 99, and this version of sktvbo reads format 4\. Use the")
+    refused(reader, path, r"has format 99, and this version of sktvbo reads format 5\. Use the")
 
 
 @each_that_begins_none

@@ -153,7 +153,7 @@ def test_a_copy_without_the_latest_steps_is_refused_by_all(steps, path, tmp_path
     assert main(["journal", "export", str(copy)]) == 1
     n = len(capsys.readouterr().out.splitlines())
     assert n < 2 * steps + 1
-    statement = "PRAGMA user_version=4"
+    statement = "PRAGMA user_version=5"
     with pytest.raises(JournalError, match=statement):
         journal.check(copy)
     connection = sqlite3.connect(copy)
