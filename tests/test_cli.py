@@ -176,14 +176,13 @@ def test_the_seed_of_bench(tmp_path, capsys):
     assert not list(tmp_path.glob("*.png"))
 
 
-def test_bench_refuses_a_folder_of_other_settings(tmp_path, capsys):
+def test_other_settings_are_other_runs_of_a_folder(tmp_path):
     options = ["--algorithms", "random", "--no-plot", "--output", tmp_path]
-    assert bench("ackley", *SMALL, *options) == 0
-    capsys.readouterr()
-    assert bench("ackley", *SMALL, *options, "--response-time", "sktvbo") == 1
-    assert "clock.response_time.name was 'papers', is 'sktvbo'" in capsys.readouterr().err
-    settings = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
-    assert settings["tasks"][0]["clock"]["response_time"]["name"] == "papers"
+    for response_time, n_runs in (("papers", 2), ("papers", 2), ("sktvbo", 4)):
+        assert bench("ackley", *SMALL, *options, "--response-time", response_time) == 0
+        assert len(list((tmp_path / "store").glob("*.json"))) == n_runs
+        settings = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
+        assert settings["tasks"][0]["clock"]["response_time"]["name"] == response_time
 
 
 def test_bench_reports_failures_at_the_end(
@@ -203,35 +202,25 @@ def test_bench_reports_failures_at_the_end(
     assert bench("ackley", *options, "--no-plot") == 0
 
 
-def test_bench_shows_published_numbers_next_to_new_ones(checkout, tmp_path, capsys):
-    options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
-    assert bench("--preset", "bolt-table3", "ackley", *SMALL, *options) == 0
-    out = capsys.readouterr().out
-    table = out[out.rindex("average regret") :].splitlines()
-    assert table[0].split()[2:] == ["ackley", "published", "normalized", "published"]
-    rows = {line.split()[0]: line for line in table[2:4]}
-    assert "2.92 ± 0.35" in rows["BOLT"]
-    assert "4.27 ± 0.50" in rows["GP-UCB"]
-    assert rows["BOLT"].split()[-1] == "0.00"
-    assert rows["GP-UCB"].split()[-1] == "1.00"
-    assert "1 % of the signal variance" in " ".join(out.split())
-    assert "These runs end at 8" in out
-
-
-def test_bench_runs_algorithms_as_published_beside_its_own(checkout, tmp_path, capsys):
+def test_bench_shows_published_numbers_and_algorithms_as_published_beside_its_own(
+    checkout, tmp_path, capsys
+):
     options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
     assert bench("--preset", "bolt-table3", "ackley", "--as-published", *SMALL, *options) == 0
     out = capsys.readouterr().out
+    assert "1 % of the signal variance" in " ".join(out.split())
+    assert "These runs end at 8" in out
     table = out[out.rindex("average regret") :].splitlines()
     headers = re.split(r"\s{2,}", table[0])[1:]
     versions = ["as published", "published"]
     assert headers == ["ackley", *versions, "normalized", *versions]
     found = Comparison.from_json(tmp_path / "runs.json")
-    for name in ("BOLT", "GP-UCB"):
+    for name, printed in (("BOLT", ["2.92 ± 0.35", "0.00"]), ("GP-UCB", ["4.27 ± 0.50", "1.00"])):
         runs = [found.results[version, "ackley"] for version in (name, f"{name}, as published")]
         assert [[run.seed for run in own] for own in runs] == [[run.seed for run in runs[0]]] * 2
         means = [np.mean([run.average_regret for run in own]) for own in runs]
         cells = next(re.split(r"\s{2,}", line) for line in table if line.startswith(name))
+        assert [cells[3], cells[-1]] == printed
         assert [float(cell.split()[0]) for cell in cells[1:3]] == pytest.approx(means, rel=0.05)
         assert means[0] != means[1]
 
@@ -315,6 +304,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
             "ackley --algorithms SW-GP-UCB:window=0",
             "'window' parameter of SWGPUCB must .* Got 0",
         ),
+        ("ackley --algorithms random:domain=1", r"'random' must be among .*\. Got 'domain'"),
         ("ackley --horizon 900", r"horizon must be .* range \(0, 600"),
         ("ackley --horizon long", "--horizon: invalid float value: 'long'"),
         ("ackley --seed -1", r"--seed must be .* range \[0, 4294967295\]. Got -1"),

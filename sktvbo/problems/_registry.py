@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING
 
-from .._validation import invalid
+from .._validation import choose, invalid
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,7 +82,7 @@ def make(name: str, **options: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `available`.
+        One of `available`, up to case and hyphens.
     **options
         Options of the problem; see Notes. The error of an unknown option lists them all.
 
@@ -124,12 +123,7 @@ def make(name: str, **options: Any) -> Problem:
     >>> x_star
     array([0.5, 0.5, 0.5])
     """
-    if name not in _FACTORIES:
-        close = difflib.get_close_matches(str(name), _FACTORIES, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else ""
-        expected = f"one of {', '.join(available())}"
-        raise invalid("The name of a problem", expected, name, advice=hint)
-    factory = _FACTORIES[name]
+    factory = _FACTORIES[choose(str(name), available(), "The name of a problem")]
     known = signature(factory).parameters
     for option in options:
         if option not in known:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
-from ._correlation import squared_correlation_of
+from ..gaussian_process._composite import Circle, Composite
 
 if TYPE_CHECKING:
-    from sklearn.gaussian_process.kernels import Kernel
-
     from .._typing import ResponseTimes
 
 _EPS = np.finfo(np.float64).eps
@@ -229,3 +228,32 @@ def _confirm(criterion, n, max_size):
             middle = min((a + b) // 2, 2 * a)
             intervals += [(middle + 1, b), (a, middle)]
     return n
+
+
+def correlation_of(kernel, name):
+    """Return k(X, 0) / k(0, 0) of a stationary kernel, as a function X (n, d) -> (n,)."""
+    if not isinstance(kernel, Kernel):
+        raise invalid(name, "a scikit-learn kernel", kernel)
+    if not kernel.is_stationary():
+        raise invalid(name, "stationary", got=f"{kernel}", error=UnsupportedKernelError)
+
+    def correlation(X):
+        origin = np.zeros((1, X.shape[1]))
+        return kernel(X, origin)[:, 0] / kernel.diag(origin)
+
+    return correlation
+
+
+def squared_correlation_of(kernel, name):
+    """Return the square of `correlation_of`, averaged over the phases of seasons.
+
+    A season lets the correlation increase with age, but not the average.
+    """
+    correlation = correlation_of(kernel, name)
+    found = Composite.of(kernel)
+    has_season = found is not None and any(isinstance(leaf, Circle) for leaf in found.leaves)
+    if has_season and found.series is not None:
+        return lambda X: found.mean_square(X[:, 0])
+    if found is not None and found.families is not None:  # compiled
+        return lambda X: (found.row_with_slope(0.0, X[:, 0])[0] / found.variance) ** 2
+    return lambda X: correlation(X) ** 2

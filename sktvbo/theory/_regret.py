@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from .._validation import check_int, check_real, invalid, real_array
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
-from ._correlation import correlation_of
+from ._dataset_size import correlation_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -251,14 +251,7 @@ def test_data_dir_precedes_the_environment(write, monkeypatch, tmp_path_factory)
     ("name", "parts"),
     [
         ("intel", ["MIT CSAIL", "db.csail.mit.edu", "temperature_c (1152, 46)"]),
-        (
-            "ozone",
-            [
-                "US EPA AirData, daily maximum 8-hour ozone",
-                "aqs.epa.gov/aqsweb/airdata/download_files.html",
-                "ozone_ppb (338, 25)",
-            ],
-        ),
+        ("ozone", ["US EPA AirData", "aqs.epa.gov/aqsweb/airdata", "ozone_ppb (338, 25)"]),
         ("summer", ["spTimer", "Fill the gaps", "site_index (28,)"]),
         ("traffic", ["METR-LA", "7 days from 2012-03-01", "speed_mph (2016, 207)"]),
         ("wind", ["R package gstat", "wind_knots (6574, 12)"]),
@@ -270,7 +263,7 @@ def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch
     load, table = DATASETS[name]
     with pytest.raises(MissingDataError) as info:
         load()
-    for part in (table.file, str(tmp_path), "SKTVBO_DATA", *parts):
+    for part in (table.file, *parts):
         assert part in str(info.value)
     assert isinstance(info.value, FileNotFoundError)
 
@@ -278,42 +271,14 @@ def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch
 # --- damaged files --------------------------------------------------------------------------------
 
 
-def _zeroed(content):
-    return content[:5000] + bytes(100) + content[5100:]
-
-
-@each_dataset
-@pytest.mark.parametrize(
-    "damage",
-    [lambda content: content[:-2000], _zeroed, lambda _: b"not an archive", lambda _: b""],
-    ids=["truncated", "zeroed", "garbage", "empty"],
-)
-def test_damaged_bytes(write, load, table, damage):
-    path = write(table) / table.file
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(InvalidObservationError, match=rf"{table.file} is damaged"):
-        load(data_dir=path.parent)
-
-
-def test_a_single_array_is_no_archive(tmp_path):
-    with (tmp_path / WIND.file).open("wb") as file:
-        np.save(file, np.zeros(3))
-    with pytest.raises(InvalidObservationError, match=r"is damaged: .*single array \(\.npy\)"):
-        load_irish_wind(data_dir=tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("intel", {"xy_m": None, "t_s": None}, "missing t_s, xy_m"),
-        ("intel", {"temperature_c": np.zeros((1152, 45))}, r"\(1152, 46\)\. Got \(1152, 45\)"),
         ("intel", {"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
-        ("ozone", {"date": None, "xy_km": None}, "missing date, xy_km"),
         ("ozone", {"date": np.arange(338)}, "date must be text"),
         ("ozone", {"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
         ("ozone", {"date": np.array(["2020-01-01"] * 338)}, "Got 2020-01-01 after 2020-01-01"),
         ("ozone", {"imputed": np.zeros((338, 25))}, "imputed must be bool"),
-        ("summer", {"site_index": None}, "missing site_index"),
         ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
         ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
         ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled must be bool"),

@@ -1,4 +1,4 @@
-import dataclasses
+import io
 from importlib.resources import files
 from pathlib import Path
 
@@ -91,9 +91,35 @@ def test_wrong_arrays_are_named(tmp_path, changes, message):
         SMALL.load(folder)
 
 
-def test_a_table_cannot_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        SMALL.file = "other.npz"
+def test_a_missing_array_is_named(tmp_path):
+    np.savez(tmp_path / SMALL.file, a=np.zeros((3, 2)))
+    with pytest.raises(InvalidObservationError, match=r"the arrays a, flag\. .* missing flag"):
+        SMALL.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda content: content[:-300], "not a readable NumPy archive"),
+        (lambda content: content[:70] + bytes(60) + content[130:], "a cannot be read"),
+        (lambda _: b"not an archive", "not a readable NumPy archive"),
+        (lambda _: b"", "not a readable NumPy archive"),
+        (lambda _: array_file(), r"single array \(\.npy\)"),
+    ],
+    ids=["truncated", "zeroed", "garbage", "empty", "array"],
+)
+def test_damaged_bytes(tmp_path, damage, what):
+    path = write(tmp_path) / SMALL.file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InvalidObservationError, match=rf"small.npz is damaged: .*{what}"):
+        SMALL.load(tmp_path)
+
+
+def array_file():
+    """Return the bytes of a single array."""
+    file = io.BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
 
 
 # --- descriptions ---------------------------------------------------------------------------------

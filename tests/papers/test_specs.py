@@ -2,16 +2,9 @@
 
 import pytest
 
-from sktvbo import WDBO, optimizers
-from sktvbo.evaluation import StepClock
+from sktvbo import optimizers
 from sktvbo.optimizers._names import ALGORITHMS, as_optimizer, label_of
-from sktvbo.papers._specs import (
-    configured,
-    make_optimizer,
-    make_task,
-    parse,
-    split_list,
-)
+from sktvbo.papers._specs import configured, make_optimizer, parse, split_list
 
 
 @pytest.mark.parametrize(
@@ -48,29 +41,6 @@ def test_commas_before_options_do_not_split_a_list():
     ]
 
 
-def test_options_reach_the_algorithm():
-    optimizer = make_optimizer("wdbo:alpha=0.5,refit_every=2")
-    assert isinstance(optimizer, WDBO)
-    assert optimizer.alpha == 0.5
-    assert optimizer.refit_every == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("W-DBA", r"must be one of ABO, .*\. Got 'W-DBA' instead\. Did you mean 'W-DBO'\?"),
-        (
-            "W-DBO:beta=1",
-            r"'W-DBO' must be among alpha, max_size, max_step, n_initial_points, refit_every",
-        ),
-        ("random:domain=1", r"'random' must be among max_step, step_budget. Got 'domain'"),
-    ],
-)
-def test_unknown_algorithms_and_options_name_the_known_ones(text, message):
-    with pytest.raises(ValueError, match=message):
-        make_optimizer(text)
-
-
 def test_all_algorithms_are_there():
     made = {type(make_optimizer(name)).__name__ for name in ALGORITHMS}
     assert made == set(optimizers.__all__) - {"BayesianOptimizer", "Query"}
@@ -81,20 +51,6 @@ def test_names_of_classes_are_known_too():
     for label, kind in ALGORITHMS.items():
         assert label_of(label) == label_of(kind.__name__) == label
         assert type(as_optimizer(kind.__name__)) is kind
-
-
-def test_names_of_algorithms_are_those_of_the_papers_unless_they_have_options():
-    made = make_task("ackley", "wdbo,W-DBO:alpha=0.5,random", StepClock(), 20.0)
-    assert list(made.optimizers) == ["W-DBO", "W-DBO:alpha=0.5", "random"]
-
-
-def test_a_task_that_cannot_be_run_is_refused_at_once():
-    with pytest.raises(ValueError, match=r"horizon must be .* range \(0, 600"):
-        make_task("ackley", "random", StepClock(), 700.0)
-    with pytest.raises(ValueError, match=r"n_initial must be at most .* 10. Got 15"):
-        make_task("ackley", "random", StepClock(), 10.0)
-    with pytest.raises(ValueError, match="'window' parameter of SWGPUCB"):
-        make_task("ackley", "SW-GP-UCB:window=0", StepClock(), None)
 
 
 def test_common_parameters_are_for_those_that_have_them_and_own_ones_come_first():

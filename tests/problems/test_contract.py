@@ -98,6 +98,31 @@ def test_seed_restarts_the_noise_alone(name):
     assert problem.value(x, t) == value
 
 
+@every_problem
+def test_the_optimum_has_its_value_and_is_the_best_of_finitely_many(name):
+    problem = new(name)
+    for t in problem.horizon * np.array([0.0, 0.21, 0.4, 0.77, 1.0]):
+        x_star, f_star = problem.optimum(t)
+        assert f_star == problem.value(x_star, t)
+        finite = isinstance(problem.domain, FiniteSet)
+        X = problem.domain.points if finite else problem.domain.sample(500, 0)
+        f = problem.values(X, t)
+        assert f_star == f.max() if finite else f_star >= f.max() - 1e-9 * np.ptp(f)
+
+
+FRACTIONAL = ["ackley", "eggholder", "six-hump-camel-switched", "wlan", "temperature"]
+
+
+@pytest.mark.parametrize("name", [*FRACTIONAL, "temperature-field", *ARMS])
+def test_noise_is_a_fraction_of_the_variance(name):
+    problem, still = new(name, noise=0.1), new(name, noise=0.0)
+    rng = np.random.RandomState(1)
+    X, t = problem.domain.sample(50_000, rng), rng.uniform(0.0, problem.horizon, size=50_000)
+    assert problem.noise_variance == pytest.approx(0.1 * problem.values(X, t).var(), rel=0.05)
+    x, t = query(problem)
+    assert still.observe(x, t) == still.value(x, t) != problem.observe(x, t)
+
+
 @random_functions
 def test_the_random_state_determines_the_function(name):
     one, same, other = (new(name, random_state=seed) for seed in (0, 0, 1))
@@ -183,6 +208,18 @@ WHOLE = r"int in the range \[1, inf\)"
             "day",
             [-1, 8, (3, 2), (0, 8), (0, 1, 2), 1.5, "monday", True, (0.0, 1.0)],
             r"\[0, 7\] or a pair \(first, last\)",
+        ),
+        (
+            "traffic",
+            "sensors",
+            [0, 208, 2.0, "all", [], [1, 1], [-1], [207], [[1]], [0.5]],
+            r"Traffic .* \[1, 207\] or distinct",
+        ),
+        (
+            "traffic",
+            "hours",
+            [6, (6,), (11, 6), (6, 6), (-1, 6), (6, 25), (6.0, 11.0), "day"],
+            "must be two ints 0 <= first < last <= 24",
         ),
         ("wlan", "n_nodes", [0, 9, 4.0], r"int in the range \[1, 8\]"),
         ("wlan", "n_users", [0, True], WHOLE),

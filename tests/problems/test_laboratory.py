@@ -53,22 +53,9 @@ def test_days(data, day, first, last):
     assert_allclose(problem.values(data.xy, 50.0), data.temperature[144 * (last + 1) - 1])
 
 
-def test_hottest_sensor_is_the_optimum(data):
-    problem = make("temperature")
-    for t in np.linspace(0.0, 600.0, 25):
-        x_star, f_star = problem.optimum(t)
-        assert f_star == problem.values(data.xy, t).max()
-        assert problem.value(x_star, t) == f_star
-
-
 def test_only_sensors_can_be_activated(data):
     with pytest.raises(DomainError, match="one of the 46 points"):
         make("temperature").value([1.23, 4.56], 0.0)
-
-
-def test_noise_is_a_fraction_of_the_readings_variance(data):
-    problem = make("temperature", noise=0.1)
-    assert problem.noise_variance == pytest.approx(0.1 * data.temperature[:144].var(), rel=0.02)
 
 
 # --- temperature-field ----------------------------------------------------------------------------

@@ -170,21 +170,6 @@ def test_slow_change_turns_a_quarter_by_the_horizon():
     assert_allclose(everywhere(problem, 8.0 / 3.0), third)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("markov-gp", {"epsilon": 0.3}), ("gp-abrupt", {"change_times": (4.0,)}), ("gp-slow", {})],
-)
-def test_optimum_is_the_best_grid_point(name, options):
-    problem = small(name, n_dims=2, **options)
-    places = set()
-    for t in np.linspace(0.0, 8.0, 30):
-        x_star, f_star = problem.optimum(t)
-        assert f_star == max(problem.value(x, t) for x in problem.domain.points)
-        assert problem.value(x_star, t) == f_star
-        places.add(tuple(x_star))
-    assert len(places) > 1
-
-
 # --- randomness -----------------------------------------------------------------------------------
 
 

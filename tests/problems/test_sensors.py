@@ -258,20 +258,6 @@ def test_traffic_with_chosen_sensors_and_hours():
     assert_array_equal(everything.labels, data.sensor_id)
 
 
-@pytest.mark.parametrize("sensors", [0, 208, 2.0, "all", [], [1, 1], [-1], [207], [[1]], [0.5]])
-def test_invalid_sensors(sensors):
-    arms_problem("traffic")
-    with pytest.raises(ValueError, match=r"'sensors' .* of Traffic .* \[1, 207\] or distinct"):
-        make("traffic", sensors=sensors)
-
-
-@pytest.mark.parametrize("hours", [6, (6,), (11, 6), (6, 6), (-1, 6), (6, 25), (6.0, 11.0), "day"])
-def test_invalid_hours(hours):
-    arms_problem("traffic")
-    with pytest.raises(ValueError, match=r"'hours' .* must be two ints 0 <= first < last <= 24"):
-        make("traffic", hours=hours)
-
-
 def test_ozone_of_the_summer_of_2006():
     problem, _ = arms_problem("ozone", version="summer2006")
     assert problem.domain == Arms(28)

@@ -211,10 +211,3 @@ def test_settings_are_the_papers():
     bolt = make("wlan", n_nodes=6, n_users=27, noise=0.01, random_state=0)
     assert bolt.domain.n_dims == 6
     assert bolt.noise_variance == pytest.approx(1.5, rel=0.1)
-
-
-def test_noise_is_a_fraction_of_the_throughputs_variance():
-    problem = make("wlan", noise=0.1, random_state=0)
-    rng = np.random.RandomState(1)
-    X, t = problem.domain.sample(20_000, rng), rng.uniform(0.0, 600.0, size=20_000)
-    assert problem.noise_variance == pytest.approx(0.1 * problem.values(X, t).var(), rel=0.05)

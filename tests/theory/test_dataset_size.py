@@ -228,25 +228,17 @@ def test_a_season_counts_by_its_average_over_the_phases():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("call", "message"),
     [
-        (("rbf", lambda n: 1.0), "must be a scikit-learn kernel"),
-        ((RBF(), 1.0), "response_time must be a callable"),
-        ((RBF(), lambda n: 1.0, 0), r"max_size must be an int in the range .* Got 0"),
-        ((RBF(), lambda n: 1.0, 10.0), r"max_size must be an int in the range .* Got 10\.0"),
+        (lambda R: recommended_dataset_size("rbf", R), "must be a scikit-learn kernel"),
+        (lambda R: recommended_dataset_size(RBF(), 1.0), "response_time must be a callable"),
+        (lambda R: recommended_dataset_size(RBF(), R, 0), r"max_size must be an int .* Got 0"),
+        (lambda R: recommended_dataset_size(RBF(), R, 10.0), r"max_size must be .* Got 10\.0"),
+        (lambda R: recommended_dataset_size(RBF(), R, 10, start=0), r"start must .*\[1, 10\].* 0"),
+        (lambda R: recommended_dataset_size(RBF(), R, 10, start=11), r"start must .*10\].* 11"),
+        (lambda R: dataset_size_criterion(RBF(), R, -3), "n must be an int"),
     ],
 )
-def test_invalid_arguments(arguments, message):
+def test_invalid_arguments(call, message):
     with pytest.raises(ValueError, match=message):
-        recommended_dataset_size(*arguments)
-
-
-@pytest.mark.parametrize("start", [0, 11])
-def test_invalid_starts(start):
-    with pytest.raises(ValueError, match=rf"start must be an int in the range \[1, 10\].*{start}"):
-        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10, start=start)
-
-
-def test_invalid_sizes():
-    with pytest.raises(ValueError, match="n must be an int"):
-        dataset_size_criterion(RBF(), lambda n: 1.0, -3)
+        call(lambda n: 1.0)
