@@ -40,9 +40,8 @@ from ._outcomes import many_outcomes_of, outcomes_of
 from ._parameters import algorithm
 from ._places import (
     columns_of,
-    is_ambiguous,
-    matching_order,
     place_of,
+    rivals_of,
     warn_ambiguous,
     without_outcomes,
 )
@@ -170,7 +169,7 @@ class AskTell(Durable):
 
     surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
     max_size = step_budget = refit_every = None
-    robust = False
+    robust = _visits_members = False
     n_initial_points = sys.maxsize
 
     # Name in tables and pictures; None: that of the class.
@@ -342,8 +341,9 @@ class AskTell(Durable):
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            A query, asked for or not; values rounded to float32 match the pending query. Of several
-            pending ones at x, the one in the same ``context`` that was asked for last, not after t.
+            A query, asked for or not. Only the very same values are those of a pending query: of
+            rounded ones, as to float32, tell the `Query` of ``suggest``. Of several pending ones at
+            x, the one in the same ``context`` that was asked for last, not after t.
         y : float
             The observation.
         t : float or date, default=None
@@ -390,7 +390,7 @@ class AskTell(Durable):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             if run.config.limits or outcomes is not None:
                 others = outcomes_of(run, outcomes, failed)
-            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
+            if rivals_of(run, x, t):
                 warn_ambiguous()
             row, t, query = addressed(run, x, t)
             if is_repeated(run, (row, y, t, 0.0 if failed else variance, others, query)):
@@ -448,7 +448,7 @@ class AskTell(Durable):
         with self._lock():
             run = self._run_or_new()
             x = place_of(run, x)
-            if not isinstance(x, Query) and run.is_ambiguous(x, None):
+            if rivals_of(run, x, None):
                 warn_ambiguous()
             self._take(run, cancel(run, x), "cancel")
 
@@ -507,10 +507,16 @@ class AskTell(Durable):
             others = many_outcomes_of(run, outcomes, gone)
             if not len(places):
                 return
-            observations, left = [None] * len(places), run
-            for i in matching_order(run, places, t):
-                time = None if t is None else float(t[i])
-                place = places[i]
+            observations, left, rivals = [None] * len(places), run, set()
+            times = [None] * len(places) if t is None else t.tolist()
+
+            def priority(i):
+                # Handles choose first; each other one takes the latest query that is left.
+                return isinstance(places[i], Query), times[i] or 0.0, i
+
+            for i in sorted(range(len(places)), key=priority, reverse=True):
+                place, time = places[i], times[i]
+                rivals |= rivals_of(left, place, time)
                 x, time, query = addressed(left, place, time)
                 variance = 0.0 if y[i] is None else float(variances[i])
                 observation = x, y[i], time, variance, others[i], query
@@ -519,7 +525,7 @@ class AskTell(Durable):
                 if query is not None:
                     left = replaced(left, pending=left.pending.without(query))
                 observations[i] = observation
-            if is_ambiguous(left, places, t, observations):
+            if rivals.intersection(query.id for query in left.pending_now):
                 warn_ambiguous()
             found = [observation for observation in observations if observation is not None]
             if not found:

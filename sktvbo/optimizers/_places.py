@@ -1,7 +1,6 @@
 """Places, contexts and columns as users give them, read for a run."""
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
 
@@ -9,12 +8,11 @@ import numpy as np
 
 from .._tables import Row, as_row, as_table, is_table, rows_of
 from .._validation import check_variances
-from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
 from ._failures import with_failures
 from ._outcomes import measured
-from ._state import Query, row_in_context
+from ._state import Query, row_in_context, with_context_of
 
 
 def place_of(run, x, context=None, *, answered=False):
@@ -28,27 +26,7 @@ def place_of(run, x, context=None, *, answered=False):
             return query
         chosen = query.x[: run.domain.n_chosen]
         return replace(query, x=row_in_context(run.domain, chosen, context))
-    x = without_outcomes(run, x)
-    try:
-        return run.domain.place(x, context)
-    except DomainError as exc:
-        return row_in_context(run.domain, _point_near(run, x, exc), context)
-
-
-def _point_near(run, x, error):
-    """Return the chosen part (k,) of the query without an answer that x was.
-
-    x is outside of the domain: it was rounded to float32, or the query was made in another domain.
-    Without such a query, raise the domain's error.
-    """
-    try:
-        row = run.domain.as_row(x)
-    except DomainError:  # an unknown category has no number
-        raise error from None
-    found = run.pending.near(row, run.domain.n_chosen, run.pending.unanswered, rounded=True)
-    if not found:
-        raise error
-    return found[0].x[: run.domain.n_chosen]
+    return run.domain.place(without_outcomes(run, x), context)
 
 
 def rows_in_context(run, X, context, one):
@@ -71,35 +49,19 @@ def warn_ambiguous():
     )
 
 
-def matching_order(run, places, t):
-    """Return the order in which many observations choose their pending queries.
+def rivals_of(run, place, t):
+    """Return the ids of other queries that a place (d,) and a time (None: any) may answer.
 
-    Handles come first, then times at which a query was asked for, then the latest time and row:
-    each row takes the latest query that is left.
+    They are no rivals of the query that is taken if the same would be recorded.
     """
-    asked = {query.t for query in run.pending_now}
-
-    def priority(i):
-        known = (False, 0.0) if t is None else (t[i] in asked, t[i])
-        return isinstance(places[i], Query), *known, i
-
-    return sorted(range(len(places)), key=priority, reverse=True)
-
-
-def is_ambiguous(left, places, t, observations):
-    """Return True if a query that many observations have left pending matches one of them."""
-    pending = left.pending
-    if not pending.queries:
-        return False
-    for i, (place, observation) in enumerate(zip(places, observations)):
-        query = None if observation is None else observation[-1]
-        if query is not None and not isinstance(place, Query):
-            with_it = replaced(pending, queries=(*pending.queries, query))
-            if replaced(left, pending=with_it).is_ambiguous(
-                place, None if t is None else float(t[i])
-            ):
-                return True
-    return False
+    if isinstance(place, Query) or len(run.pending.queries) < 2:
+        return set()
+    found, k = run.matching(place, t), run.domain.n_chosen
+    recorded = [
+        (with_context_of(place, query.x, k).tobytes(), query.t if t is None else t)
+        for query in found
+    ]
+    return {query.id for query, each in zip(found, recorded) if each != recorded[-1]}
 
 
 def _place_in(run, x, i, context):
@@ -117,19 +79,17 @@ def columns_of(run, X, y, t, y_variance, context, failed):
 
     t is None where no time was given.
     """
-    handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
-    X, places = without_outcomes(run, X), None
-    if not handles and np.size(X) == 0:
-        if context is not None:
-            run.domain.contexts(context, 0)
-        places = []
-    elif not handles:
-        with suppress(DomainError):
-            places = list(run.domain.places(X, context))
-    if places is None:
+    X = without_outcomes(run, X)
+    if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
         X = rows_of(X)
         contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
         places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
+    elif np.size(X):
+        places = list(run.domain.places(X, context))
+    else:
+        places = []
+        if context is not None:
+            run.domain.contexts(context, 0)
     n = len(places)
     y = with_failures(y, failed, n)
     if t is not None:
