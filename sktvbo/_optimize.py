@@ -32,7 +32,9 @@ from .evaluation._clocks import copy_clock
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
-from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of, snapshot
+from .optimizers._ask_tell import AskTell
+from .optimizers._begin import has_auto_timeout
+from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
@@ -291,7 +293,7 @@ def _prepared_optimizer(optimizer, domain, options):
 
 def _loop_clock(clock, optimizer):
     """Return the clock of a loop, from any of the forms that users give."""
-    is_ours = isinstance(optimizer, BayesianOptimizer)
+    is_ours = isinstance(optimizer, AskTell)
     own = optimizer.clock if is_ours else "wall"
     clock = own if clock is None else clock
     if is_ours and not callable(clock):
@@ -566,7 +568,7 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, BayesianOptimizer) and hasattr(optimizer, "n_told_"):
+        if isinstance(optimizer, AskTell) and hasattr(optimizer, "n_told_"):
             optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
@@ -627,7 +629,7 @@ class _Loop:
             self.optimizer.cancel(x)
             return
         pending = self.optimizer.pending_
-        if isinstance(self.optimizer, BayesianOptimizer):
+        if isinstance(self.optimizer, AskTell):
             run = run_of(self.optimizer)
             pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
             t = run.read_time(t)[0]  # a number, of a date

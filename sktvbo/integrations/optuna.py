@@ -23,7 +23,7 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ..exceptions import DomainError, InvalidObservationError, MissingExtraError
-from ..optimizers._base import begun, run_of, with_run
+from ..optimizers._durable import begun, run_of, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 

@@ -1,7 +1,7 @@
 """Decorator that makes annotations of an optimizer its parameters."""
 
 import inspect
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import dataclass_transform
 
 from .._docstrings import described_like
@@ -15,12 +15,14 @@ def algorithm(cls):
     the class first, and those that all optimizers share last.
     """
     cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))
-    shared, own = {f.name for f in fields(first)}, inspect.get_annotations(cls)
+    bases, declared_in = [base for base in cls.__mro__ if is_dataclass(base)], {"self": 0}
+    for i, base in enumerate(bases):
+        for name in inspect.get_annotations(base):
+            declared_in.setdefault(name, i)
     parameters = [
         parameter.replace(annotation=parameter.empty)
         for parameter in inspect.signature(cls.__init__).parameters.values()
     ]
-    parameters.sort(key=lambda p: (p.kind, p.name in shared, p.name not in own))
+    parameters.sort(key=lambda p: (p.kind, declared_in[p.name]))
     cls.__init__.__signature__ = inspect.Signature(parameters)
-    return described_like(first)(cls)
+    return described_like(bases[1] if bases[1:] else cls)(cls)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._validation import invalid
 from ..exceptions import AskTellError
-from ._base import Algorithm
+from ._ask_tell import AskTell
 from ._parameters import algorithm
 from ._suggest import in_context
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import NoReturn
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import ContextLike, ContextsLike, Model, Point, PointsLike, Time
-    from ..acquisition import Acquisition
+    from .._typing import ContextLike, Point, Time
 
 
 @algorithm
-class RandomSearch(Algorithm):
+class RandomSearch(AskTell):
     """Uniform queries, independent of the observations: the baseline of all algorithms.
 
     1. Draw a point of the domain uniformly.
@@ -37,7 +29,8 @@ class RandomSearch(Algorithm):
     -----
     The page :doc:`/differences` has these defaults beside the values of the paper.
 
-    With a ``history`` the data set is the stored observations, at least 256, and the best one.
+    It has no model, and with that no ``predict`` and no ``refit``. With a ``history`` the data set
+    is the stored observations, at least 256, and the best one.
 
     Examples
     --------
@@ -49,34 +42,7 @@ class RandomSearch(Algorithm):
     True
     """
 
-    # Without a surrogate: no parameters of the constructor.
-    n_initial_points: int = field(default=sys.maxsize, init=False)
-    surrogate: Model | None = field(default=None, init=False)
-    acquisition: Acquisition | str | None = field(default=None, init=False)
-    refit_every: int | str | None = field(default="auto", init=False)
-    max_size: int | None = field(default=None, init=False)
-    seasonal_periods: None = field(default=None, init=False)
-    robust: bool = field(default=False, init=False)
-    outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = field(
-        default=None, init=False
-    )
-    safety: float | None = field(default=None, init=False)
-
     label = "random"
-
-    def predict(
-        self,
-        X: PointsLike,
-        t: Time | ArrayLike | None = None,
-        return_std: bool = False,
-        *,
-        context: ContextsLike = None,
-        include_noise: bool = False,
-        outcome: str | None = None,
-    ) -> NoReturn:
-        raise AskTellError(
-            "predict() needs a surrogate, and RandomSearch has none. Use another algorithm."
-        )
 
     def _before_surrogate(self, run, data):
         limit = run.history.log.limit
@@ -85,7 +51,24 @@ class RandomSearch(Algorithm):
         return data.drop([int(_best(run, data) == 0)])
 
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
-        # The best query at any time, and in any context that allows it.
+        """Return the query of the best observation, at any time and in any context that allows it.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Has no effect.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        AskTellError
+            There is no observation yet that satisfies the constraints.
+        """
         run = self._run_or_new()
         run.read_time(t)
         run = in_context(run, run.domain.contexts(context, 1)[0])

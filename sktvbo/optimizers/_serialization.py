@@ -377,14 +377,14 @@ def decode_parameters(plain, given, cls, source):
 def new_optimizer(cls, header, given, source):
     """Return an optimizer with the parameters of a journal's header; see `decode_parameters`.
 
-    Its class is ``cls``, or the subclass that the header names.
+    Its class is the one of the family of ``cls`` that the header names.
     """
     if header["format"] != FORMAT:
         raise JournalError(
             f"{source} has format {header['format']}, and this version of sktvbo reads format "
             f"{FORMAT}. Use the version that wrote it."
         )
-    name, kinds = header["optimizer"], [cls]
+    name, kinds = header["optimizer"], [cls._family()]
     for kind in kinds:
         if qualified_name(kind) == name:
             return kind(**decode_parameters(header["parameters"], given, kind, source))

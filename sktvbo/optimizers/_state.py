@@ -54,9 +54,6 @@ _N_RECENT = 50
 # Name of the objective among the limits of measured outcomes.
 OBJECTIVE = "objective"
 
-# Relative spacing of float32 numbers: rounding to float32 changes a number by at most half of it.
-FLOAT32 = 2.0**-23
-
 
 # --- observations ---------------------------------------------------------------------------------
 
@@ -468,23 +465,13 @@ class PendingQueries:
             timeout = _PATIENCE * sorted(delays)[int(0.95 * (len(delays) - 1))]
         return replaced(self, delays=delays, timeout=timeout, answered_at=())
 
-    @staticmethod
-    def near(x, n_chosen, queries, rounded):
-        """Return those of some queries at the chosen part of a row x (d,), in their order.
 
-        If there are none and x may be ``rounded``, return those that x was before it went through
-        float32, unless they are at several places.
-        """
-        if not queries:
-            return []
-        rows = np.array([query.x for query in queries])[:, :n_chosen]
-        found = np.flatnonzero((rows == x[:n_chosen]).all(axis=1))
-        if rounded and not len(found):
-            close = (np.abs(rows - x[:n_chosen]) <= FLOAT32 * np.abs(rows)).all(axis=1)
-            found = np.flatnonzero(close)
-            if (rows[found] != rows[found[:1]]).any():
-                return []
-        return [queries[i] for i in found]
+def at_place(x, n_chosen, queries):
+    """Return those of some queries at the chosen part of a row x (d,), in their order."""
+    if not queries:
+        return []
+    rows = np.array([query.x for query in queries])[:, :n_chosen]
+    return [queries[i] for i in np.flatnonzero((rows == x[:n_chosen]).all(axis=1))]
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -801,33 +788,21 @@ class RunState:
         A query in the context of x comes first, then the one asked for last at t or before. Oldest
         first where several match equally. If there are none, the only expired query at x.
         """
-        domain = self.config.domain
-        k, rounded = domain.n_chosen, domain.continuous.any()
-        found = self.pending.near(x, k, self.pending_now, rounded)
+        k, now = self.domain.n_chosen, self.time.now
+        found = at_place(x, k, self.pending_now)
         if not found:
-            expired = self.pending.expired_at(self.time.now)
-            late = self.pending.near(x, k, expired, rounded)
+            late = at_place(x, k, self.pending.expired_at(now))
             found = late if len(late) == 1 else []
         if len(found) < 2:
             return found
-        latest = np.inf if t is None else t + FLOAT32 * abs(t)
 
         def distance(query):
             elsewhere = not np.array_equal(query.x[k:], x[k:])
-            return elsewhere, query.t > latest, 0.0 if t is None else abs(query.t - t)
+            return elsewhere, t is not None and query.t > t, 0.0 if t is None else abs(query.t - t)
 
         distances = [distance(query) for query in found]
         best = min(distances)
         return [query for query, each in zip(found, distances) if each == best]
-
-    def is_ambiguous(self, x, t):
-        """Return True if queries that match a row x (d,) and a time differ in what is recorded."""
-        k = self.domain.n_chosen
-        answers = {
-            (with_context_of(x, query.x, k).tobytes(), query.t if t is None else t)
-            for query in self.matching(x, t)
-        }
-        return len(answers) > 1
 
     def query_of(self, handle, *, answered=False):
         """Return the pending or expired query, with a row for x, of a user's handle.

@@ -26,7 +26,7 @@ class Visits(Part):
     @classmethod
     def begun(cls, config):
         algorithm = config.algorithm
-        visits = algorithm._has_default_acquisition and algorithm._visits_members
+        visits = algorithm._visits_members and algorithm._has_default_acquisition
         return cls() if visits else None
 
     def narrow(self, choice, space):

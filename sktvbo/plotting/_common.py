@@ -9,7 +9,7 @@ from .._values import replaced
 from ..domain import FiniteSet
 from ..exceptions import AskTellError, DomainError, MissingExtraError
 from ..gaussian_process._dates import NUMBERS
-from ..optimizers._base import run_of, with_run
+from ..optimizers._durable import run_of, with_run
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
 # see on white. After the last colour the line style changes.

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
-from ..optimizers._base import run_of, snapshot
+from ..optimizers._durable import run_of, snapshot
 from ..optimizers._feasibility import Feasibility
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import check_real
 from ..domain import FiniteSet, as_domain
 from ..kernels import split_time
-from ..optimizers._base import snapshot
+from ..optimizers._durable import snapshot
 from ._common import (
     COLOURS,
     TEXT_BOX,

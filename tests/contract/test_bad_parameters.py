@@ -34,7 +34,7 @@ from sktvbo.domain import Arms, StepLimit
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.kernels import Wiener
-from sktvbo.optimizers._base import begun, run_of
+from sktvbo.optimizers._durable import begun, run_of
 from sktvbo.staleness import (
     EventTriggeredReset,
     MaximumSize,

@@ -120,7 +120,7 @@ def test_a_query_is_told_with_the_context_of_its_asking_or_a_corrected_one():
     assert opt.told_X_[-1, 1] == 66.0
     assert not opt.pending_
     x = opt.ask(2.0, context=20.0)
-    opt.tell(np.float32(x), 1.0)
+    opt.tell(x, 1.0)
     assert_array_equal(opt.told_X_[-1], [x[0], 20.0, 2.0])
 
 

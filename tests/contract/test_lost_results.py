@@ -79,7 +79,7 @@ def test_x_alone_is_the_latest_query_there_and_a_warning_says_so(place):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("t", "answered"),
-    [(5.0, 5.0), (7.5, 5.0), (np.nextafter(np.float32(9.1), 0.0), 9.1), (30.0, 20.0), (1.0, 5.0)],
+    [(5.0, 5.0), (7.5, 5.0), (9.1, 9.1), (30.0, 20.0), (1.0, 5.0)],
 )
 def test_a_time_chooses_the_query_asked_for_last_before_it(place, t, answered):
     domain, x = PLACES[place]

@@ -23,17 +23,15 @@ from sktvbo import WDBO, BayesianOptimizer, optimizers
 from sktvbo.exceptions import AskTellError
 from sktvbo.journal import Journal
 
-SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
-SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
-SHARED += ["max_size", "query_timeout", "time_unit", "step_budget", "seasonal_periods", "robust"]
-SHARED += ["outcome_constraints", "safety"]
-MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
-MODEL |= {"seasonal_periods", "robust"}
-MODEL |= {"outcome_constraints", "safety"}
+# Of all with a model, and of all optimizers.
+MODEL = ["surrogate", "acquisition", "n_initial_points", "refit_every", "max_size", "step_budget"]
+MODEL += ["seasonal_periods", "robust", "outcome_constraints", "safety"]
+SHARED = ["maximize", "clock", "constraints", "random_state", "history", "journal", "max_step"]
+SHARED += ["start_points", "query_timeout", "time_unit"]
 
 # Parameters that have no effect in some algorithms, which lack them.
 STATIC = ["BRGPUCB", "ETGPUCB", "GPUCB", "IGPUCB", "RGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB"]
-ABSENT = {name: {"seasonal_periods"} for name in STATIC} | {"RandomSearch": MODEL}
+ABSENT = {name: {"seasonal_periods"} for name in STATIC} | {"RandomSearch": {*MODEL}}
 ABSENT |= {name: {"seasonal_periods", "robust"} for name in ("SparQGPUCB", "WGPUCB")}
 
 # Name in the literature, and parameters of its own.
@@ -70,7 +68,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
     own = ALGORITHMS[name][1]
     absent = ABSENT.get(name, set())
-    expected = own + [shared for shared in SHARED if shared not in (*own, *absent)]
+    expected = own + [each for each in MODEL + SHARED if each not in (*own, *absent)]
     for parameter in absent:
         with pytest.raises(TypeError, match=parameter):
             kind(BOX, **{parameter: None})
@@ -93,7 +91,7 @@ def test_an_optimizer_is_no_target_of_metadata_routing(name):
 @every_kind
 def test_named_algorithms_are_compositions_with_a_policy_of_their_own(name):
     opt = getattr(optimizers, name)()
-    assert isinstance(opt, BayesianOptimizer)
+    assert isinstance(opt, BayesianOptimizer) == (name != "RandomSearch")
     assert opt.label == ALGORITHMS[name][0]
     assert "label" not in opt.get_params()
     assert ("policy" in opt.get_params()) == (name == "BayesianOptimizer")

@@ -20,7 +20,7 @@ from sktvbo import GPUCB, WDBO, BayesianOptimizer, RandomSearch
 from sktvbo.acquisition import UCB
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, ClockWarning
-from sktvbo.optimizers._base import run_of
+from sktvbo.optimizers._durable import run_of
 from sktvbo.plotting import RelevancyDisplay, SliceDisplay, TrackDisplay
 
 

@@ -19,8 +19,8 @@ from sktvbo._values import replaced
 from sktvbo.exceptions import AskTellError, StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._posterior_at import TimeSlice
-from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
+from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._observe import begun_search
 
 LONG = 1e6

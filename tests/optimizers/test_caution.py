@@ -11,8 +11,8 @@ from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
-from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._caution import Near, steps_from
+from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._feasibility import Certificate
 from sktvbo.optimizers._limits import CALM
 

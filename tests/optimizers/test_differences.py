@@ -29,7 +29,7 @@ def parts(optimizer):
         found.acquisition = optimizer.acquisition or optimizer._make_acquisition()
     given = optimizer.get_params(deep=False)
     values = {f"optimizer.{name}": given[name] for name in given.keys() - vars(found).keys()}
-    values["optimizer._min_to_learn"] = optimizer._min_to_learn
+    values["optimizer._min_to_learn"] = getattr(optimizer, "_min_to_learn", None)
     for name in vars(found).keys() - {"slower"}:
         part = getattr(found, name)
         values[name] = type(part).__name__

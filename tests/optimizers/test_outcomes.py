@@ -30,9 +30,9 @@ from sktvbo.domain import Box, Context, FiniteSet, WithContext, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal, events
-from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
 from sktvbo.optimizers._feasibility import Certificate, Feasibility
 from sktvbo.optimizers._outcomes import view

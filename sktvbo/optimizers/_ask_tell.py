@@ -1,0 +1,824 @@
+"""The ask/tell contract that all optimizers share: queries, observations, tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import field
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from .._durations import check_time_unit
+from .._validation import (
+    LARGEST_Y,
+    check_bool,
+    check_int,
+    check_real,
+    finite_number,
+    invalid,
+)
+from .._values import replaced
+from ..exceptions import AskTellError, DomainError, InvalidObservationError
+from ..gaussian_process._dates import number_of_duration
+from ..staleness import KeepAll
+from ._begin import has_auto_timeout
+from ._change import changed, check_held, continued
+from ._durable import Durable
+from ._failures import has_failed
+from ._frame import frame_of, pending_rows, removed_at
+from ._html import representation
+from ._observe import (
+    addressed,
+    is_repeated,
+    observe,
+    observe_failure,
+    observe_many,
+    predicted_observation,
+    with_known_context,
+)
+from ._outcomes import many_outcomes_of, outcomes_of
+from ._parameters import algorithm
+from ._places import (
+    columns_of,
+    place_of,
+    rivals_of,
+    warn_ambiguous,
+    without_outcomes,
+)
+from ._state import Query, handles
+from ._suggest import announce, suggest
+from ._undo import cancel, position_of, untell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+    from typing import Any, Self
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from .._typing import (
+        Array,
+        ContextLike,
+        ContextsLike,
+        PathLike,
+        Point,
+        PointLike,
+        PointsLike,
+        RandomState,
+        Time,
+        TimeSource,
+    )
+    from ..domain import StepLimit
+    from ..domain._convert import DomainLike
+    from ..domain._rules import Constraint
+    from ..journal import Journal
+    from ..staleness import StaleDataPolicy, Surrogate
+
+
+@algorithm
+class AskTell(Durable):
+    """Base of all optimizers: queries, observations, journal and tables, without a model.
+
+    Parameters
+    ----------
+    domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
+        Where queries may lie. With a dict of named parameters, queries are dicts: see
+        `~sktvbo.domain.ParameterSpace`. A `~sktvbo.domain.Context` is measured, not chosen.
+    maximize : bool, default=True
+        False to minimize.
+    clock : "wall", "calendar", "step" or callable, default="wall"
+        Time where none is given: observations and failures told ("step"), the callable's, or
+        seconds since the first call, and on from the latest time given. "wall" stands still between
+        a pickle or journal and its use, "calendar" goes on.
+    constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
+        What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
+        of x, or of x and the context, returns True, or a number of at least 0, where x is allowed.
+    random_state : int, RandomState, Generator or None, default=None
+        A RandomState or Generator is copied when the run begins.
+    history : int, default=None
+        Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
+        keeps all. Bounds the memory of long runs (see `BayesianOptimizer`).
+    journal : path-like or `~sktvbo.journal.Journal`, default=None
+        File in which every step is written before the call returns. A path begins a run;
+        ``Journal(path, resume=True)`` resumes the run in the file if there is one.
+    max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
+        Largest distance of a query from the one before, as a fraction of each range; see
+        `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
+    start_points : array-like of shape (k, d), or a list of dicts, default=None
+        Points to ask first; with ``max_step`` they are approached step by step. They are the first
+        of the initial points; "auto" spreads the others within 0.2 of each range around the first.
+    query_timeout : float, duration, "auto" or None, default="auto"
+        Age, in the user's unit of time, at which a query without an answer expires: later queries
+        no longer keep away from it. "auto" is 10 times the 95th percentile of the latest delays of
+        answers, from the 20th on (see `BayesianOptimizer`). None is any age.
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+        Unit of times given as dates: ``datetime``, ``numpy.datetime64``, ``pandas.Timestamp``, or a
+        column of them. Dates without a time zone are read as UTC.
+
+    Attributes
+    ----------
+    X_ : ndarray of shape (n, d + 1)
+        Data set: queries and times, in the user's units. A context stands before the time, and is
+        part of the d columns.
+    y_ : ndarray of shape (n,)
+        Data set: observations.
+    surrogate_ : estimator or None
+        None before there are as many observations as initial points.
+    belief_ : estimator or None
+        Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
+    policy_ : stale-data policy
+    n_told_, n_removed_ : int
+        Observations told, and removed from the data set, in the whole run.
+    told_X_ : ndarray of shape (m, d + 1)
+        Queries and times told, or the latest m = ``history`` of them.
+    told_y_ : ndarray of shape (m,)
+        Their observations.
+    removed_at_ : ndarray of shape (m,)
+        Time at which each of these was removed; NaN while it is in the data set.
+    n_failed_ : int
+        Queries that failed.
+    failed_X_ : ndarray of shape (f, d + 1)
+        The latest of them, at most 150, and their times.
+    next_time_ : float or None
+        Time of the latest query asked for.
+    pending_ : list of Query
+        Queries without an answer, oldest first, with ``id``, ``x`` and ``t``.
+    pending_X_ : ndarray of shape (p, d + 1)
+        Their places and times.
+    history_ : dict of str to ndarray of shape (m,)
+        After each of these ``tell``: the present time, the size n of the data set, and the policy's
+        record (resets, budget, window...).
+    label : str or None
+        Name of the algorithm in the literature.
+    """
+
+    domain: DomainLike | None = field(default=None, kw_only=False)
+    maximize: bool = True
+    clock: TimeSource = "wall"
+    constraints: Constraint | Sequence[Constraint] | None = None
+    random_state: RandomState = None
+    history: int | None = None
+    journal: PathLike | Journal | None = None
+    max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None
+    start_points: PointsLike | None = None
+    query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
+    time_unit: str = "s"
+
+    # --- what the steps ask of every algorithm; with a model, its parameters and hooks ------------
+
+    surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
+    max_size = step_budget = refit_every = None
+    robust = _visits_members = False
+    n_initial_points = sys.maxsize
+
+    # Name in tables and pictures; None: that of the class.
+    label = None
+
+    def _n_initial(self, domain):
+        """Return the number of observations before there is a surrogate."""
+        return self.n_initial_points
+
+    def _make_policy(self):
+        """Return a new stale-data policy; called once a run."""
+        return KeepAll()
+
+    def _chosen_acquisition(self):
+        """Return the acquisition function of a run; None without a surrogate."""
+
+    def _before_surrogate(self, run, data):
+        """Return the data set after an observation that does not lead to a surrogate.
+
+        Parameters
+        ----------
+        run : RunState
+            Before the observation.
+        data : DataSet
+            With the observation.
+        """
+        return data
+
+    def _check_parameters(self):
+        """Raise a ValueError for an invalid parameter; called when a run begins."""
+        if self.domain is None:
+            raise invalid(
+                "domain",
+                "a Box, a FiniteSet, a list of (low, high) pairs or a dict of parameters",
+                None,
+                self,
+                error=DomainError,
+            )
+        if self.history is not None:
+            check_int(self.history, "history", self, low=0)
+        check_bool(self.maximize, "maximize", self)
+        check_time_unit(self.time_unit, self)
+        if not (self.query_timeout is None or has_auto_timeout(self)):
+            timeout = number_of_duration(self.query_timeout, self.time_unit)
+            check_real(timeout, "query_timeout", self, interval="(0, inf)")
+
+    # --- the contract -----------------------------------------------------------------------------
+
+    def ask(self, t: Time | None = None, context: ContextLike = None) -> Point:
+        """Return the point to query now.
+
+        A query is pending until it is told or cancelled. The surrogate is conditioned on its own
+        mean at the latest 32 pending queries, so that a new query lies elsewhere (hallucinated
+        observations, Desautels et al. 2014). The latest 1024 are stored.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, in the user's unit; None reads the clock. Never before an earlier time.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`: the query is the best
+            choice in this context.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        InvalidObservationError
+            The time is not finite, goes backwards, or is a date among numbers.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            More than 1024 queries are pending, and the oldest are forgotten.
+        StepBudgetWarning
+            Three of the latest 100 steps took longer than ``step_budget``; once.
+
+        See Also
+        --------
+        suggest : Query with its handle and its time, or a batch of queries.
+        """
+        return self._asked(t, 1, context, may_wait=False)[0].x
+
+    @overload
+    def suggest(
+        self, t: Time | None = None, n: None = None, *, context: ContextLike = None
+    ) -> Query: ...
+    @overload
+    def suggest(
+        self, t: Time | None = None, *, n: int, context: ContextsLike = None
+    ) -> list[Query]: ...
+    @overload
+    def suggest(self, t: Time | None, n: int, *, context: ContextsLike = None) -> list[Query]: ...
+    def suggest(
+        self, t: Time | None = None, n: int | None = None, *, context: ContextsLike = None
+    ) -> Query | list[Query]:
+        """Return the next query, as a `Query` with its time, or a batch of queries.
+
+        It is pending like a query of ``ask``. An algorithm that chooses the time as well, such as
+        `ABO`, may return a query for a later time than t.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, as in ``ask``.
+        n : int, default=None
+            Size of a batch. Each query of a batch takes those before it as pending, and is at
+            another place if one is left.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, as in ``ask``; with ``n`` also a list of n of them.
+
+        Returns
+        -------
+        query : Query
+            With ``n``: a list of n of them.
+
+        Raises
+        ------
+        InvalidObservationError
+            As in ``ask``.
+        ValueError
+            ``n`` is not an integer of at least 1.
+
+        Warns
+        -----
+        ForgottenQueryWarning, StepBudgetWarning
+            As in ``ask``.
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 10.0)], random_state=0)
+        >>> batch = opt.suggest(0.0, n=3)
+        >>> for query in reversed(batch):
+        ...     opt.tell(query, -((query.x[0] - 5.0) ** 2))
+        >>> [query.id for query in batch], opt.suggest(1.0).t
+        ([0, 1, 2], 1.0)
+        """
+        if n is None:
+            return self._asked(t, 1, context, may_wait=True)[0]
+        return self._asked(t, check_int(n, "n"), context, may_wait=True)
+
+    def _asked(self, t, size, context, may_wait):
+        """Make one step: ``size`` more queries are pending; their handles."""
+        with self._lock(), self._timed_step() as before:
+            t, run = before.read_present_time(t)
+            after, found = suggest(run, t, size, context, may_wait=may_wait)
+            first = after.pending.n_total - size
+            queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
+            queries = handles(run.domain, queries)
+            self._take(before, after, "ask")
+        return queries
+
+    def tell(
+        self,
+        x: PointLike | Query,
+        y: float | None = None,
+        t: Time | None = None,
+        *,
+        context: ContextLike = None,
+        y_variance: float | None = None,
+        outcomes: Mapping[str, float | None] | pd.Series | None = None,
+        failed: bool = False,
+    ) -> None:
+        """Add an observation, search the hyperparameters, forget what is stale.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
+            A query, asked for or not. Only the very same values are those of a pending query: of
+            rounded ones, as to float32, tell the `Query` of ``suggest``. Of several pending ones at
+            x, the one in the same ``context`` that was asked for last, not after t.
+        y : float
+            The observation.
+        t : float or date, default=None
+            Its time, which may be before earlier ones; None is the time asked for.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values; None is the context asked for.
+        y_variance : float, default=None
+            Known variance of the noise of y, in units of y², on top of the learnt noise: that of
+            scores divided by their number, where y is their mean.
+        outcomes : dict of str to float, or a row of a frame, default=None
+            Values of all ``outcome_constraints`` except "objective"; None or NaN where one was not
+            measured. Other columns of a frame are ignored. May be left out of a failure.
+        failed : bool, default=False
+            True, without y: it could not be measured. Later queries avoid places and times where
+            queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
+            from ``outcomes``. A failure with one beyond its limit does not count twice: once this
+            outcome has a model, only that learns from it.
+
+        Raises
+        ------
+        ValueError
+            x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
+            optimizer is as before.
+        AskTellError
+            No t was given and x was not asked for; a `Query` that is not pending, unless it is told
+            the same again, which changes nothing.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            Several queries at x are pending, and neither t nor context tells them apart.
+        StepBudgetWarning
+            As in ``ask``.
+        """
+        with self._lock(), self._timed_step() as before:
+            run = before
+            x = place_of(run, x, context, answered=True)
+            if t is not None:
+                t, run = run.read_time(t)
+            failed = failed is not False and has_failed(y, failed)
+            variance, others = 0.0, None
+            y = None if failed else finite_number(y, "y", InvalidObservationError, LARGEST_Y)
+            if y_variance is not None:
+                variance = check_real(y_variance, "y_variance", interval="[0, inf)")
+            if run.config.limits or outcomes is not None:
+                others = outcomes_of(run, outcomes, failed)
+            if rivals_of(run, x, t):
+                warn_ambiguous()
+            row, t, query = addressed(run, x, t)
+            if is_repeated(run, (row, y, t, 0.0 if failed else variance, others, query)):
+                return
+            if failed:
+                self._take(before, observe_failure(run, row, t, query, others), "fail")
+                return
+            known = predicted_observation(run, row, t, variance)
+            after = observe(run, row, y, t, variance, others, query, predicted=known)
+            self._take(before, after, "tell")
+
+    def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
+        """Add a pending query that is made elsewhere.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a dict for named parameters
+        t : float or date, default=None
+            Its time; None reads the clock.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a context.
+
+        Raises
+        ------
+        ValueError
+            x outside of the domain, t not finite.
+        """
+        with self._lock():
+            run = self._run_or_new()
+            x = with_known_context(run.domain.place(without_outcomes(run, x), context))
+            t, timed = run.read_time(t)
+            self._take(run, announce(timed, x, t), "announce")
+
+    def cancel(self, x: PointLike | Query) -> None:
+        """Withdraw a pending query.
+
+        If it was the latest, the present time goes back to the one before: this undoes a query with
+        a wrong time.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a dict for named parameters, or a Query
+            A query that was asked for, or announced; of several at x the one asked for last.
+
+        Raises
+        ------
+        AskTellError
+            It was not asked for, or told already.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            Several queries at x are pending.
+        """
+        with self._lock():
+            run = self._run_or_new()
+            x = place_of(run, x)
+            if rivals_of(run, x, None):
+                warn_ambiguous()
+            self._take(run, cancel(run, x), "cancel")
+
+    def tell_many(
+        self,
+        X: PointsLike | Sequence[Query],
+        y: ArrayLike | None = None,
+        t: Time | ArrayLike | None = None,
+        *,
+        context: ContextsLike = None,
+        y_variance: ArrayLike | None = None,
+        outcomes: Mapping[str, ArrayLike] | pd.DataFrame | None = None,
+        failed: ArrayLike = False,
+    ) -> None:
+        """Add many observations in one step, with one search of the hyperparameters.
+
+        The hyperparameters are learnt from all of them (of more than 1000, the latest). Then they
+        are added one by one in the order of time; the policy sees each one as if told alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), a table, a list of dicts for named parameters, or of Query
+            Queries, asked for or not; see `tell`. Columns of a data frame, or of a dict of columns,
+            are matched by name; others are ignored if they are those of `to_frame`. Equal points
+            without a time answer the latest pending queries there, in their order.
+        y : array-like of shape (n,)
+            NaN or None for a measurement that failed; left out when all did.
+        t : float, date, or array-like of shape (n,), default=None
+            Their times; None is the times asked for.
+        context : list of contexts, or one for all, default=None
+            See `tell`.
+        y_variance : float or array-like of shape (n,), default=None
+            See `tell`.
+        outcomes : dict of str to array-like of shape (n,), or data frame, default=None
+            See `tell`.
+        failed : bool or array-like of bool of shape (n,), default=False
+            Measurements that failed, see `tell`.
+
+        Raises
+        ------
+        ValueError
+            As in `tell`. The optimizer is as before.
+        AskTellError
+            No t was given and something in X was not asked for; a `Query` is told another value.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            As in `tell`: other queries at the same x remain pending.
+        """
+        with self._lock():
+            before = self._run_or_new()
+            columns = columns_of(before, X, y, t, y_variance, context, failed)
+            run, places, y, t, variances = columns
+            gone = np.array([value is None for value in y], dtype=bool)
+            others = many_outcomes_of(run, outcomes, gone)
+            if not len(places):
+                return
+            observations, left, rivals = [None] * len(places), run, set()
+            times = [None] * len(places) if t is None else t.tolist()
+
+            def priority(i):
+                # Handles choose first; each other one takes the latest query that is left.
+                return isinstance(places[i], Query), times[i] or 0.0, i
+
+            for i in sorted(range(len(places)), key=priority, reverse=True):
+                place, time = places[i], times[i]
+                rivals |= rivals_of(left, place, time)
+                x, time, query = addressed(left, place, time)
+                variance = 0.0 if y[i] is None else float(variances[i])
+                observation = x, y[i], time, variance, others[i], query
+                if is_repeated(left, observation, observations):
+                    continue
+                if query is not None:
+                    left = replaced(left, pending=left.pending.without(query))
+                observations[i] = observation
+            if rivals.intersection(query.id for query in left.pending_now):
+                warn_ambiguous()
+            found = [observation for observation in observations if observation is not None]
+            if not found:
+                return
+            found.sort(key=lambda observation: observation[2])
+            after, entries = observe_many(run, found)
+            self._take(before, after, "tell_many", entries=entries)
+
+    def untell(
+        self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
+    ) -> None:
+        """Remove an observation that was told by mistake.
+
+        It leaves the data set, the attributes and the counts. Stored observations that were removed
+        when it was told are restored. The hyperparameters are held. After the latest observation
+        the policy is restored as well. The present time is the latest of the remaining ones. To
+        correct a value, tell it again: ``tell(x, y, t)``.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a dict for named parameters, or a Query, default=None
+            Its place, or the query that it answered; the latest if there are several. None is the
+            latest of all.
+        t : float or date, default=None
+            Its time; None is any.
+        id : int, default=None
+            Id of the query that it answered; None is any.
+
+        Raises
+        ------
+        AskTellError
+            There is no such observation, or it is no longer stored (see ``history``).
+        """
+        with self._lock():
+            run = self._run_or_new()
+            if id is not None:
+                check_int(id, "id", low=0)
+            if isinstance(x, Query):
+                if id not in (None, x.id):
+                    raise invalid("id", f"left out, or {x.id}, with this query", id)
+                x, id = x.x, x.id
+            row = None if x is None else run.domain.as_row(without_outcomes(run, x))
+            time = None if t is None else run.read_time(t)[0]
+            position = position_of(run, row, time, id)
+            if position is None:
+                wanted = {"x": x, "t": t, "id": id}
+                got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
+                n_stored = len(run.history.positions)
+                raise AskTellError(
+                    f"untell(): no matching observation{f' for {got}' if got else ''}. {n_stored} "
+                    "are stored and can be removed; told_X_ lists them."
+                )
+            self._take(run, untell(run, position), "untell")
+
+    def with_parameters(self, **changes: Any) -> Self:
+        """Return an optimizer that goes on with other parameters and the same observations.
+
+        This optimizer is unchanged. Observations, pending queries, failures, counts, clock and
+        random state go on in the new one, and its other parameters are the same.
+
+        Parameters
+        ----------
+        **changes : object
+            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. All but
+            ``maximize`` and ``time_unit``, which give the observations their meaning. A run with a
+            journal must be given a new one, or None: it begins with the stored observations.
+
+        Returns
+        -------
+        optimizer
+            Of the same class.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, or does not fit the observations (see Notes). In particular:
+        DomainError
+            Observations do not fit the domain, or no point satisfies the constraints. With
+            ``safety``, all start points are outside of the domain.
+        JournalError
+            The journal exists already, or cannot be written.
+
+        Notes
+        -----
+        Hyperparameters are the same, unless the surrogate is another one, for instance by
+        ``surrogate``, ``seasonal_periods`` or ``robust``: then they are searched in this call. A
+        policy with other parameters loses what it has learnt. ``random_state`` begins another
+        sequence.
+
+        ``outcome_constraints`` may have other limits, and fewer outcomes; one that was not measured
+        with the observations is refused. ``start_points`` that are given are the next queries.
+        ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
+
+        A ``domain`` is of the same kind as before, with the same number of dimensions and the same
+        context. Bounds may be wider or narrower; arms, members and categories may be added and
+        withdrawn. Named parameters have the same names and kinds, and a distribution is the same.
+        Values of an ordinal have the same order. A withdrawn category is a value that may only have
+        been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
+
+        Observations outside of a new domain remain in the data set, and may be untold; queries and
+        recommendations lie inside. A pending query that may not be made any more has expired: it
+        may be answered, and later queries do not keep away from it. Start points outside are left
+        out. ``max_step`` is a fraction of the new ranges, and a run that is outside continues from
+        the nearest point. Answers of an expert are dropped if places are scaled otherwise.
+
+        Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real".
+        One lengthscale of several parameters is multiplied by the geometric mean of their factors,
+        which is 1 for a category. Of other kernels all lengthscales and periods are, and of a
+        custom surrogate none. Bounds of hyperparameters are those of the new unit box, from the
+        next search on.
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 4.0)], n_initial_points=5, random_state=0)
+        >>> for t in range(20):
+        ...     x = opt.ask(t)
+        ...     opt.tell(x, -((x[0] - 5.0) ** 2))
+        >>> wider = opt.with_parameters(domain=[(0.0, 8.0)], max_step=0.3)
+        >>> for t in range(20, 30):
+        ...     x = wider.ask(t)
+        ...     wider.tell(x, -((x[0] - 5.0) ** 2))
+        >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
+        (30, True)
+        """
+        run = self._resumed()
+        source = self._new_run() if run is None else run
+        new, change, n_started = changed(source, changes, begun=run is not None)
+        fresh = new._new_run()
+        if run is not None:
+            after = continued(run, fresh, change, n_started, changes)
+            if new.journal is not None:
+                after = new._recorder_of(fresh).record(fresh, after, "with_parameters", {})
+            new._run = after
+        return new
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of an optimizer whose run has not begun.
+
+        Parameters
+        ----------
+        **params : object
+            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``.
+
+        Returns
+        -------
+        optimizer
+            This one.
+
+        Raises
+        ------
+        AskTellError
+            The run has begun, and a value differs: see `with_parameters`.
+        ValueError
+            There is no such parameter.
+        """
+        if "_run" in vars(self):
+            check_held(self, params)
+        return super().set_params(**params)
+
+    # --- tables and attributes --------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Read the clock: the time that ``ask()`` without one would take.
+
+        Returns
+        -------
+        t : float
+            In the user's unit.
+        """
+        return self._run_or_new().read_time(None)[0]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return queries and observations as a data frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each of the latest ``history`` observations, then for each failed measurement
+            in ``failed_X_`` and each pending query, oldest first. Columns are the parameters by
+            name (x0, x1, ... without names) and
+
+            - ``time``, as dates where dates were given, and ``y``, NaN for failed and pending rows;
+            - ``predicted_mean``, ``predicted_std``: of y, before it was told, in units of y. The
+              noise is included, and ``y_variance``. NaN where there was no model, and for several
+              observations in one `tell_many`;
+            - ``residual``: ``(y - predicted_mean) / predicted_std``, standard normal if the model
+              is right;
+            - ``outlier_weight``: weight in the surrogate, or when it was removed; 1 is full
+              weight, 0 ignored. NaN without ``robust``;
+            - ``removed_at``: time of removal from the data set; NaN while it is in it;
+            - ``failed`` and ``pending``: bool;
+            - ``query``: id of the query, or <NA> if it failed or was not asked for;
+            - each outcome by its name, NaN where it was not measured.
+
+            A column gets a trailing underscore if a parameter has its name. ``tell_many(frame,
+            frame.y, frame.time, outcomes=frame, failed=frame.failed)`` tells all but pending rows
+            to another optimizer.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> from sktvbo import RandomSearch
+        >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
+        >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
+        >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
+        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
+        >>> print(opt.to_frame().dropna(axis=1, how="all").to_string())
+           rate loss  time    y  failed  pending query
+        0  0.10   l2   1.0  0.5   False    False  <NA>
+        1  1.00   l2   2.0  NaN    True    False  <NA>
+        2  0.01   l1   3.0  NaN   False     True     0
+        """
+        return frame_of(self._begun())
+
+    @property
+    def X_(self) -> Array:
+        run = self._begun()
+        return run.data.rows.reshape(-1, run.domain.n_dims + 1).copy()
+
+    @property
+    def y_(self) -> Array:
+        return self._begun().data.y.copy()
+
+    @property
+    def told_X_(self) -> Array:
+        run = self._begun()
+        return run.rows(run.shown)
+
+    @property
+    def told_y_(self) -> Array:
+        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
+
+    @property
+    def removed_at_(self) -> Array:
+        return removed_at(self._begun())
+
+    @property
+    def history_(self) -> dict[str, Array]:
+        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
+
+    @property
+    def pending_(self) -> list[Query]:
+        run = self._begun()
+        return handles(run.domain, run.pending_now)
+
+    @property
+    def pending_X_(self) -> Array:
+        return pending_rows(self._begun())
+
+    @property
+    def surrogate_(self) -> Surrogate | None:
+        return self._begun().surrogate
+
+    @property
+    def belief_(self) -> Surrogate | None:
+        return self._begun().model
+
+    @property
+    def policy_(self) -> StaleDataPolicy:
+        return self._begun().policy
+
+    @property
+    def n_told_(self) -> int:
+        return self._begun().history.n_told
+
+    @property
+    def n_removed_(self) -> int:
+        run = self._begun()
+        return run.history.n_told - len(run.data)
+
+    @property
+    def n_failed_(self) -> int:
+        return self._begun().failures.total
+
+    @property
+    def failed_X_(self) -> Array:
+        return self._begun().failures.rows.copy()
+
+    @property
+    def next_time_(self) -> float | None:
+        return self._begun().time.next
+
+    def _repr_html_(self):
+        """Return the parameters and the state of the run as HTML."""
+        return representation(self)
+
+    def _repr_mimebundle_(self, **kwargs):
+        """Return the representations that a notebook chooses from."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -1,0 +1,341 @@
+"""Objects with a run whose state can be stored: pickles, JSON and journals."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sklearn.base import clone
+
+from .._sklearn import BaseEstimator
+from .._validation import plain_number
+from .._values import containers_copied
+from .._warnings import warn_caller
+from ..exceptions import AskTellError, JournalError, NotBegunError, VersionWarning
+from ..journal import Journal, events
+from ..journal._encoding import qualified_name
+from ..journal._file import FORMAT, JournalFile
+from ._begin import first_state
+from ._lock import StepLock
+from ._log import log_events, logger
+from ._serialization import (
+    Recorder,
+    checksum,
+    decode_state,
+    encode_parameters,
+    encode_state,
+    new_optimizer,
+    read_state,
+    restored_run,
+    state_errors,
+    version,
+    with_stored_parameters,
+)
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from .._typing import PathLike
+
+
+class Durable(BaseEstimator):
+    """Estimator with a run, which begins with the first step.
+
+    ``_run`` is its state, a `RunState`: each step replaces it by another, in `_take`. A subclass
+    has the parameters of `first_state`.
+    """
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    def __post_init__(self):
+        self._lock = StepLock()
+
+    def _begun(self):
+        """Return the state of the run, or raise if there is none."""
+        run = self._resumed()
+        if run is None:
+            raise NotBegunError(
+                f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
+            )
+        return run
+
+    def _run_or_new(self):
+        """Return the state of the run, or of a new one."""
+        return self._resumed() or self._new_run()
+
+    @contextmanager
+    def _timed_step(self):
+        """Context with the same as `_run_or_new`, of a step whose time may be limited."""
+        run = self._run_or_new()
+        if run.timer is None:
+            yield run
+            return
+        try:
+            run.timer.begin()
+            yield run
+        finally:
+            run.timer.stop()  # unless `_take` has ended the step
+
+    def _take(self, run, after, kind, **said):
+        """Replace the present state by the next one: the only place where a run changes.
+
+        The journal is written first; ``kind`` and ``said`` describe the step.
+        """
+        if vars(self).get("_run", run) is not run:
+            raise AskTellError(
+                f"A step of this {type(self).__name__} was made within another step, by one of "
+                "its own parts. A clock, kernel, acquisition function or policy may look at the "
+                "optimizer, and must not ask() or tell() it."
+            )
+        if run.algorithm.journal is not None:
+            after = self._recorder_of(run).record(run, after, kind, said)
+        self._run = after
+        if after.timer is not None:
+            after.timer.end(kind)
+        if logger.isEnabledFor(logging.INFO):
+            log_events(run, after)
+
+    # --- resuming, and parameters of a run --------------------------------------------------------
+
+    def _resumed(self):
+        """Return the state of the run, after it was resumed if need be, or None without one."""
+        journal = self.journal
+        if "_run" not in vars(self) and isinstance(journal, Journal) and journal.resume:
+            with self._lock():
+                # Another thread may have resumed it.
+                if "_run" not in vars(self) and Path(str(journal.path)).is_file():
+                    self._resume(JournalFile(Journal.of(journal)))
+        return vars(self).get("_run")
+
+    def _resume(self, file):
+        """Take up the run of an open journal, if it holds one."""
+        try:
+            header = file.header()
+            if header is None:
+                file.close()
+                return
+            algorithm = self._new_run().algorithm
+            with state_errors(file.path):
+                run = with_stored_parameters(algorithm, header, file.path)._new_run()
+                self._run = restored_run(run, read_state(file, run.history.log.limit))
+            self._recorder = Recorder(file, self._run, header, is_stored=True)
+        except BaseException:
+            file.close()
+            raise
+
+    def _recorder_of(self, run):
+        """Return the recorder of the run's journal, opened if need be."""
+        recorder = vars(self).get("_recorder")
+        if recorder is None or not recorder.is_open:
+            begun = run.place.number > 0
+            file = JournalFile(run.algorithm.journal, begun)
+            header = None if run.place.number else run.algorithm._header()
+            recorder = self._recorder = Recorder(file, run, header)
+        return recorder
+
+    def _header(self):
+        """Return the body of a journal's first event."""
+        return {
+            "format": FORMAT,
+            "version": version("sktvbo"),
+            "optimizer": qualified_name(type(self)),
+            "parameters": encode_parameters(self.get_params(deep=False)),
+        }
+
+    def _new_run(self):
+        """Return the state of a run before its first step."""
+        self._check_parameters()
+        algorithm = self._copied()
+        if self.journal is not None:
+            algorithm.journal = Journal.of(self.journal).located()
+        return first_state(algorithm)
+
+    def _copied(self):
+        """Return a copy with parts of its own, which has made no step."""
+        new = copy.copy(self)
+        vars(new).pop("_run", None)
+        for name, value in self.get_params(deep=False).items():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                setattr(new, name, clone(value))
+            else:  # an owner may change dicts and lists later
+                setattr(new, name, containers_copied(plain_number(value)))
+        return new
+
+    # --- journals, JSON and pickles ---------------------------------------------------------------
+
+    @classmethod
+    def _family(cls):
+        """Return the class whose runs `resume` and `from_json` restore, subclasses included."""
+        return cls
+
+    @classmethod
+    def resume(cls, journal: PathLike | Journal) -> Self:
+        """Open the run of a journal, with the parameters in the file.
+
+        A program that knows the parameters resumes its run with
+        ``journal=Journal(path, resume=True)``, which also begins it.
+
+        Parameters
+        ----------
+        journal : path-like or `~sktvbo.journal.Journal`
+
+        Returns
+        -------
+        optimizer
+            Of this class, or of the subclass whose run it is: ``BayesianOptimizer.resume`` opens
+            all. In the state after the last call that returned: same observations, data set,
+            hyperparameters and random state. The surrogate is conditioned again: predictions are
+            equal up to rounding.
+
+        Raises
+        ------
+        JournalError
+            The journal does not exist, is in use, damaged, incomplete, another algorithm's, or
+            lacks a parameter that plain data cannot hold, such as a function.
+
+        Notes
+        -----
+        A clock ``"wall"`` stands still while there is no process; ``"calendar"`` goes on.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sktvbo import WDBO, BayesianOptimizer
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
+        >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
+        >>> for t in range(5):
+        ...     opt.tell(opt.ask(t), 0.1 * t)
+        >>> opt.close()                                   # or the process ends in any way
+        >>> BayesianOptimizer.resume(path).n_told_
+        5
+        """
+        where = Journal.of(journal)
+        with closing(events(where.path)) as found:
+            header = next(found).body
+        where = replace(where, resume=True)
+        new = new_optimizer(cls, header, {"journal": where}, where.path)
+        new._begun()
+        return new
+
+    def close(self) -> None:
+        """Close the journal, so that another optimizer may `resume` it; the next step reopens it.
+
+        The closed file is complete and may be copied. Without a journal nothing happens.
+
+        Raises
+        ------
+        JournalError
+            The file was deleted, renamed or replaced, or cannot be written.
+        """
+        with self._lock():
+            recorder = vars(self).pop("_recorder", None)
+            if recorder is not None:
+                recorder.close()
+
+    def to_json(self) -> str:
+        """Return parameters, and the state of the run if it has begun, as JSON.
+
+        Returns
+        -------
+        text : str
+            Plain data with version, format and a checksum, for `from_json`.
+
+        Raises
+        ------
+        JournalError
+            A part cannot be stored as plain data.
+        """
+        run = vars(self).get("_run")
+        source = self if run is None else run.algorithm
+        state = None if run is None else encode_state(run)
+        content = source._header() | {"state": state}
+        return json.dumps(content | {"sha256": checksum(content)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, **parameters: Any) -> Self:
+        """Restore the optimizer of `to_json`, without a journal.
+
+        Parameters
+        ----------
+        text : str
+        **parameters
+            Parameters that plain data cannot hold, such as functions and objects of custom classes:
+            the error names them. Others may be given too, with unchanged values.
+
+        Raises
+        ------
+        JournalError
+            The text is no result of `to_json`, was changed, or lacks a parameter.
+        """
+        try:
+            content = json.loads(text)
+            header = {name: content[name] for name in ("format", "optimizer", "parameters")}
+            state, digest = content["state"], content.pop("sha256")
+        except (ValueError, KeyError, TypeError, RecursionError) as exc:
+            found = f"{type(exc).__name__}: {exc}"
+            raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
+        if header["format"] == FORMAT and digest != checksum(content):
+            raise JournalError(
+                "The text must be that of to_json(). Got one with a wrong checksum instead: it was "
+                "changed. Restore a copy."
+            )
+        new = new_optimizer(cls, header, parameters, "JSON")
+        if state is not None:
+            run = new._new_run()
+            with state_errors("JSON"):
+                new._run = restored_run(run, decode_state(state))
+        return new
+
+    def __sklearn_clone__(self):
+        return BaseEstimator.__sklearn_clone__(copy.copy(self))
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        state.pop("_lock", None)
+        state.pop("_recorder", None)
+        for name, value in state.items():
+            # Mappings other than dicts need not have copies or pickles.
+            if isinstance(value, Mapping) and not isinstance(value, dict):
+                state[name] = containers_copied(value)
+        return state | {"_version": version("sktvbo")}
+
+    def __setstate__(self, state):
+        state, mine = dict(state), version("sktvbo")
+        made_by = state.pop("_version", "an unknown version")
+        if made_by != mine:
+            warn_caller(
+                f"This {type(self).__name__} was pickled by sktvbo {made_by} and is read by "
+                f"{mine}: results may differ, or it may fail. A journal or to_json() raises an "
+                "error when it cannot be read.",
+                VersionWarning,
+            )
+        super().__setstate__(state)
+        self._lock = StepLock()
+
+
+def begun(optimizer):
+    """Return a copy of an optimizer that begins a run."""
+    return with_run(optimizer, optimizer._new_run())
+
+
+def run_of(optimizer):
+    """Return the state of an optimizer's run."""
+    return optimizer._run
+
+
+def snapshot(optimizer):
+    """Return a copy of an optimizer in its present state, whatever other threads do with it."""
+    return with_run(optimizer, optimizer._begun())
+
+
+def with_run(optimizer, run):
+    """Return a copy of an optimizer with another state of its run."""
+    other = copy.copy(optimizer)
+    other._run = run
+    return other

@@ -1,0 +1,114 @@
+"""Places, contexts and columns as users give them, read for a run."""
+
+import re
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+
+from .._tables import Row, as_row, as_table, is_table, rows_of
+from .._validation import check_variances
+from .._warnings import warn_caller
+from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
+from ._failures import with_failures
+from ._outcomes import measured
+from ._state import Query, row_in_context, with_context_of
+
+
+def place_of(run, x, context=None, *, answered=False):
+    """Return a user's x as a row (d,) of the domain, or as a pending query.
+
+    With ``answered`` the query may also be one that was told already.
+    """
+    if isinstance(x, Query):
+        query = run.query_of(x, answered=answered)
+        if context is None:
+            return query
+        chosen = query.x[: run.domain.n_chosen]
+        return replace(query, x=row_in_context(run.domain, chosen, context))
+    return run.domain.place(without_outcomes(run, x), context)
+
+
+def rows_in_context(run, X, context, one):
+    """Return rows (m, d) of places as users give them, one or several, with their contexts."""
+    domain, X = run.domain, without_outcomes(run, X)
+    rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
+    if np.isnan(rows).any():
+        domain.contexts(None, len(rows))  # an error: it must be given
+    return rows
+
+
+def warn_ambiguous():
+    """Warn the caller of an optimizer's method that x may be the answer to another query."""
+    warn_caller(
+        "Several queries at this x are pending, which were asked for at different times or in "
+        "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
+        "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
+        "whose results are lost by cancel(query), or set query_timeout.",
+        AmbiguousQueryWarning,
+    )
+
+
+def rivals_of(run, place, t):
+    """Return the ids of other queries that a place (d,) and a time (None: any) may answer.
+
+    They are no rivals of the query that is taken if the same would be recorded.
+    """
+    if isinstance(place, Query) or len(run.pending.queries) < 2:
+        return set()
+    found, k = run.matching(place, t), run.domain.n_chosen
+    recorded = [
+        (with_context_of(place, query.x, k).tobytes(), query.t if t is None else t)
+        for query in found
+    ]
+    return {query.id for query, each in zip(found, recorded) if each != recorded[-1]}
+
+
+def _place_in(run, x, i, context):
+    """Return row i of a user's X as `place_of` does."""
+    try:
+        return place_of(run, x, context, answered=True)
+    except (DomainError, InvalidObservationError) as exc:
+        # The message calls it x, or x['rate'].
+        message = re.sub(r"^x(\[)?", lambda m: f"X[{i}{', ' if m[1] else ']'}", str(exc))
+        raise type(exc)(message) from exc
+
+
+def columns_of(run, X, y, t, y_variance, context, failed):
+    """Return the run, places, and columns (n,): y None of a failure, t, and variances.
+
+    t is None where no time was given.
+    """
+    X = without_outcomes(run, X)
+    if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
+        X = rows_of(X)
+        contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
+        places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
+    elif np.size(X):
+        places = list(run.domain.places(X, context))
+    else:
+        places = []
+        if context is not None:
+            run.domain.contexts(context, 0)
+    n = len(places)
+    y = with_failures(y, failed, n)
+    if t is not None:
+        t, run = run.read_times(t, n)
+    variances = np.zeros(n)
+    if y_variance is not None:
+        variances = check_variances(y_variance, n, "y_variance", zero=True)
+    return run, places, y, t, variances
+
+
+def without_outcomes(run, X):
+    """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
+    if not run.config.limits or type(X) is np.ndarray:
+        return X
+    names = measured(run)
+    if isinstance(X, list):
+        return [without_outcomes(run, x) for x in X]
+    table = as_table(X) if is_table(X) else as_row(X)
+    if table is None or not any(name in table for name in names):
+        return X
+    kind = Row if isinstance(table, Row) else dict
+    return kind({name: column for name, column in table.items() if name not in names})
