@@ -31,13 +31,13 @@ from ._observe import (
     addressed,
     is_repeated,
     observe,
-    observe_failure,
     observe_many,
     predicted_observation,
     with_known_context,
 )
 from ._outcomes import many_outcomes_of, outcomes_of
 from ._parameters import algorithm
+from ._part import Told
 from ._places import (
     columns_of,
     place_of,
@@ -393,14 +393,12 @@ class AskTell(Durable):
             if rivals_of(run, x, t):
                 warn_ambiguous()
             row, t, query = addressed(run, x, t)
-            if is_repeated(run, (row, y, t, 0.0 if failed else variance, others, query)):
+            told = Told(row, y, t, 0.0 if failed else variance, others, query)
+            if is_repeated(run, told):
                 return
-            if failed:
-                self._take(before, observe_failure(run, row, t, query, others), "fail")
-                return
-            known = predicted_observation(run, row, t, variance)
-            after = observe(run, row, y, t, variance, others, query, predicted=known)
-            self._take(before, after, "tell")
+            predicted = None if failed else predicted_observation(run, told)
+            after = observe(run, told, predicted=predicted)
+            self._take(before, after, "fail" if failed else "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Add a pending query that is made elsewhere.
@@ -519,7 +517,7 @@ class AskTell(Durable):
                 rivals |= rivals_of(left, place, time)
                 x, time, query = addressed(left, place, time)
                 variance = 0.0 if y[i] is None else float(variances[i])
-                observation = x, y[i], time, variance, others[i], query
+                observation = Told(x, y[i], time, variance, others[i], query)
                 if is_repeated(left, observation, observations):
                     continue
                 if query is not None:
@@ -530,7 +528,7 @@ class AskTell(Durable):
             found = [observation for observation in observations if observation is not None]
             if not found:
                 return
-            found.sort(key=lambda observation: observation[2])
+            found.sort(key=lambda told: told.t)
             after, entries = observe_many(run, found)
             self._take(before, after, "tell_many", entries=entries)
 

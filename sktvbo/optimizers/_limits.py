@@ -94,7 +94,7 @@ class Limits(Part):
         was_measured = not told.failed or any(v is not None for v in told.outcomes or ())
         if run.algorithm.safety is None or told.query is None or not was_measured:
             return found
-        return found._recalibrated(run, after, told.row)
+        return found._recalibrated(run, after, told)
 
     def _of_data_set(self, run, after):
         """Return the outcomes of the data set after a step, from those before it."""
@@ -107,8 +107,8 @@ class Limits(Part):
             values[i] = after.history.log.at([new[i]])[0].outcomes
         return replaced(self, values=values)
 
-    def _recalibrated(self, run, after, row):
-        """Return the part after an answer at query and time ``row`` (d + 1,), if it was certified.
+    def _recalibrated(self, run, after, told):
+        """Return the part after an answer, if its query was certified.
 
         If the probability p was right, that of a violation given the observation is 1 − p on
         average. The factor of deviations grows with the excess over what is allowed, and falls back
@@ -117,14 +117,12 @@ class Limits(Part):
         level = run.algorithm.safety
         if run.surrogate is None:
             return self
-        *x, t = row
-        place = run.domain.unit_of([x])
+        place, t = run.domain.unit_of([told.x]), told.t
         if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
             return self
         violated = -np.expm1(Certificate(after.with_part(self), level).at(t).log(place)[0])
-        return replaced(
-            self, excess=float(max(self.excess + _RATE * (violated - (1.0 - level)), 0.0))
-        )
+        excess = max(self.excess + _RATE * (violated - (1.0 - level)), 0.0)
+        return replaced(self, excess=float(excess))
 
     def taken_back(self, run, after, query):
         found = self._of_data_set(run, after)

@@ -16,7 +16,7 @@ from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, Search
 from ._default_models import started_without_seasons
 from ._outcomes import models_of, views, with_models
-from ._part import Told, after_step
+from ._part import after_step
 from ._state import (
     Model,
     Observation,
@@ -67,34 +67,28 @@ def with_known_context(row):
     return row
 
 
-def is_repeated(run, observation, others=()):
+def is_repeated(run, told, others=()):
     """Return True if the query of an observation was told the same before.
 
     Parameters
     ----------
     run : RunState
-    observation : (ndarray of shape (d,), float, float, float, tuple, Query)
-        x, y (None: it failed), t, variance, outcomes and the query that it answers, or None.
-    others : list of such tuples or None, default=()
-        Observations of the same step.
+    told : Told
+    others : list of Told or None, default=()
+        Of the same step.
 
     Raises
     ------
     AskTellError
         Something else was told.
     """
-    x, y, t, variance, outcomes, query = observation
+    query, k = told.query, run.domain.n_chosen
     if query is None or any(query.id == other.id for other in run.pending.unanswered):
         return False
-    told = [
-        (np.append(each[0], each[2]), each[1], *each[3:5])
-        for each in others
-        if each is not None and each[-1] is not None and each[-1].id == query.id
-    ]
-    row, *values = told[0] if told else run.answer_to(query)
-    k = run.domain.n_chosen
+    same = [each for each in others if each is not None and each.query_id == query.id]
+    row, *values = (same[0].row, *same[0][1:2], *same[0][3:5]) if same else run.answer_to(query)
     old = [row[-1], row[k:-1].tolist(), *values]
-    new = [t, x[k:].tolist(), y, variance, outcomes]
+    new = [told.t, told.x[k:].tolist(), told.y, told.variance, told.outcomes]
     names = "t", "context", "y", "y_variance", "outcomes"
     differ = [i for i in range(5) if old[i] != new[i]]
     if not differ:
@@ -116,14 +110,14 @@ def is_repeated(run, observation, others=()):
     )
 
 
-def predicted_observation(run, x, t, variance):
-    """Return mean and standard deviation of an observation at a row x (d,) and a time.
+def predicted_observation(run, told):
+    """Return mean and standard deviation of an observation before it is told.
 
     In units and with the sign of y; None without a model. The noise is included: that of the model,
-    and a known ``variance``. The deviation is NaN if it is 0, or if a custom surrogate has no
+    and a known variance. The deviation is NaN if it is 0, or if a custom surrogate has no
     ``noise_std_``.
     """
-    model, known = run.model, run.forecast
+    model, known, x, t = run.model, run.forecast, told.x, told.t
     if model is None or run.policy.queries_prior:
         return None
     if known is not None and known.model is model and known.t == t and np.array_equal(known.x, x):
@@ -131,7 +125,7 @@ def predicted_observation(run, x, t, variance):
     else:
         (mean,), (std,) = posterior_at_rows(run, x[np.newaxis], np.array([t]))
     noise = getattr(model, "noise_std_", math.nan)
-    return float(mean), math.hypot(std, noise, math.sqrt(variance)) or math.nan
+    return float(mean), math.hypot(std, noise, math.sqrt(told.variance)) or math.nan
 
 
 def posterior_at_rows(run, rows, times):
@@ -154,30 +148,13 @@ def posterior_at_rows(run, rows, times):
     return run.sign * mean, std
 
 
-def observe(
-    run,
-    x,
-    y,
-    t,
-    variance,
-    outcomes=None,
-    query=None,
-    *,
-    predicted=None,
-    hold=False,
-    first=None,
-    data_only=False,
-):
-    """Return the run with an observation at x (d,) and t, which may answer a query.
+def observe(run, told, *, predicted=None, hold=False, first=None, data_only=False):
+    """Return the run with an observation, or a failure.
 
     Parameters
     ----------
     run : RunState
-    x : ndarray of shape (d,)
-    y, t, variance : float
-        ``variance`` is the known variance of the noise.
-    outcomes : tuple of float, default=None
-    query : Query, default=None
+    told : Told
     predicted : (float, float), default=None
         See `predicted_observation`.
     hold : bool, default=False
@@ -187,82 +164,62 @@ def observe(
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    row, history = np.append(x, t), run.history
-    time, pending = _after_answer(run, t, query)
-    whole = data = run.data.append(history.total, row, y, variance)
-    model, policy = Model(run.surrogate, run.search, run.sliced_search), run.policy
-    if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
-        model, policy, data = _updated_model(run, row, y, data, time.now, hold, first)
-    elif not data_only:
-        data = run.algorithm._before_surrogate(run, data)
-    removed = _NO_POSITIONS
-    if len(data) <= len(run.data):
-        before = np.append(run.data.positions, history.total)
-        at = np.minimum(np.searchsorted(data.positions, before), len(data) - 1)
-        removed = before[data.positions[at] != before]
-    entry = Observation(
-        row,
-        y,
-        time.now,
+    query, data, history = told.query, run.data, run.history
+    passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
+    now, changes = max(told.t, run.time.now), {}
+    if not told.failed:
+        data = run.data.append(history.total, told.row, told.y, told.variance)
+        model, policy, left = Model(run.surrogate, run.search, run.sliced_search), run.policy, data
+        if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
+            model, policy, left = _updated_model(run, told, data, now, hold, first)
+        elif not data_only:
+            left = run.algorithm._before_surrogate(run, data)
+        entry = _entry_of(run, told, policy, data, left, now, predicted)
+        changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
+        changes |= model._asdict() | {"history": history.append(entry)}
+    after = replaced(
+        run,
+        time=replaced(run.time, now=now, passed=passed),
+        pending=run.pending.answered(query, passed),
+        answers=None,
+        **changes,
+    )
+    learns = not (hold or data_only or first is not None)
+    return after_step(run, after, "told", told._replace(whole=data, learns=learns))
+
+
+def _entry_of(run, told, policy, whole, data, now, predicted):
+    """Return the `Observation` after a step, which has removed rows of the ``whole`` data set."""
+    removed, weights = _NO_POSITIONS, ()
+    if len(data) < len(whole):
+        at = np.minimum(np.searchsorted(data.positions, whole.positions), len(data) - 1)
+        removed = whole.positions[data.positions[at] != whole.positions]
+        known = run.outlier_weights
+        weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
+    return Observation(
+        told.row,
+        told.y,
+        now,
         len(data),
         removed,
         _checked_record(policy),
-        variance,
-        None if query is None else query.id,
+        told.variance,
+        told.query_id,
         predicted,
-        _weights_at(run, removed),
-        outcomes,
+        weights,
+        told.outcomes,
     )
-    after = replaced(
-        run,
-        **model._asdict(),
-        policy=policy,
-        policy_before=run.policy,
-        answers=None,
-        forecast=None,
-        data=data,
-        time=time,
-        pending=pending,
-        history=history.append(entry),
-    )
-    learns = not (hold or data_only or first is not None)
-    return after_step(run, after, "told", Told(row, query, outcomes, whole, learns))
-
-
-def _weights_at(run, positions):
-    """Return weights of robust regression at positions, before a step; NaN if unknown."""
-    known = run.outlier_weights if len(positions) else {}
-    return tuple(known.get(i, math.nan) for i in positions.tolist()) if known else ()
-
-
-def observe_failure(run, x, t, query=None, outcomes=None, *, hold=False):
-    """Return the run with a measurement at x (d,) and t that failed, which may answer a query.
-
-    Outcomes may be known nevertheless: their models learn, unless they ``hold`` hyperparameters.
-    """
-    time, pending = _after_answer(run, t, query)
-    told = Told(np.append(x, t), query, outcomes, run.data, learns=not hold, failed=True)
-    return after_step(run, replaced(run, time=time, pending=pending, answers=None), "told", told)
-
-
-def _after_answer(run, t, query):
-    """Return time and pending queries after something is told at a time, which may be a query's."""
-    passed = max(t, run.time.passed)
-    if query is not None:
-        passed = max(passed, query.asked)
-    time = replaced(run.time, now=max(t, run.time.now), passed=passed)
-    return time, run.pending.answered(query, passed)
 
 
 # --- surrogate and policy -------------------------------------------------------------------------
 
 
-def _updated_model(run, row, y, data, now, hold, first):
-    """Return model, policy and data set after an observation at row (d + 1,).
+def _updated_model(run, told, data, now, hold, first):
+    """Return model, policy and data set after an observation.
 
     ``data`` is the data set with the observation; the policy may remove from it.
     """
-    X, target = run.to_surrogate(row[np.newaxis], [y])
+    X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
     policy = copy.copy(run.policy)
     history, timer, n, fresh = run.history, run.timer, len(data), False
     if timer is not None:
@@ -273,7 +230,7 @@ def _updated_model(run, row, y, data, now, hold, first):
     max_size = None if timer is None else timer.size_for(n)
     policy.watch(RunSoFar(history.n_told + 1, queries, run.latest_observations, max_size))
     if run.surrogate is not None:
-        found = policy.before_add(run.surrogate, X[0, :-1], float(row[-1]), target[0])
+        found = policy.before_add(run.surrogate, X[0, :-1], told.t, target[0])
         drop = check_rows(found, len(run.data), _rows_of(policy, "before_add"))
         data = data.drop(drop)
         model = _next_model(run, X, target, drop, data, hold, fresh)
@@ -555,62 +512,55 @@ def _rows_of(policy, method):
 
 
 def observe_many(run, observations):
-    """Return the run with observations (x, y, t, variance, outcomes, query), in order of time.
+    """Return the run with observations (list of Told), in order of time.
 
-    y is None of a measurement that failed. The hyperparameters are learnt once, from all. Then the
-    observations are added one by one with these, so that the policy sees each one as if it had been
-    told alone, and has no prediction: that of a single one is made before the hyperparameters are
-    learnt. Also return what was told: each `Observation`, and the `Failures` after each failure.
+    The hyperparameters are learnt once, from all. Then the observations are added one by one with
+    these, so that the policy sees each one as if it had been told alone, and has no prediction:
+    that of a single one is made before the hyperparameters are learnt. Also return what was told:
+    each `Observation`, and the `Failures` after each failure.
     """
-    entries, predicted = [], None
-    if len(observations) == 1 and observations[0][1] is not None:
-        x, _, t, variance, *_ = observations[0]
-        predicted = predicted_observation(run, x, t, variance)
+    entries, predicted, first = [], None, None
+    if len(observations) == 1 and not observations[0].failed:
+        predicted = predicted_observation(run, observations[0])
 
-    def add(run, observation, **options):
-        x, y, t, _, outcomes, query = observation
-        if y is None:
-            after = observe_failure(run, x, t, query, outcomes, hold=bool(options))
-            entries.append(after.failures)
-            return after
-        after = observe(run, *observation, predicted=predicted, **options)
-        entries.append(after.history.log[-1])
+    def add(run, told, **options):
+        after = observe(run, told, predicted=predicted, **options)
+        entries.append(after.failures if told.failed else after.history.log[-1])
         return after
 
     # The last one that is needed makes the first surrogate.
-    measured = [i for i, (_, y, *_) in enumerate(observations) if y is not None]
+    measured = [i for i, told in enumerate(observations) if not told.failed]
     needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
     before = measured[needed] if needed < len(measured) else len(observations)
-    for observation in observations[:before]:
-        run = add(run, observation)
+    for told in observations[:before]:
+        run = add(run, told)
     rest = observations[before:]
     if not rest:
         return run, entries
-    learning = [observation for observation in rest if observation[1] is not None]
+    learning = [told for told in rest if not told.failed]
     holds = run.surrogate is not None and (
         run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )
     learnt = _learnt(run, learning, holds)
     of_outcomes = _learnt_outcomes(run, rest, holds)
-    age = run.search.age + len(learning) if holds else 0
+    age, changes = run.search.age + len(learning) if holds else 0, {}
     if run.never_drops:
-        for observation in rest:
-            run = add(run, observation, data_only=True)
+        for told in rest:
+            run = add(run, told, data_only=True)
         if len(learnt.X_train_) < len(run.data):
             learnt = conditioned(run, learnt, run.data)
-        model = Model(learnt, SearchState(age, len(run.data)))
-        run = replaced(run, **model._asdict())
-        return _with_learnt_outcomes(run, of_outcomes), entries
-    if run.surrogate is None:
-        x, y, t, variance, *_ = rest[0]
-        data = run.data.append(run.history.total, np.append(x, t), y, variance)
-        run, rest = add(run, rest[0], first=conditioned(run, learnt, data)), rest[1:]
+        changes = {"surrogate": learnt, "sliced_search": None}
     else:
-        surrogate = conditioned(run, learnt, run.data)
-        run = replaced(run, surrogate=surrogate, sliced_search=None)
-    for observation in rest:
-        run = add(run, observation, hold=True)
-    run = replaced(run, search=SearchState(age, len(run.data)))
+        if run.surrogate is None:
+            data = run.data.append(run.history.total, rest[0].row, rest[0].y, rest[0].variance)
+            first, rest = rest[0], rest[1:]
+            run = add(run, first, first=conditioned(run, learnt, data))
+        else:
+            surrogate = conditioned(run, learnt, run.data)
+            run = replaced(run, surrogate=surrogate, sliced_search=None)
+        for told in rest:
+            run = add(run, told, hold=True)
+    run = replaced(run, search=SearchState(age, len(run.data)), **changes)
     return _with_learnt_outcomes(run, of_outcomes), entries
 
 
@@ -618,7 +568,11 @@ def _learnt_outcomes(run, observations, holds):
     """Return surrogates of the outcomes with hyperparameters learnt as by `_learnt`."""
     found = []
     for i, each in enumerate(views(run)):
-        told = [(x, of[i], t, 0.0) for x, _, t, _, of, _ in observations if of[i] is not None]
+        told = [
+            told._replace(y=told.outcomes[i], variance=0.0)
+            for told in observations
+            if told.outcomes[i] is not None
+        ]
         found.append(_learnt(each, told, holds) if told else each.surrogate)
     return found
 
@@ -640,8 +594,9 @@ def _learnt(run, observations, holds):
     Of more than 1000 observations the latest are used, unless none is ever removed and the
     hyperparameters are held.
     """
-    rows = np.array([np.append(x, t) for x, _, t, *_ in observations])
-    y, variances = (np.array([each[i] for each in observations]) for i in (1, 3))
+    rows = np.array([told.row for told in observations])
+    y = np.array([told.y for told in observations])
+    variances = np.array([told.variance for told in observations])
     if run.surrogate is None:
         data, total = run.data, run.history.total
         for i, (row, value, variance) in enumerate(zip(rows, y, variances)):

@@ -27,29 +27,44 @@ class Found(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a step tells.
+    """An observation, or a failure, that is told.
 
     Attributes
     ----------
-    row : ndarray of shape (d + 1,)
-        Query and time.
-    query : Query or None
-        The one that it answers.
+    x : ndarray of shape (d,)
+    y : float or None
+        None if the measurement failed.
+    t : float
+    variance : float
+        Known variance of the noise.
     outcomes : tuple of (float or None), or None
         See `Observation`.
-    whole : DataSet
+    query : Query or None
+        The one that it answers.
+    whole : DataSet or None
         With what was told, and without the removals of the step.
     learns : bool
-        Models may learn from it.
-    failed : bool
+        Models of outcomes learn from it.
     """
 
-    row: np.ndarray
-    query: object
+    x: np.ndarray
+    y: float | None
+    t: float
+    variance: float
     outcomes: tuple | None
-    whole: object
-    learns: bool
-    failed: bool = False
+    query: object
+    whole: object = None
+    learns: bool = True
+
+    @property
+    def failed(self):
+        """True if the measurement failed."""
+        return self.y is None
+
+    @property
+    def row(self):
+        """Query and time (d + 1,)."""
+        return np.append(self.x, self.t)
 
     @property
     def query_id(self):

@@ -45,7 +45,7 @@ class StepLimiter(Part):
 
     def told(self, run, after, told):
         # A query was counted when it was asked for; a late observation moves nothing.
-        if told.query is not None or (self.at is not None and self.at[-1] > told.row[-1]):
+        if told.query is not None or (self.at is not None and self.at[-1] > told.t):
             return self
         return replaced(self, at=told.row)
 
