@@ -77,3 +77,6 @@ class Calibration(Part):
         logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
         warn_caller(message, OverconfidenceWarning)
         return replaced(self, has_warned=True)
+
+    def continued(self, run, new, change):
+        return run.part(self.name)

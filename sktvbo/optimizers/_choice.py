@@ -12,6 +12,9 @@ from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
 from ._chance import Chance, posterior_in
 from ._part import Found, at_moment
 
+# A random query in a limited space is one of this many candidates.
+_N_DRAWN = 64
+
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
 
@@ -24,8 +27,8 @@ class Choice:
     ----------
     run : RunState
     surrogate : Surrogate or None
-        At time t, conditioned on pending queries as well.
-    acquisition : callable
+        At time t, conditioned on pending queries as well; None for an initial query.
+    acquisition : callable or None
     t : float
         Present time.
     rng : RandomState
@@ -68,6 +71,12 @@ class Choice:
         """Places (list) of the queries before it."""
         return [self.run.domain.to_unit(x) for x, _ in self.queries]
 
+    def places_of(self, rows):
+        """Return the places (m, u) of rows (d + 1,), failures, pending queries and those taken."""
+        found = [row[:-1] for row in (*rows, *self.run.failures.rows)]
+        found += [query.x for query in self.run.pending_now] + [x for x, _ in self.queries]
+        return self.run.domain.unit_of(np.reshape(found, (-1, self.run.domain.n_dims)))
+
     # --- what the parts allow ---------------------------------------------------------------------
 
     @cached_property
@@ -99,7 +108,26 @@ class Choice:
             found |= part.limits(self)
         return found
 
-    # --- the search -------------------------------------------------------------------------------
+    # --- initial queries --------------------------------------------------------------------------
+
+    def sampler(self):
+        """Return a sampler (n, rng) of rows (n, d) in the space."""
+        if not self.space.limited:
+            return self.run.domain.sample
+        space, domain = self.space, self.run.domain
+
+        def sample(n, rng):
+            # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
+            aims = domain.to_unit(domain.sample(_N_DRAWN, rng))
+            places = domain.to_unit(space.decode(np.clip(aims, space.lower, space.upper)))
+            places = places[space.allowed(places)]
+            if not len(places):
+                places = space.candidates(_N_DRAWN, rng)
+            return space.decode(places[rng.randint(len(places), size=n)])
+
+        return sample
+
+    # --- queries that follow the surrogate --------------------------------------------------------
 
     def finder(self):
         """Return the function () -> `Found` of the query: a part's, or the search."""

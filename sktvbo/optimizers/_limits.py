@@ -153,7 +153,7 @@ class Limits(Part):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
-    def sampler(self, run, t, queries, draw):
+    def sampler(self, choice, draw):
         """Return a sampler of rows near a place within the limits, the most distant first.
 
         The rows are within reach as well, and nearer to what was told within the limits than to
@@ -161,20 +161,22 @@ class Limits(Part):
         violation, the row is the step to the safest place. While all of these are beyond a limit,
         the rows are spread around the least violation.
         """
+        run, t, reach = choice.run, choice.t, choice.space
         if run.algorithm.safety is None:
             return draw
         domain, limiter = run.domain, run.part(StepLimiter.name)
         centre, least = _safest(run, limiter)
         near = space = StepLimiter(StepLimit(NEAR), np.append(centre, t)).part_of(run, t)
-        back, is_back, k = centre, False, near.domain.n_unit
+        k, back, is_back = near.domain.n_unit, centre, False
         if limiter is not None:
-            back, reach = limiter.step(run, t, centre), limiter.part_of(run, t)
+            back = limiter.step(run, t, centre)
+            # A place that violates a limit itself is not asked again.
+            is_back = least == 0.0 and _is_beyond(run, limiter)
+        if reach.limited:
             low = np.maximum(near.lower, reach.lower)
             high = np.minimum(near.upper, reach.upper)
-            # A place that violates a limit itself is not asked again.
-            is_back = np.any(low[:k] > high[:k]) or (least == 0.0 and _is_beyond(run, limiter))
-            if not is_back:
-                space = near.within(low, high)
+            is_back = is_back or np.any(low[:k] > high[:k])
+            space = near if is_back else near.within(low, high)
         if is_back:
             return lambda n, rng: np.tile(back, (n, 1))
         here = domain.unit_of(centre[np.newaxis])
@@ -185,14 +187,14 @@ class Limits(Part):
         def cautious(n, rng):
             places = drawn(space, n, rng)
             places = np.vstack([places[near.allowed(places)], steps])
-            if limiter is not None:
+            if reach.limited:
                 places = places[reach.allowed(places)]
             if least == 0.0:
                 nearer = gaps(places, within, k) <= _NEARER * gaps(places, told[beyond], k)
                 places = places[nearer]
             return places if len(places) else domain.unit_of(back[np.newaxis])
 
-        return distant(run, space, queries, cautious)
+        return distant(choice, space, cautious)
 
     # --- queries that follow the surrogate, and recommendations -----------------------------------
 
@@ -202,7 +204,7 @@ class Limits(Part):
         Without it a recommendation is where the limits hold with probability ½.
         """
         safety = choice.run.algorithm.safety
-        if safety is None and choice.is_query:
+        if choice.surrogate is None or (safety is None and choice.is_query):
             return None
         return choice.once(Certificate, safety or 0.5)
 
@@ -233,7 +235,8 @@ class Limits(Part):
             return found
         whole, limiter = run.domain.search_space(), run.part(StepLimiter.name)
         if limiter is None:
-            return Found(certificate.least_risky(whole, t, choice.taken), t, is_fallback=True)
+            x = certificate.least_risky(space.reachable, t, choice.taken)
+            return Found(x, t, is_fallback=True)
         # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
         aim = certificate.towards(whole, t, limiter.at[:-1])
         if aim is None:

@@ -121,21 +121,19 @@ class Part:
         """Return the row on the way to a start point x (d,) that may be asked; None if none is."""
         return x
 
-    def sampler(self, run, t, queries, draw):
-        """Return a sampler (n, rng) of rows (n, d) of initial queries for time t.
+    def sampler(self, choice, draw):
+        """Return a sampler (n, rng) of rows (n, d) of initial queries.
 
         Parameters
         ----------
-        run : RunState
-        t : float
-        queries : list of (x, time)
-            Of the same step, which are not pending yet.
+        choice : Choice
+            Without a surrogate; its space is what all parts allow.
         draw : callable
             The sampler of the parts before.
         """
         return draw
 
-    # --- queries that follow the surrogate --------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def narrow(self, choice, space):
         """Return the part of a `SearchSpace` in which a query may lie, or a recommendation.
@@ -143,7 +141,9 @@ class Part:
         Parameters
         ----------
         choice : Choice
+            Its surrogate is None for an initial query.
         space : SearchSpace
+            What the parts before allow.
         """
         return space
 

@@ -49,20 +49,19 @@ class Start(Part):
                 return x, replaced(self, n_asked=n)
         return None, self if n == self.n_asked else replaced(self, n_asked=n)
 
-    def sampler(self, run, t, queries, draw):
-        """Return a sampler of rows far from what was told, is pending, or in some queries.
+    def sampler(self, choice, draw):
+        """Return a sampler of rows far from what was told, is pending, or was asked in the step.
 
-        The rows are within reach, or near the first start point; the most distant one is the first.
+        They are within reach, or near the first start point; the most distant one is the first.
         """
+        run, space = choice.run, choice.space
         if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
             return draw
-        limiter = run.part(StepLimiter.name)
-        if limiter is None:
+        if run.part(StepLimiter.name) is None:
             points = allowed_in_context(run.domain, run.config.start_points)
-            at = np.append(points[0], t) if len(points) else None
-            limiter = StepLimiter(StepLimit(_NEAR_START), at)
-        space = limiter.part_of(run, t)
-        return distant(run, space, queries, lambda n, rng: drawn(space, n, rng))
+            at = np.append(points[0], choice.t) if len(points) else None
+            space = StepLimiter(StepLimit(_NEAR_START), at).within_reach(run, choice.t, space)
+        return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 
 
 def allowed_in_context(domain, points):
@@ -77,9 +76,9 @@ def drawn(space, n, rng):
     return rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
 
 
-def distant(run, space, queries, draw):
+def distant(choice, space, draw):
     """Return a sampler of rows of the places that ``draw`` returns, the most distant first."""
-    taken = places_of(run, run.data.rows, queries)
+    taken = choice.places_of(choice.run.data.rows)
 
     def sample(n, rng):
         places = draw(n, rng)
@@ -87,13 +86,6 @@ def distant(run, space, queries, draw):
         return space.decode(places[far[:n]])
 
     return sample
-
-
-def places_of(run, rows, queries):
-    """Return the places (m, u) of rows (d + 1,), failures, pending queries and some others."""
-    found = [row[:-1] for row in (*rows, *run.failures.rows)]
-    found += [query.x for query in run.pending_now] + [x for x, _ in queries]
-    return run.domain.unit_of(np.reshape(found, (-1, run.domain.n_dims)))
 
 
 def gaps(places, others, k):

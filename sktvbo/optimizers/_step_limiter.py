@@ -1,7 +1,6 @@
 """Step limit: where a run may query next."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from ._part import Part
 # A step must lead by this part of a straight step nearer to a start point.
 _NEARER = 0.1
 
-# A random query within reach is one of this many candidates.
-_N_DRAWN = 64
+# Candidates within reach, beside the nearest place.
+_N_CANDIDATES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,22 +84,6 @@ class StepLimiter(Part):
 
     def narrow(self, choice, space):
         return self.within_reach(choice.run, choice.t, space) if choice.is_query else space
-
-    def sampler(self, run, t, queries, draw):
-        part = self.part_of(run, t)
-        if not part.limited:
-            return partial(draw)  # not many at once: the next one must be within reach
-
-        def sample(n, rng):
-            # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
-            aims = run.domain.to_unit(run.domain.sample(_N_DRAWN, rng))
-            places = run.domain.to_unit(part.decode(np.clip(aims, part.lower, part.upper)))
-            places = places[part.allowed(places)]
-            if not len(places):
-                places = part.candidates(_N_DRAWN, rng)
-            return part.decode(places[rng.randint(len(places), size=n)])
-
-        return sample
 
     def towards(self, run, t, aim):
         """Return the row within reach at time t that is nearest to a row (d,) of the domain.
@@ -182,7 +165,7 @@ def _nearest(domain, part, here, aim):
         share = np.where(ways == 0.0, 1.0, (clipped - here) / ways)
     places = np.array([clipped, here + share.min() * ways])
     places = domain.to_unit(part.decode(places))
-    places = np.vstack([places, part.candidates(_N_DRAWN)])
+    places = np.vstack([places, part.candidates(_N_CANDIDATES)])
     places = places[part.allowed(places)]
     if not len(places):
         return None, np.inf

@@ -133,15 +133,18 @@ def _demanded(run, t, size):
 
 def _initial_queries(run, t, size):
     """Return the run, and queries (x, time) without a surrogate, each seen by the next one."""
-    chance = Choice(run, run.surrogate, None, t, run.rng, latest=t).chance(t)
-    queries, anywhere = [], run.domain.sample
+    queries, known = [], {}
     while len(queries) < size:
-        draw = anywhere
+        choice = Choice(run, None, None, t, run.rng, t, tuple(queries), known=known)
+        draw = anywhere = choice.sampler()
         for part in at_moment(run, "sampler"):
-            draw = part.sampler(run, t, queries, draw)
+            draw = part.sampler(choice, draw)
+        # Parts that are told of queries must know each one before the next.
+        n = size if draw is anywhere and not at_moment(run, "asked") else 1
+        chance = choice.chance(t)
         if chance is not None:
             draw = chance.sampler(draw, run.domain.to_unit)
-        for x in draw(size if draw is anywhere else 1, run.rng):
+        for x in draw(n, run.rng):
             run = _asked(run, x, t)
             queries.append((x, t))
     return run, queries

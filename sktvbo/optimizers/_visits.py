@@ -9,7 +9,6 @@ more of these would show nothing of other members.
 import numpy as np
 
 from ._part import Part
-from ._start import places_of
 
 # The numbers above, and of the latest observations.
 _FEW_MEMBERS, _MANY_MEMBERS, _VISIT_EVERY, _MIN_REPEATS, _N_LATEST = 20, 1000, 5, 4, 1000
@@ -31,8 +30,10 @@ class Visits(Part):
 
     def narrow(self, choice, space):
         """Return the members without a visit, if it is their turn and there are any."""
-        run, log, size = choice.run, choice.run.history.log, space.reachable.size
-        if not choice.is_query or size > _MANY_MEMBERS or (log.first and len(log) < _N_LATEST):
+        log, size = choice.run.history.log, space.reachable.size
+        if not choice.is_query or choice.surrogate is None or size > _MANY_MEMBERS:
+            return space
+        if log.first and len(log) < _N_LATEST:
             return space
         if size <= _FEW_MEMBERS:
             turn = choice.number % _VISIT_EVERY == _VISIT_EVERY - 1
@@ -41,7 +42,7 @@ class Visits(Part):
         if not turn:
             return space
         members = space.candidates(_MANY_MEMBERS)
-        taken = places_of(run, [entry.row for entry in log[-_N_LATEST:]], choice.queries)
+        taken = choice.places_of([entry.row for entry in log[-_N_LATEST:]])
         is_taken = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
         return space if is_taken.all() else space.among(members[~is_taken])
 

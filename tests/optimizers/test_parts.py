@@ -1,0 +1,143 @@
+"""The protocol of parts: a capability beside the others, without a change of their code."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sktvbo import GPUCB, WDBO
+from sktvbo._values import replaced
+from sktvbo.domain import Box
+from sktvbo.optimizers import _parts
+from sktvbo.optimizers._base import run_of
+from sktvbo.optimizers._chance import Factor
+from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._part import Part, at_moment
+
+BOX = [(0.0, 1.0), (0.0, 1.0)]
+LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
+
+
+@dataclass(frozen=True, eq=False)
+class Corner(Part):
+    """Queries are in the corner below some coordinate; asked and told are counted."""
+
+    n_asked: int = 0
+    n_told: int = 0
+    n_back: int = 0
+
+    name, is_stored = "corner", False
+    high = 0.4
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def narrow(self, choice, space):
+        return space.within([0.0, 0.0], [self.high, self.high]) if choice.is_query else space
+
+    def asked(self, x, t):
+        return replaced(self, n_asked=self.n_asked + 1)
+
+    def told(self, run, after, told):
+        assert after.history.total == run.history.total + (not told.failed)
+        return replaced(self, n_told=self.n_told + 1)
+
+    def taken_back(self, run, after, query):
+        return replaced(self, n_back=self.n_back + 1)
+
+
+class Slope(Factor):
+    """A probability that falls with the first coordinate."""
+
+    def log(self, U):
+        return -3.0 * U[:, 0]
+
+    def log_with_slopes(self, U):
+        return self.log(U), np.tile([-3.0] + [0.0] * (U.shape[1] - 1), (len(U), 1))
+
+
+class Left(Part):
+    """Queries on the right are less likely to be allowed."""
+
+    name, is_stored = "left", False
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def cause(self, choice):
+        return lambda t, latest, moving: Slope()
+
+
+def driven(opt, n=16, first=None):
+    x = first
+    for t in range(n):
+        x = opt.ask(float(t))
+        load = {"load": float(x[0])} if opt.outcome_constraints else None
+        opt.tell(x, float(x.sum()), float(t), outcomes=load)
+    return opt
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("options", [{}, {"max_step": 0.1}, LIMITS], ids=["", "step", "limits"])
+def test_a_part_of_ones_own_narrows_queries_beside_the_others(monkeypatch, options, first):
+    kinds = (Corner, *_parts.KINDS) if first else (*_parts.KINDS, Corner)
+    monkeypatch.setattr(_parts, "KINDS", kinds)
+    opt = driven(WDBO(BOX, random_state=0, **options))
+    x = opt.told_X_[:, :-1]
+    assert x.max() <= Corner.high + 1e-9
+    assert x[-6:].sum(axis=1).max() > 0.6  # the best is in the corner of the corner
+    if "max_step" in options:
+        assert np.abs(np.diff(x, axis=0)).max() <= 0.1 + 1e-9
+    opt.tell([0.1, 0.1], t=20.0, failed=True)
+    opt.suggest(21.0, n=3)
+    opt.cancel(opt.pending_[-1])
+    opt.untell()
+    corner = run_of(opt).part("corner")
+    assert (corner.n_asked, corner.n_told, corner.n_back) == (19, 17, 2)
+
+
+def test_without_the_part_queries_leave_the_corner():
+    assert driven(WDBO(BOX, random_state=0)).told_X_[-6:, :-1].sum(axis=1).max() > 1.2
+
+
+def test_causes_of_several_parts_are_multiplied(monkeypatch):
+    alone = driven(WDBO(BOX, random_state=0, **LIMITS))
+    monkeypatch.setattr(_parts, "KINDS", (*_parts.KINDS, Left))
+    opt = driven(WDBO(BOX, random_state=0, **LIMITS))
+    run, U = run_of(opt), np.random.RandomState(0).uniform(size=(5, 2))
+    choice = Choice(run, run.surrogate, None, 16.0, None, 16.0)
+    factors = [cause(16.0, 16.0, None).log(U) for cause in choice.causes.values()]
+    assert len(factors) == 2
+    assert_allclose(choice.chance(16.0).log(U), sum(factors))
+    assert opt.told_X_[8:, 0].mean() < alone.told_X_[8:, 0].mean() - 0.1
+
+
+def test_a_run_has_the_parts_that_it_uses():
+    names = [part.name for part in run_of(driven(GPUCB(BOX), 1)).parts]
+    assert names == ["failures", "start", "visits", "calibration"]
+    assert not at_moment(run_of(driven(GPUCB(BOX, acquisition="ei"), 1)), "narrow")
+
+
+def test_narrowing_twice_is_the_intersection():
+    space = Box(BOX).search_space().within([0.2, 0.0], [0.6, 1.0])
+    both = space.within([0.0, 0.3], [0.4, 0.5])
+    assert_allclose([both.lower, both.upper], [[0.2, 0.3], [0.4, 0.5]])
+    apart = space.within([0.7, 0.0], [0.9, 1.0])
+    assert_allclose([apart.lower, apart.upper], [[0.6, 0.0], [0.6, 1.0]])
+
+
+def test_certified_places_are_the_same_in_any_order():
+    opt = WDBO(BOX, safety=0.9, start_points=[[0.1, 0.1]], max_step=0.2, random_state=0, **LIMITS)
+    run = run_of(driven(opt, 20))
+    choice = Choice(run, run.surrogate, run.config.acquisition, 20.0, run.rng, 20.0)
+    limiter, limits = run.part("step limit"), run.part("limits")
+    spaces = run.domain.search_space(), run.domain.search_space()
+    first = limits.narrow(choice, limiter.narrow(choice, spaces[0]))
+    second = limiter.narrow(choice, limits.narrow(choice, spaces[1]))
+    U = np.random.RandomState(0).uniform(size=(2000, 2))
+    allowed = first.allowed(U)
+    assert 0 < allowed.sum() < len(U)
+    np.testing.assert_array_equal(second.allowed(U), allowed)
