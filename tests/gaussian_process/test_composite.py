@@ -24,7 +24,7 @@ from sktvbo.gaussian_process._composite import (
     temporal_length_scale,
 )
 from sktvbo.gaussian_process._covariance import (
-    CompositeCovariance,
+    CompiledCovariance,
     GenericCovariance,
     SeparableCovariance,
 )
@@ -67,7 +67,7 @@ def both(spatial, temporal):
     arguments = (1.7, BOUNDS), (0.05, BOUNDS), n_dims
     compiled = SeparableCovariance.of(spatial, temporal, *arguments)
     general = GenericCovariance((spatial, temporal), *arguments, None, 0.0)
-    assert isinstance(compiled, CompositeCovariance)
+    assert isinstance(compiled, CompiledCovariance)
     return compiled, general
 
 

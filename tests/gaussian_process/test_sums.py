@@ -15,9 +15,9 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo.gaussian_process._covariance import (
-    CompositeCovariance,
+    CompiledCovariance,
+    ProductCovariance,
     SeparableCovariance,
-    SumCovariance,
 )
 from sktvbo.gaussian_process._kernel_families import hyperparameters
 from sktvbo.kernels import Empirical, Forgetting, Wiener
@@ -48,7 +48,7 @@ def covariance(spatial, temporal, level, signal=(1.7, BOUNDS)):
     found = SeparableCovariance.of(
         spatial, temporal, signal, (0.05, BOUNDS), n_dims, mean_variance=1.0, level=level
     )
-    assert type(found) is SumCovariance
+    assert type(found) is CompiledCovariance
     return found
 
 
@@ -144,7 +144,7 @@ def test_other_terms_are_computed_one_by_one():
         found = SeparableCovariance.of(
             None, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 0, level=LEVEL
         )
-        assert type(found) is CompositeCovariance
+        assert type(found) is ProductCovariance
 
 
 @pytest.mark.parametrize(
