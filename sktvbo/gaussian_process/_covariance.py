@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._fast import cholesky as _cholesky
 from .._fast import gram as _gram
 from .._fast.gram import Family
+from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
@@ -40,7 +41,7 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled", "pair")
+_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "_learnt")
 
 
@@ -126,6 +127,7 @@ class SeparableCovariance(ABC):
         if in_time is None:
             return GenericCovariance(*rest)
         kind = ProductCovariance if in_time.families is None else CompiledCovariance
+        kind = PairCovariance if in_time.alone is not None else kind
         return kind((in_space, in_time), *rest)
 
     def __getstate__(self):
@@ -372,7 +374,9 @@ class SeparableCovariance(ABC):
 
         Returns
         -------
-        factor : Factor
+        families : (Family, Family)
+            In space and in time.
+        units : ndarray of shape (d,)
             Of the spatial kernel.
         basis : (Z, times)
             Scaled places (d, n) and times (n,) of the points.
@@ -393,7 +397,8 @@ class SeparableCovariance(ABC):
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
         variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
         options = {"in_time": np.array(in_time, dtype=np.float64)}
-        return factor, (factor.scale(S), np.zeros(len(t))), 0.0, float(variance), options
+        families, basis = (factor.family, Family.CONSTANT), (factor.scale(S), np.zeros(len(t)))
+        return families, factor.units, basis, 0.0, float(variance), options
 
     def moving(self, S, t, time):
         """Return the same as `at_one_time` for times from one on, or None."""
@@ -473,11 +478,11 @@ class CompiledCovariance(SeparableCovariance):
     def __init__(self, factors, *rest):
         self.factors = factors
         self._thetas = None
-        self._scaled, self._scaled_times = (None, None, None), None
+        self._scaled = None, None, None
         super().__init__(*rest)
 
     def __getstate__(self):
-        return super().__getstate__() | {"_scaled": (None, None, None), "_scaled_times": None}
+        return super().__getstate__() | {"_scaled": (None, None, None)}
 
     # --- hyperparameters --------------------------------------------------------------------------
 
@@ -493,7 +498,7 @@ class CompiledCovariance(SeparableCovariance):
     def _set_kernel_thetas(self, *thetas):
         self.factors = tuple(f.with_theta(theta) for f, theta in zip(self.factors, thetas))
         self._thetas = thetas
-        self._scaled, self._scaled_times = (None, None, None), None
+        self._scaled = None, None, None
 
     @cached_property
     def _kernels(self):
@@ -541,20 +546,6 @@ class CompiledCovariance(SeparableCovariance):
         spatial, temporal = self.factors
         return temporal.compiled(spatial.family, self.signal_variance)
 
-    @cached_property
-    def pair(self):
-        """Factors of both kernels if that in time is a single known one, or None."""
-        alone = self.factors[1].alone
-        return None if alone is None else (self.factors[0], alone)
-
-    def _of_pair(self, S, t):
-        """Return points in units of the lengthscales, and the families, of a `pair`."""
-        spatial, temporal = self.pair
-        Z, t = self._points(S, t)
-        if self._scaled_times is None or self._scaled_times[0] is not t:
-            self._scaled_times = t, temporal.scale(t[:, np.newaxis])[0]
-        return Z, self._scaled_times[1], spatial.family, temporal.family
-
     def _points(self, S, t):
         """Return scaled places (d, n), and times (n,)."""
         # A likelihood, its gradient and a posterior scale the same points one after another.
@@ -572,10 +563,7 @@ class CompiledCovariance(SeparableCovariance):
 
     def gram(self, S, t, out=None):
         out = np.empty((len(t), len(t))) if out is None else out
-        if self.pair is None:
-            self._compiled.gram(*self._points(S, t), out)
-        else:  # with a single exponential for both factors
-            _gram.gram(*self._of_pair(S, t), self.signal_variance, out)
+        self._compiled.gram(*self._points(S, t), out)
         return out
 
     def cross(self, S, t, S2=None, t2=None, out=None):
@@ -612,7 +600,11 @@ class CompiledCovariance(SeparableCovariance):
         in_time, _ = temporal.row_with_slope(time, t)
         options = {"in_time": self.signal_variance * in_time}
         variance = self.signal_variance * temporal.variance
-        return spatial, (self._points(S, t)[0], np.zeros(len(t))), 0.0, variance, options
+        families, basis = (
+            (spatial.family, Family.CONSTANT),
+            (self._points(S, t)[0], np.zeros(len(t))),
+        )
+        return families, spatial.units, basis, 0.0, variance, options
 
     def moving(self, S, t, time):
         spatial, temporal = self.factors
@@ -620,17 +612,13 @@ class CompiledCovariance(SeparableCovariance):
             return None
         terms = temporal.families, temporal.rates, self.signal_variance * temporal.weights
         variance = self.signal_variance * temporal.variance
-        return spatial, self._points(S, t), time, variance, {"terms": terms}
+        families = spatial.family, Family.CONSTANT
+        return families, spatial.units, self._points(S, t), time, variance, {"terms": terms}
 
     # --- sums over derivatives in theta -----------------------------------------------------------
 
     def gradient(self, S, t, K, P, a):
-        if self.pair is None:
-            return self._in_theta(self._compiled.contract_gradient, *self._points(S, t), P, a)
-        (spatial, temporal), slopes = self.pair, np.empty(2 + S.shape[1])
-        _gram.contract_gradient(*self._of_pair(S, t), K, P, a, slopes)
-        on_kernels = spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])
-        return np.concatenate([slopes[: self._sizes[0]], *on_kernels])
+        return self._in_theta(self._compiled.contract_gradient, *self._points(S, t), P, a)
 
     def slope_products(self, S, t, K, a):
         return self._in_theta(self._compiled.slope_products, *self._points(S, t), a, n=(len(a),))
@@ -656,6 +644,80 @@ class CompiledCovariance(SeparableCovariance):
 
     def white_gradient(self, S, t, w):
         return np.zeros(sum(self._sizes[:3]))
+
+
+class PairCovariance(CompiledCovariance):
+    """Covariance of two known kernels: the same, with a single exponential for both."""
+
+    @property
+    def pair(self):
+        return self.factors[0], self.factors[1].alone
+
+    @property
+    def _families(self):
+        return [factor.family for factor in self.pair]
+
+    @cached_property
+    def _compiled(self):
+        rates, weights = np.ones(1), np.array([self.signal_variance])
+        return CompiledSum(self._families[0], self.factors[1].families, rates, weights, 0)
+
+    def _points(self, S, t):
+        """Return space (d, n) and time (n,), each over its lengthscale."""
+        known_S, known_t, points = self._scaled
+        if known_S is not S or known_t is not t:
+            spatial, temporal = self.pair
+            points = spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+            self._scaled = S, t, points
+        return points
+
+    def to_scaled(self, S, t):
+        return self._points(S, t)
+
+    def units(self):
+        return np.concatenate([factor.units for factor in self.pair])
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        _gram.gram(*self._points(S, t), *self._families, self.signal_variance, out)
+        return out
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        one = self._points(S, t)
+        other = one if S2 is None else self._points(S2, t2)
+        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+        _gram.cross_gram(*one, *other, *self._families, self.signal_variance, out)
+        return out
+
+    def row(self, S, t, i):
+        Z, u = self._points(S, t)
+        k, point = np.empty((1, len(u))), (Z[:, i : i + 1].copy(), u[i : i + 1])
+        _gram.cross_gram(*point, Z, u, *self._families, self.signal_variance, k)
+        return k[0]
+
+    def at_one_time(self, S, t, time):
+        spatial, temporal = self.pair
+        basis, time = self._points(S, t), time * temporal.units[0]
+        return self._families, spatial.units, basis, time, self.signal_variance, {}
+
+    def moving(self, S, t, time):
+        return self.at_one_time(S, t, time)
+
+    def gradient(self, S, t, K, P, a):
+        slopes = np.empty(2 + S.shape[1])
+        _gram.contract_gradient(*self._points(S, t), *self._families, K, P, a, slopes)
+        return self._folded(slopes)
+
+    def slope_products(self, S, t, K, a):
+        slopes = np.empty((2 + S.shape[1], len(a)))
+        _gram.slope_products(*self._points(S, t), *self._families, K, a, slopes)
+        return self._folded(slopes)
+
+    def _folded(self, slopes):
+        """Return derivatives by theta, from those (d + 2, ...) by log λ and log lengthscales."""
+        spatial, temporal = self.pair
+        on_signal, on_space, on_time = slopes[: self._sizes[0]], slopes[1:-1], slopes[-1:]
+        return np.concatenate([on_signal, spatial.fold(on_space), temporal.fold(on_time)])
 
 
 class ProductCovariance(CompiledCovariance):

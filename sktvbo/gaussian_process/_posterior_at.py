@@ -4,7 +4,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
-from .._fast.gram import Family
 
 
 class Posterior:
@@ -56,11 +55,10 @@ class Posterior:
         parts = arguments(*gp.basis, self._start)
         if parts is None:
             return None
-        factor, basis, time, variance, options = parts
-        units = np.append(factor.units, self._width) if moves else factor.units
+        families, units, basis, time, variance, options = parts
+        units = np.append(units, self._width * self._units[-1]) if moves else units
         compiled = _posterior.Posterior(
-            factor.family,
-            Family.CONSTANT,
+            *families,
             variance,
             *basis,
             time,
