@@ -567,7 +567,7 @@ def test_relevancies_are_numbers_until_one_is_left(seed):
     y = np.sin(3.0 * X[:, 0]) + rng.choice([1.0, 10.0, 1000.0]) * (t > rng.randint(10, 55))
     options = {"mean_prior_std": rng.choice([0.0, 1.0]), "normalize_y": rng.rand() < 0.5}
     gp = TimeVaryingGPRegressor(
-        spatial, temporal, noise_variance=noise, optimizer=None, warn=False, **options
+        spatial, temporal, noise_variance=noise, optimizer=None, **options
     ).fit(X, y)
     sweep = gp.relevancy_sweep()
     while sweep.n > 1:

@@ -224,9 +224,6 @@ class Composite:
     terms: tuple
     n_shared: int = 0
 
-    # Marks that theta is taken from the kernel, as for the rate of a `Forgetting` kernel.
-    forgetting = True
-
     def __getstate__(self):
         # Without values computed on demand.
         return {"leaves": self.leaves, "terms": self.terms, "n_shared": self.n_shared}
@@ -252,6 +249,23 @@ class Composite:
         terms = self.terms[: -self.n_shared]
         n_leaves = 1 + max(i for term in terms for i in term)
         return Composite(self.leaves[:n_leaves], terms)
+
+    @property
+    def alone(self):
+        """Factor of the kernel if this is a single known one, or None."""
+        leaf = self.leaves[0]
+        if len(self.leaves) > 1 or self.n_shared:
+            return None
+        if isinstance(leaf, Line):
+            return leaf.factor
+        return _NO_LINE if leaf == Amplitude(1.0, 0) else None
+
+    @property
+    def decays(self):
+        """True if it goes to 0 with time, and has a closed form for convolutions."""
+        if self.alone is not None:
+            return self.alone.family != Family.CONSTANT
+        return self.series is not None and self.series[0].min() > 0.0
 
     @cached_property
     def shared(self):

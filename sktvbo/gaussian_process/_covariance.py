@@ -1,8 +1,8 @@
 """Covariance λ k_S ∘ k_T of observations with noise, and its hyperparameters.
 
 `SeparableCovariance` holds the hyperparameters. Its matrices come from a subclass:
-`CompiledCovariance` for kernels that have compiled code, `CompositeCovariance` for sums and
-products of such kernels in time, `GenericCovariance` for all others.
+`CompiledCovariance` for kernels that have compiled code and their sums in time,
+`ProductCovariance` for products in time as well, `GenericCovariance` for all others.
 """
 
 import copy
@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._fast import cholesky as _cholesky
 from .._fast import gram as _gram
 from .._fast.gram import Family
+from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
@@ -25,7 +26,6 @@ from ._composite import (
     Amplitude,
     Circle,
     Composite,
-    recognize_temporal,
     recognize_temporal_or_raise,
     summands,
 )
@@ -42,7 +42,7 @@ _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
 _FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
-_ON_DEMAND = (*_FOR_THETA, "bounds", "names", "families", "_learnt")
+_ON_DEMAND = (*_FOR_THETA, "bounds", "names", "_learnt")
 
 
 class SeparableCovariance(ABC):
@@ -62,11 +62,11 @@ class SeparableCovariance(ABC):
     noise_model : NoiseModel or None
     mean_variance : float
         Prior variance τ² of a constant mean; not part of the matrices.
-    fused : bool
-        True if compiled code computes the matrices.
+    pair : (Factor, Factor) or None
+        Of a compiled kernel in space and a single one in time.
     """
 
-    fused = False
+    pair = None
 
     # Lower bounds, as given, of the learnt lengthscales of ``ExpSineSquared`` in time, by name.
     periodic_bounds: ClassVar[dict] = {}
@@ -123,12 +123,11 @@ class SeparableCovariance(ABC):
         kernels = (spatial, temporal) if level is None else (spatial, temporal, level)
         rest = (kernels, signal_variance, noise_variance, n_dims, noise_model, mean_variance)
         in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-        in_time = None if in_space is None else recognize_temporal(temporal, level)
+        in_time = None if in_space is None else Composite.of(temporal, level)
         if in_time is None:
             return GenericCovariance(*rest)
-        kind = CompiledCovariance
-        if isinstance(in_time, Composite):
-            kind = CompositeCovariance if in_time.families is None else SumCovariance
+        kind = ProductCovariance if in_time.families is None else CompiledCovariance
+        kind = PairCovariance if in_time.alone is not None else kind
         return kind((in_space, in_time), *rest)
 
     def __getstate__(self):
@@ -375,7 +374,9 @@ class SeparableCovariance(ABC):
 
         Returns
         -------
-        factor : Factor
+        families : (Family, Family)
+            In space and in time.
+        units : ndarray of shape (d,)
             Of the spatial kernel.
         basis : (Z, times)
             Scaled places (d, n) and times (n,) of the points.
@@ -396,7 +397,8 @@ class SeparableCovariance(ABC):
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
         variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
         options = {"in_time": np.array(in_time, dtype=np.float64)}
-        return factor, (factor.scale(S), np.zeros(len(t))), 0.0, float(variance), options
+        families, basis = (factor.family, Family.CONSTANT), (factor.scale(S), np.zeros(len(t)))
+        return families, factor.units, basis, 0.0, float(variance), options
 
     def moving(self, S, t, time):
         """Return the same as `at_one_time` for times from one on, or None."""
@@ -460,17 +462,18 @@ def _with_thetas(kernels, thetas):
 
 
 class CompiledCovariance(SeparableCovariance):
-    """Covariance of two kernels that have compiled code.
+    """Covariance of a compiled kernel in space and a `Composite` in time, without products in time.
 
-    It works in scaled coordinates: space (d, n) and time (n,), each over its lengthscale.
+    All terms are computed in one pass. Places are scaled: space (d, n) over its lengthscales. Times
+    are plain.
 
     Parameters
     ----------
-    factors : (Factor, Factor)
-        Factors of the kernels. See `SeparableCovariance.of` for the other parameters.
+    factors : (Factor, Composite)
+        Of the kernels. See `SeparableCovariance.of` for the other parameters.
     """
 
-    fused = True
+    _shortest_periodic = SHORTEST_PERIODIC
 
     def __init__(self, factors, *rest):
         self.factors = factors
@@ -481,15 +484,15 @@ class CompiledCovariance(SeparableCovariance):
     def __getstate__(self):
         return super().__getstate__() | {"_scaled": (None, None, None)}
 
+    # --- hyperparameters --------------------------------------------------------------------------
+
     def _kernel_sizes(self):
         return [f.n_theta for f in self.factors]
 
     def _kernel_thetas(self):
         if self._thetas is None:
-            spatial, temporal = self.factors
-            given, *others = (h.theta for h in self._learnt)
-            space = given if spatial.forgetting else spatial.theta
-            return [space, np.concatenate(others) if temporal.forgetting else temporal.theta]
+            space, *time = (h.theta for h in self._learnt)
+            return [space, np.concatenate(time)]
         return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
 
     def _set_kernel_thetas(self, *thetas):
@@ -505,127 +508,6 @@ class CompiledCovariance(SeparableCovariance):
         space, time = self._thetas
         parts = np.split(time, np.cumsum([len(h.theta) for h in self._learnt[1:-1]]))
         return _with_thetas(self._given, [space, *parts])
-
-    @cached_property
-    def _stationary(self):
-        spatial, temporal = self.factors
-        is_constant = self._given[0] is not None and spatial.family == Family.CONSTANT
-        if is_constant or temporal.family == Family.CONSTANT:
-            return super()._stationary  # an error that names the kernel
-        return self.factors
-
-    @cached_property
-    def families(self):
-        """Families of both factors, as compiled code numbers them."""
-        return [f.family for f in self.factors]
-
-    def to_scaled(self, S, t):
-        # A likelihood, its gradient and a posterior scale the same points one after another.
-        known_S, known_t, scaled = self._scaled
-        if known_S is not S or known_t is not t:
-            spatial, temporal = self.factors
-            scaled = spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
-            self._scaled = S, t, scaled
-        return scaled
-
-    def units(self):
-        return np.concatenate([f.units for f in self.factors])
-
-    def gram(self, S, t, out=None):
-        out = np.empty((len(t), len(t))) if out is None else out
-        _gram.gram(*self.to_scaled(S, t), *self.families, self.signal_variance, out)
-        return out
-
-    def cross(self, S, t, S2=None, t2=None, out=None):
-        one = self.to_scaled(S, t)
-        other = one if S2 is None else self.to_scaled(S2, t2)
-        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
-        _gram.cross_gram(*one, *other, *self.families, self.signal_variance, out)
-        return out
-
-    def row(self, S, t, i):
-        Z, u = self.to_scaled(S, t)
-        k, point = np.empty((1, len(u))), (Z[:, i : i + 1].copy(), u[i : i + 1])
-        _gram.cross_gram(*point, Z, u, *self.families, self.signal_variance, k)
-        k[0, i] = self.signal_variance
-        return k[0]
-
-    def variance(self, S, t):
-        return np.full(len(t), self.signal_variance)
-
-    def white(self, S, t):
-        return np.zeros(len(t))
-
-    def variance_with_gradient(self, s, t, moving=None):
-        return self.signal_variance, np.zeros(len(s) + 1)
-
-    def cross_with_gradient(self, s, t, Z, times, moving=None):
-        n = len(times)
-        k, dk = np.empty(n), np.empty((len(s) + 1, n))
-        _gram.cross_with_gradient(s, t, Z, times, *self.families, self.signal_variance, k, dk)
-        return k, dk
-
-    def gradient(self, S, t, K, P, a):
-        def contract(points, families, K):
-            slopes = np.empty(len(points[0]) + 2)
-            _gram.contract_gradient(*points, *families, K, P, a, slopes)
-            return slopes
-
-        return self._slopes(contract, K, (S, t))
-
-    def slope_products(self, S, t, K, a):
-        def contract(points, families, K):
-            slopes = np.empty((len(points[0]) + 2, len(a)))
-            _gram.slope_products(*points, *families, K, a, slopes)
-            return slopes
-
-        return self._slopes(contract, K, (S, t))
-
-    def cross_gradient(self, S, t, S2, t2, K, W):
-        def contract(points, families, K):
-            slopes = np.empty(len(points[0]) + 2)
-            slopes[0] = np.einsum("ij,ij->", W, K)
-            _gram.contract_cross_gradient(*points, *families, K, W, slopes[1:])
-            return slopes
-
-        return self._slopes(contract, K, (S, t), (S2, t2))
-
-    def _slopes(self, contract, K, one, other=None):
-        """Return derivatives by theta of a linear function of the matrix K between points.
-
-        ``contract`` (points, families, K) returns those (d + 2, ...) by log λ and log lengthscales,
-        for scaled ``points`` of rows, and of columns if these are others.
-        """
-        points = self.to_scaled(*one)
-        if other is not None:
-            points = *points, *self.to_scaled(*other)
-        return self._in_theta(contract(points, self.families, K))
-
-    def variance_gradient(self, S, t, w):
-        signal, spatial, temporal, *_ = self._sizes
-        return np.append([dot(w, self.variance(S, t))] * signal, np.zeros(spatial + temporal))
-
-    def white_gradient(self, S, t, w):
-        return np.zeros(sum(self._sizes[:3]))
-
-    def _in_theta(self, slopes):
-        """Return derivatives by theta, from those (d + 2, ...) by log λ and log lengthscales."""
-        spatial, temporal = self.factors
-        on_signal = slopes[: self._sizes[0]]
-        return np.concatenate([on_signal, spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
-
-
-class CompositeCovariance(CompiledCovariance):
-    """Covariance of a compiled kernel in space and a `Composite` in time.
-
-    Only space is in scaled coordinates. Matrices are sums of terms, which are products of compiled
-    ones; those of `gram` have a zero upper triangle.
-    """
-
-    # Compiled code for a posterior takes the covariances in time at one time: `at_one_time`.
-    fused = False
-
-    _shortest_periodic = SHORTEST_PERIODIC
 
     @cached_property
     def bounds(self):
@@ -653,12 +535,197 @@ class CompositeCovariance(CompiledCovariance):
     def _stationary(self):
         spatial, temporal = self.factors[0], self.factors[1].varying
         is_constant = self._given[0] is not None and spatial.family == Family.CONSTANT
-        if is_constant or temporal.series is None or temporal.series[0].min() == 0.0:
-            return super(CompiledCovariance, self)._stationary  # an error that names the kernel
-        return spatial, temporal
+        if is_constant or not temporal.decays:
+            return super()._stationary  # an error that names the kernel
+        return spatial, temporal.alone or temporal
+
+    # --- matrices ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _compiled(self):
+        spatial, temporal = self.factors
+        return temporal.compiled(spatial.family, self.signal_variance)
+
+    def _points(self, S, t):
+        """Return scaled places (d, n), and times (n,)."""
+        # A likelihood, its gradient and a posterior scale the same points one after another.
+        known_S, known_t, points = self._scaled
+        if known_S is not S or known_t is not t:
+            points = self.factors[0].scale(S), np.ascontiguousarray(t)
+            self._scaled = S, t, points
+        return points
 
     def to_scaled(self, S, t):
         return self._points(S, t)[0], t
+
+    def units(self):
+        return np.append(self.factors[0].units, 1.0)
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        self._compiled.gram(*self._points(S, t), out)
+        return out
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        one = self._points(S, t)
+        other = one if S2 is None else self._points(S2, t2)
+        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+        self._compiled.cross_gram(*one, *other, out)
+        return out
+
+    def row(self, S, t, i):
+        Z, t = self._points(S, t)
+        k = np.empty((1, len(t)))
+        self._compiled.cross_gram(Z[:, i : i + 1].copy(), t[i : i + 1], Z, t, k)
+        return k[0]
+
+    def variance(self, S, t):
+        return np.full(len(t), self.signal_variance * self.factors[1].variance)
+
+    def white(self, S, t):
+        return np.zeros(len(t))
+
+    def variance_with_gradient(self, s, t, moving=None):
+        return self.signal_variance * self.factors[1].variance, np.zeros(len(s) + 1)
+
+    def cross_with_gradient(self, s, t, Z, times, moving=None):
+        k, dk = np.empty(len(times)), np.empty((len(s) + 1, len(times)))
+        self._compiled.cross_with_gradient(s, t, Z, times, k, dk)
+        return k, dk
+
+    def at_one_time(self, S, t, time):
+        spatial, temporal = self.factors
+        if temporal.n_shared:
+            return None
+        in_time, _ = temporal.row_with_slope(time, t)
+        options = {"in_time": self.signal_variance * in_time}
+        variance = self.signal_variance * temporal.variance
+        families, basis = (
+            (spatial.family, Family.CONSTANT),
+            (self._points(S, t)[0], np.zeros(len(t))),
+        )
+        return families, spatial.units, basis, 0.0, variance, options
+
+    def moving(self, S, t, time):
+        spatial, temporal = self.factors
+        if temporal.n_shared:
+            return None
+        terms = temporal.families, temporal.rates, self.signal_variance * temporal.weights
+        variance = self.signal_variance * temporal.variance
+        families = spatial.family, Family.CONSTANT
+        return families, spatial.units, self._points(S, t), time, variance, {"terms": terms}
+
+    # --- sums over derivatives in theta -----------------------------------------------------------
+
+    def gradient(self, S, t, K, P, a):
+        return self._in_theta(self._compiled.contract_gradient, *self._points(S, t), P, a)
+
+    def slope_products(self, S, t, K, a):
+        return self._in_theta(self._compiled.slope_products, *self._points(S, t), a, n=(len(a),))
+
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        points = *self._points(S, t), *self._points(S2, t2)
+        return self._in_theta(self._compiled.contract_cross_gradient, *points, W)
+
+    def _in_theta(self, contract, Z, t, *rest, n=()):
+        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
+        (spatial, temporal), end = self.factors, 1 + len(Z)
+        slopes = np.empty((end + 2 * len(temporal.terms), *n))
+        contract(Z, t, *rest, slopes)
+        on_space, on_time = spatial.fold(slopes[1:end]), temporal.fold(slopes[end:])
+        return np.concatenate([slopes[: self._sizes[0]], on_space, on_time])
+
+    def variance_gradient(self, S, t, w):
+        on_variance = w.sum() * self.signal_variance
+        found = np.zeros(sum(self._sizes[:3]))
+        found[self._parts[0]] = on_variance * self.factors[1].variance
+        found[self._parts[2]] = on_variance * self.factors[1].variance_slopes
+        return found
+
+    def white_gradient(self, S, t, w):
+        return np.zeros(sum(self._sizes[:3]))
+
+
+class PairCovariance(CompiledCovariance):
+    """Covariance of two known kernels: the same, with a single exponential for both."""
+
+    @property
+    def pair(self):
+        return self.factors[0], self.factors[1].alone
+
+    @property
+    def _families(self):
+        return [factor.family for factor in self.pair]
+
+    @cached_property
+    def _compiled(self):
+        rates, weights = np.ones(1), np.array([self.signal_variance])
+        return CompiledSum(self._families[0], self.factors[1].families, rates, weights, 0)
+
+    def _points(self, S, t):
+        """Return space (d, n) and time (n,), each over its lengthscale."""
+        known_S, known_t, points = self._scaled
+        if known_S is not S or known_t is not t:
+            spatial, temporal = self.pair
+            points = spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+            self._scaled = S, t, points
+        return points
+
+    def to_scaled(self, S, t):
+        return self._points(S, t)
+
+    def units(self):
+        return np.concatenate([factor.units for factor in self.pair])
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        _gram.gram(*self._points(S, t), *self._families, self.signal_variance, out)
+        return out
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        one = self._points(S, t)
+        other = one if S2 is None else self._points(S2, t2)
+        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+        _gram.cross_gram(*one, *other, *self._families, self.signal_variance, out)
+        return out
+
+    def row(self, S, t, i):
+        Z, u = self._points(S, t)
+        k, point = np.empty((1, len(u))), (Z[:, i : i + 1].copy(), u[i : i + 1])
+        _gram.cross_gram(*point, Z, u, *self._families, self.signal_variance, k)
+        return k[0]
+
+    def at_one_time(self, S, t, time):
+        spatial, temporal = self.pair
+        basis, time = self._points(S, t), time * temporal.units[0]
+        return self._families, spatial.units, basis, time, self.signal_variance, {}
+
+    def moving(self, S, t, time):
+        return self.at_one_time(S, t, time)
+
+    def gradient(self, S, t, K, P, a):
+        slopes = np.empty(2 + S.shape[1])
+        _gram.contract_gradient(*self._points(S, t), *self._families, K, P, a, slopes)
+        return self._folded(slopes)
+
+    def slope_products(self, S, t, K, a):
+        slopes = np.empty((2 + S.shape[1], len(a)))
+        _gram.slope_products(*self._points(S, t), *self._families, K, a, slopes)
+        return self._folded(slopes)
+
+    def _folded(self, slopes):
+        """Return derivatives by theta, from those (d + 2, ...) by log λ and log lengthscales."""
+        spatial, temporal = self.pair
+        on_signal, on_space, on_time = slopes[: self._sizes[0]], slopes[1:-1], slopes[-1:]
+        return np.concatenate([on_signal, spatial.fold(on_space), temporal.fold(on_time)])
+
+
+class ProductCovariance(CompiledCovariance):
+    """Covariance of a compiled kernel in space and a `Composite` with products in time.
+
+    Matrices are sums of terms, which are products of compiled ones; those of `gram` have a zero
+    upper triangle.
+    """
 
     def _points(self, S, t):
         """Return scaled places (d, n), a constant (n,), and coordinates (c, n) of the leaves."""
@@ -669,9 +736,6 @@ class CompositeCovariance(CompiledCovariance):
             points = spatial.scale(S), np.zeros(len(t)), leaves
             self._scaled = S, t, points
         return points
-
-    def units(self):
-        return np.append(self.factors[0].units, 1.0)
 
     def _factors_of(self, r, points):
         """Return (points, families) of the products of two factors whose product is term r.
@@ -720,12 +784,6 @@ class CompositeCovariance(CompiledCovariance):
         out = np.empty((len(points[1]), len(other[1]))) if out is None else out
         return self._sum(points, other, out)
 
-    def variance(self, S, t):
-        return np.full(len(t), self.signal_variance * self.factors[1].variance)
-
-    def variance_with_gradient(self, s, t, moving=None):
-        return self.signal_variance * self.factors[1].variance, np.zeros(len(s) + 1)
-
     row = SeparableCovariance.row
 
     def cross_with_gradient(self, s, t, Z, times, moving=None):
@@ -739,16 +797,40 @@ class CompositeCovariance(CompiledCovariance):
         dk[-1] += self.signal_variance * level_slope
         return k * in_time + self.signal_variance * level, dk
 
-    def at_one_time(self, S, t, time):
-        spatial, temporal = self.factors
-        if temporal.n_shared:
-            return None
-        in_time, _ = temporal.row_with_slope(time, t)
-        options = {"in_time": self.signal_variance * in_time}
-        variance = self.signal_variance * temporal.variance
-        return spatial, (spatial.scale(S), np.zeros(len(t))), 0.0, variance, options
+    def moving(self, S, t, time):
+        return None
+
+    def gradient(self, S, t, K, P, a):
+        def contract(points, families, K):
+            slopes = np.empty(len(points[0]) + 2)
+            _gram.contract_gradient(*points, *families, K, P, a, slopes)
+            return slopes
+
+        return self._slopes(contract, K, (S, t))
+
+    def slope_products(self, S, t, K, a):
+        def contract(points, families, K):
+            slopes = np.empty((len(points[0]) + 2, len(a)))
+            _gram.slope_products(*points, *families, K, a, slopes)
+            return slopes
+
+        return self._slopes(contract, K, (S, t))
+
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        def contract(points, families, K):
+            slopes = np.empty(len(points[0]) + 2)
+            slopes[0] = np.einsum("ij,ij->", W, K)
+            _gram.contract_cross_gradient(*points, *families, K, W, slopes[1:])
+            return slopes
+
+        return self._slopes(contract, K, (S, t), (S2, t2))
 
     def _slopes(self, contract, K, one, other=None):
+        """Return derivatives by theta of a linear function of the matrix K between points.
+
+        ``contract`` (points, families, K) returns those (d + 2, ...) by log λ and log lengthscales,
+        for ``points`` of rows, and of columns if these are others.
+        """
         (spatial, temporal), points = self.factors, self._points(*one)
         points2 = None if other is None else self._points(*other)
         times = one[1], one[1] if other is None else other[1]
@@ -779,79 +861,6 @@ class CompositeCovariance(CompiledCovariance):
                 on_leaves[i] = on_leaves[i] + on_leaf
         found = [on_space[: self._sizes[0]], spatial.fold(on_space[1:])]
         return np.concatenate(found + on_leaves)
-
-    def variance_gradient(self, S, t, w):
-        found = super().variance_gradient(S, t, w)
-        found[self._parts[2]] = w.sum() * self.signal_variance * self.factors[1].variance_slopes
-        return found
-
-
-class SumCovariance(CompositeCovariance):
-    """Covariance of a `Composite` without products of kernels, computed in one pass."""
-
-    @cached_property
-    def _compiled(self):
-        spatial, temporal = self.factors
-        return temporal.compiled(spatial.family, self.signal_variance)
-
-    def _points(self, S, t):
-        """Return scaled places (d, n), and times (n,)."""
-        known_S, known_t, points = self._scaled
-        if known_S is not S or known_t is not t:
-            points = self.factors[0].scale(S), np.ascontiguousarray(t)
-            self._scaled = S, t, points
-        return points
-
-    to_scaled = _points
-
-    def gram(self, S, t, out=None):
-        out = np.empty((len(t), len(t))) if out is None else out
-        self._compiled.gram(*self._points(S, t), out)
-        return out
-
-    def cross(self, S, t, S2=None, t2=None, out=None):
-        one = self._points(S, t)
-        other = one if S2 is None else self._points(S2, t2)
-        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
-        self._compiled.cross_gram(*one, *other, out)
-        return out
-
-    def row(self, S, t, i):
-        Z, t = self._points(S, t)
-        k = np.empty((1, len(t)))
-        self._compiled.cross_gram(Z[:, i : i + 1].copy(), t[i : i + 1], Z, t, k)
-        return k[0]
-
-    def moving(self, S, t, time):
-        spatial, temporal = self.factors
-        if temporal.n_shared:
-            return None
-        terms = temporal.families, temporal.rates, self.signal_variance * temporal.weights
-        variance = self.signal_variance * temporal.variance
-        return spatial, self._points(S, t), time, variance, {"terms": terms}
-
-    def cross_with_gradient(self, s, t, Z, times, moving=None):
-        k, dk = np.empty(len(times)), np.empty((len(s) + 1, len(times)))
-        self._compiled.cross_with_gradient(s, t, Z, times, k, dk)
-        return k, dk
-
-    def gradient(self, S, t, K, P, a):
-        return self._in_theta(self._compiled.contract_gradient, *self._points(S, t), P, a)
-
-    def slope_products(self, S, t, K, a):
-        return self._in_theta(self._compiled.slope_products, *self._points(S, t), a, n=(len(a),))
-
-    def cross_gradient(self, S, t, S2, t2, K, W):
-        points = *self._points(S, t), *self._points(S2, t2)
-        return self._in_theta(self._compiled.contract_cross_gradient, *points, W)
-
-    def _in_theta(self, contract, Z, t, *rest, n=()):
-        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
-        (spatial, temporal), end = self.factors, 1 + len(Z)
-        slopes = np.empty((end + 2 * len(temporal.terms), *n))
-        contract(Z, t, *rest, slopes)
-        on_space, on_time = spatial.fold(slopes[1:end]), temporal.fold(slopes[end:])
-        return np.concatenate([slopes[: self._sizes[0]], on_space, on_time])
 
 
 class GenericCovariance(SeparableCovariance):

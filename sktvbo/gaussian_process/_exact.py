@@ -95,8 +95,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Unit of the numbers that dates and durations become. Dates count from 1970; dates without a
         time zone are read as UTC. Lengthscales of ``temporal_kernel`` and their bounds may be
         durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
-    warn : bool, default=True
-        Let `fit` warn, with a remedy, if the model does not suit the data.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
     solver : "auto", "dense" or "kalman", default="auto"

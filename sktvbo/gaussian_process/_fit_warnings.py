@@ -1,17 +1,12 @@
 """Warnings of a user's call of fit, each with a remedy."""
 
-from datetime import timedelta
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
-from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
-from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
-from ._starts import extents_of, far_lengthscales, flat_columns
-from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of
+from ._starts import extents_of, far_lengthscales
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -19,12 +14,7 @@ _FAR = 3.0
 # Up to this many rows exact regression takes a few seconds.
 _MAX_ROWS_EXACT = 5_000
 
-# Seconds of each of the T p N² products of a likelihood and its gradient, with a composite kernel
-# (one core).
-_SECONDS_A_PRODUCT = 2.5e-9
-
-# Inducing points are too few if they leave more than this part of the variance of y to noise. A
-# model has learnt nothing if it explains a smaller part.
+# Inducing points are too few if they leave more than this part of the variance of y to noise.
 _LITTLE = 0.03
 
 # A standard deviation below this part of the largest value is rounding.
@@ -86,58 +76,6 @@ def advise_on_rows(rows, owner, has_mean):
         )
 
 
-def advise_on_dates(rows, kind, unit):
-    """Warn if dates without a zone go back as local time does at the end of daylight saving time.
-
-    Rows that are not sorted by time go back by more, or more than once a year.
-    """
-    if kind != NAIVE:
-        return
-    times = rows.X[:, rows.layout.position]
-    steps = np.diff(times)
-    back = steps < 0.0
-    hour, days = (number_of_duration(d, unit) for d in (timedelta(hours=1), timedelta(days=300)))
-    if back.any() and steps.min() >= -hour and (np.diff(times[:-1][back]) > days).all():
-        row = int(np.argmax(back)) + 1
-        _warn(
-            f"The dates have no time zone, and go back in row {row}, as local time does when "
-            "daylight saving time ends. Rows before and after are treated as simultaneous. Use "
-            "dates with a time zone, e.g. .dt.tz_localize(zone, ambiguous='infer') in pandas."
-        )
-
-
-def advise_on_constant(rows):
-    """Warn that a constant, centred y determines no hyperparameters."""
-    _warn(
-        f"y is constant ({np.median(rows.y):.4g}), which determines neither a scale nor "
-        "hyperparameters: these stay as given, with a scale of 1. Fit again when y has other "
-        "values."
-    )
-
-
-def advise_on_outliers(gp):
-    """Warn if robust regression has left all weights at 1."""
-    rows = gp.rows
-    if rows.n < MIN_ROWS:
-        _warn(
-            f"robust=True has no effect with {rows.n} rows: outliers are recognized from "
-            f"{MIN_ROWS} rows on."
-        )
-        return
-    if (rows.weights < 1.0).any():
-        return
-    distance, largest = smooth_distances(rows.X, rows.y, rows.layout.position)
-    residual = rows.scale * np.abs(gp.leave_one_out()[0])
-    far = (distance > largest) & (residual > 0.5 * distance)
-    large = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
-    if are_too_many(far) or are_too_many(large):
-        _warn(
-            "robust=True has no effect, because more than a quarter of the rows would be outliers: "
-            "they are far from neighbouring rows or from the predictions. Remove known outliers, "
-            "check the kernels, or raise the bounds of noise_variance."
-        )
-
-
 def advise_on_size(rows, kind, owner):
     """Warn of many rows if the class of ``Conditioned`` takes O(n³)."""
     if issubclass(kind, Dense) and rows.n > _MAX_ROWS_EXACT:
@@ -147,37 +85,12 @@ def advise_on_size(rows, kind, owner):
         )
 
 
-def advise_on_state(covariance, rows, sites):
-    """Warn of a composite kernel's large state if a Kalman filter is to be used."""
-    process = process_of(covariance)
-    size, n_times = process.order * len(sites), len(np.unique(rows.t))
-    if isinstance(process, (Composed, WithLevel)) and size > LARGE_STATE:
-        seconds = _SECONDS_A_PRODUCT * n_times * process.order * size**2
-        # Of the smoother, which stores √T covariances, and of transitions for each time gap.
-        memory = 8e-9 * (2.0 * np.sqrt(n_times) * size**2 + 4.0 * n_times * process.order**2)
-        _warn(
-            f"The state of the Kalman filter has {size} numbers: {process.order} for each of "
-            f"{len(sites)} places. A likelihood and its gradient take about {seconds:.2g} s and "
-            f"{memory:.2g} GB. Use solver='dense', fewer places, or a longer lengthscale of "
-            "ExpSineSquared, which has fewer harmonics."
-        )
-
-
 def advise_on_fit(covariance, rows, searched, is_standardized):
     """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
 
     The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y.
     """
     learnt = set(covariance.names if searched else ())
-    flat = flat_columns(covariance, rows)
-    if not np.isnan(flat).all():
-        i = int(np.nanargmin(flat))
-        _warn(
-            "spatial_kernel has one lengthscale for all columns, "
-            f"{np.max(covariance.spatial.length_scale):.4g}, and column {i} of space extends over "
-            f"{flat[i]:.4g} only. If the columns have different units, give length_scale a value "
-            "for each, or use spatial_kernel=None."
-        )
     far = {} if learnt >= _LENGTHS else far_lengthscales(covariance, rows)
     for name in [name for name in far if name not in learnt]:
         extent = extents_of(covariance, rows)[name]
@@ -218,7 +131,7 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
 
 
 def advise_on_points(gp, noise_variance, auto):
-    """Warn of a sparse model with too few points, or that has learnt nothing.
+    """Warn of a sparse model with too few points.
 
     Parameters
     ----------
@@ -238,17 +151,6 @@ def advise_on_points(gp, noise_variance, auto):
             f"The {len(gp.Z)} inducing points do not suffice: they leave {min(left, 1.0):.0%} of "
             f"the variance of y to noise, in addition to true noise. Set n_inducing to more than "
             f"{len(gp.Z)}{' instead of auto' * auto}, or fit only the latest rows."
-        )
-    step = max(gp.rows.n // 2000, 1)
-    S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
-    peak = np.abs(y).max() or 1.0
-    variance = np.var(y / peak)
-    explained = 1.0 - np.mean(((y - gp.posterior(S, t)) / peak) ** 2) / (variance or 1.0)
-    if variance > 0.0 and explained < _LITTLE:
-        _warn(
-            f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
-            "changes faster than the rows can show. Otherwise start the kernels near the "
-            "lengthscales of f, or raise n_restarts_optimizer."
         )
 
 

@@ -73,8 +73,8 @@ def _centres(covariance, layout, X, m, rng):
 
     S, t = layout.split(X)
     scales = np.std(np.column_stack([S, t]), axis=0)
-    if covariance.fused:
-        scales = 1.0 / covariance.units()
+    if covariance.pair is not None:
+        scales = 1.0 / np.concatenate([factor.units for factor in covariance.pair])
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
     columns = np.column_stack([S, t + layout.origin])

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
-from .._fast.gram import Family
 
 
 class Posterior:
@@ -48,26 +47,16 @@ class Posterior:
         location, scale : float
             Location and scale of y.
         """
-        gp, moves, options = self._gp, self._width > 0.0, {}
-        factors = gp.factors
+        gp, moves, factors = self._gp, self._width > 0.0, self._gp.factors
         if not factors:
             return None
-        if gp.covariance.fused:
-            families, variance = gp.covariance.families, gp.covariance.signal_variance
-            basis, time, units = self._basis, self._start * self._units[-1], self._units[:-1]
-            if moves:
-                units = np.append(units, self._width * self._units[-1])
-        else:
-            covariance = gp.covariance
-            if moves:
-                parts = covariance.moving(*gp.basis, self._start)
-            else:
-                parts = covariance.at_one_time(*gp.basis, self._start)
-            if parts is None:
-                return None
-            factor, basis, time, variance, options = parts
-            families, units = (factor.family, Family.CONSTANT), factor.units
-            units = np.append(units, self._width) if moves else units
+        covariance = gp.covariance
+        arguments = covariance.moving if moves else covariance.at_one_time
+        parts = arguments(*gp.basis, self._start)
+        if parts is None:
+            return None
+        families, units, basis, time, variance, options = parts
+        units = np.append(units, self._width * self._units[-1]) if moves else units
         compiled = _posterior.Posterior(
             *families,
             variance,

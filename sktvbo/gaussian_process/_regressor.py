@@ -39,15 +39,7 @@ from ._dates import (
     read_time,
     validated,
 )
-from ._fit_warnings import (
-    advise_on_constant,
-    advise_on_dates,
-    advise_on_fit,
-    advise_on_outliers,
-    advise_on_rows,
-    advise_on_size,
-    advise_on_state,
-)
+from ._fit_warnings import advise_on_fit, advise_on_rows, advise_on_size
 from ._hyperparameters import SearchRecord, explains_little, search
 from ._kernel_families import rescaled
 from ._noise import NoiseModel
@@ -56,7 +48,6 @@ from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import prior_variance
 from ._starts import kernels_or_defaults, restarts, screened_starts
-from .kalman._filter import Filter
 
 if TYPE_CHECKING:
     from typing import Any, Literal, Self
@@ -103,8 +94,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     mean_prior_std: float = 0.0
     robust: bool = False
     time_unit: str = "s"
-    warn: bool = True
     random_state: RandomState = None
+
+    # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
+    _advises: ClassVar[bool] = True
 
     # Result of the latest hyperparameter search, for the next one.
     _search_record: ClassVar[SearchRecord] = SearchRecord()
@@ -154,25 +147,18 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -----
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales far from
-            the data's scale, too many rows, too few inducing points. Or dates without a time zone
-            go back, as local time does at the end of daylight saving time.
+            the data's scale, too many rows, too few inducing points.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
         self.check()
         new = copy.copy(self)
         rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
-        if self.warn:
+        if self._advises:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
-            kind = new.time_kinds_.get(rows.layout.position)
-            advise_on_dates(rows, kind, self.time_unit)
-            if self.optimizer is not None and not self._can_learn_from(rows):
-                advise_on_constant(rows)
-        new._gp, new._search_record = completed(new._learn(rows, warn=self.warn))
-        if self.warn:
-            if self.robust:
-                advise_on_outliers(new._gp)
+        new._gp, new._search_record = completed(new._learn(rows, warn=self._advises))
+        if self._advises:
             advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
         return self._replace_state(new)
 
@@ -545,7 +531,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.robust and self.noise_model is not None:
             expected = "None with robust=True, as both change the noise of an observation"
             raise invalid("noise_model", expected, self.noise_model, self)
-        check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
@@ -615,8 +600,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = self._choose_conditioning(at_start, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
-            if kind is Filter:
-                advise_on_state(covariance, rows, basis[0])
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
         rows = rows.with_held_scale()
@@ -844,7 +827,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         >>> hours = np.arange(96.0)[:, np.newaxis]
         >>> y = 0.1 * hours[:, 0] + np.sin(2.0 * np.pi * hours[:, 0] / 24.0)
         >>> kernel = with_seasons(Matern(48.0, nu=2.5), 24.0)
-        >>> gp = TimeVaryingGPRegressor(None, kernel, normalize_y=True, warn=False).fit(hours, y)
+        >>> gp = TimeVaryingGPRegressor(None, kernel, normalize_y=True).fit(hours, y)
         >>> trend, day = gp.predict_terms([[54.0], [66.0]]).T      # highest and lowest of a day
         >>> day.round(1)
         array([ 1., -1.])
@@ -1072,3 +1055,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if kind not in (NUMBERS, known):
             raise mixed_kinds(name, known, kind, "in the data of fit")
         return number
+
+
+def without_advice(estimator):
+    """Return the estimator, whose `fit` gives no advice from now on if it is one of these.
+
+    The advice is for users. A clone gives it again.
+    """
+    if isinstance(estimator, TimeVaryingGP):
+        estimator._advises = False
+    return estimator

@@ -16,10 +16,6 @@ from ._parts import completed
 # than the first number of lengthscales apart, or all rows less than the second.
 _TOO_SHORT, _TOO_LONG = 10.0, 1e-3
 
-# A kernel hardly changes along a column whose extent is below the first number of lengthscales, and
-# changes along one above the second.
-_FLAT, _CHANGES = 0.1, 0.5
-
 # Number of rows whose nearest neighbours are computed.
 _N_ANCHORS = 50
 
@@ -102,20 +98,6 @@ def far_lengthscales(covariance, rows):
         if extent > 0.0 and (extent < _TOO_LONG or (wide and _median_spacing(scaled) > _TOO_SHORT)):
             found[f"{part}__length_scale"] = kernel.length_scale
     return found
-
-
-def flat_columns(covariance, rows):
-    """Return the extents (d,) of spatial columns along which a one-lengthscale kernel is flat.
-
-    NaN for other columns, for other kernels, and if the kernel is flat along all columns.
-    """
-    kernel, nothing = covariance.spatial, np.full(rows.S.shape[1], np.nan)
-    if not isinstance(kernel, _IN_UNITS) or np.size(kernel.length_scale) > 1:
-        return nothing
-    extents, length = np.ptp(rows.S, axis=0), np.max(kernel.length_scale)
-    if extents.max() < _CHANGES * length:
-        return nothing
-    return np.where((extents > 0.0) & (extents < _FLAT * length), extents, np.nan)
 
 
 def default_starts(covariance, rows):

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import TimeVaryingGPRegressor
+from ..gaussian_process._regressor import without_advice
 from ..kernels import LogNormal, season, season_priors
 from ..staleness import KeepAll
 
@@ -162,7 +163,8 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=None).fit(*data)
+    plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=None)
+    plain.fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
     theta[: len(learnt)] = learnt
     return surrogate.set_params(
@@ -180,9 +182,9 @@ def configured(surrogate, domain, policy):
     filter needs repeated places, and cannot remove single rows.
     """
     parameters = surrogate.get_params(deep=False)
-    # The warnings of fit are for its direct users.
-    fixed = {"time_column": -1, "warn": False}
-    surrogate.set_params(**{name: fixed[name] for name in fixed.keys() & parameters.keys()})
+    without_advice(surrogate)
+    if "time_column" in parameters:
+        surrogate.set_params(time_column=-1)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll

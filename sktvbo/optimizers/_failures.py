@@ -21,6 +21,7 @@ from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
+from ..gaussian_process._regressor import without_advice
 from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import is_missing, outcomes_of_failures
 from ._part import Part
@@ -195,7 +196,7 @@ def _fitted(run, failures, search=False):
     names = "spatial_kernel__length_scale", "temporal_kernel__length_scale", "signal_variance"
     spreads = _LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD
     priors = {n: lognorm(spread, scale=m) for n, m, spread in zip(names, usual, spreads)}
-    return TimeVaryingGPRegressor(
+    model = TimeVaryingGPRegressor(
         Matern(length, (0.05, 1.0), nu=1.5),
         Matern(duration, (1e-2 * duration, 1e3 * duration), nu=1.5),
         signal_variance=signal,
@@ -205,8 +206,8 @@ def _fitted(run, failures, search=False):
         solver="dense",
         optimizer="fmin_l_bfgs_b" if search else None,
         hyperpriors=priors if search else None,
-        warn=False,
-    ).fit(X, labels)
+    )
+    return without_advice(model).fit(X, labels)
 
 
 def _latest_of_each_place(X):

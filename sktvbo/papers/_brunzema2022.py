@@ -30,8 +30,9 @@ class ScaledOnceGPRegressor(TimeVaryingGPRegressor):
 
     def fit(self, X, y, y_variance=None):
         """Learn location and scale of y, and the hyperparameters."""
-        fresh = super(ScaledOnceGPRegressor, clone(self)).fit(X, y, y_variance)
-        return self._replace_state(fresh)
+        fresh = clone(self)
+        fresh._advises = self._advises
+        return self._replace_state(super(ScaledOnceGPRegressor, fresh).fit(X, y, y_variance))
 
     def _make_rows(self, X, y, variance, total, like=None, standardize=None, **known):
         if like is None and self.__sklearn_is_fitted__():

@@ -6,12 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
-from gaussian_process.cases import data, each
+from gaussian_process.cases import each
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
+from sktvbo.gaussian_process._regressor import without_advice
 from sktvbo.kernels import Forgetting
 
 
@@ -155,24 +157,6 @@ def test_no_advice_to_set_what_is_set():
         assert not any("normalize_y" in text for text in found)
 
 
-@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
-@each
-def test_one_lengthscale_for_columns_in_different_units(kind, optimizer):
-    X, y = drifting()
-    X = np.column_stack([X[:, 0], np.random.RandomState(2).uniform(0.0, 3000.0, len(X)), X[:, 1]])
-    y = y + np.cos(X[:, 1] / 600.0)
-    one = kind(Matern(500.0, (100.0, 1e4), nu=2.5), Matern(3.0), optimizer=optimizer)
-    texts = [text for _, text in warned(one, X, y)]
-    (message,) = (text for text in texts if "one lengthscale" in text)
-    assert "column 0 of space extends over 0.99" in message
-    for spatial in (None, Matern([0.5, 500.0], nu=2.5)):
-        gp = kind(spatial, Matern(3.0), random_state=0)
-        assert not any("one lengthscale" in text for _, text in warned(gp, X, y))
-    # Columns in the same unit, of different extents.
-    strip = X * [1000.0, 1.0, 1.0]
-    assert not any("one lengthscale" in text for _, text in warned(one, strip, y))
-
-
 def test_a_bound_that_is_in_another_unit():
     X, y = drifting()
     gp = TimeVaryingGPRegressor(Matern(0.3), Matern(1.0, nu=1.5))
@@ -286,26 +270,27 @@ def test_too_few_inducing_points_for_given_hyperparameters():
     assert warned(gp, X, y) == []
 
 
-def test_nothing_learnt():
-    """y is noise for the model: it is constant, or changes too fast."""
-    X, y = np.arange(500.0)[:, np.newaxis], np.random.RandomState(1).normal(size=500)
-    gp = SparseTimeVaryingGPRegressor(RBF(0.5), RBF(50.0, (20.0, 100.0)), random_state=0)
-    assert any(message.startswith("The model explains ") for _, message in warned(gp, X, y))
-    with_trend = warned(gp, X, y + 3.0 * np.sin(X[:, 0] / 50.0))
-    assert not any(message.startswith("The model explains ") for _, message in with_trend)
-    constant = warned(SparseTimeVaryingGPRegressor(random_state=0), X, np.zeros(500))
-    assert not any(message.startswith("The model explains ") for _, message in constant)
-
-
 # --- calls that warn ------------------------------------------------------------------------------
 
 
 @each
-def test_no_warnings_without_warn(kind):
+def test_no_advice_for_what_is_no_user(kind):
     X, y = drifting()
-    gp = kind(Matern(0.3), Matern(1e9, "fixed"), warn=False, random_state=0)
+    gp = without_advice(kind(Matern(0.3), Matern(1e9, "fixed"), random_state=0))
     assert warned(gp, X, y + 20.0) == []
-    assert pickle.loads(pickle.dumps(gp)).warn is False
+    assert warned(pickle.loads(pickle.dumps(gp)), X, y + 20.0) == []
+    assert len(warned(clone(gp), X, y + 20.0)) >= 2
+
+
+@each
+def test_filters_choose_the_advice(kind):
+    X, y = drifting()
+    gp = kind(Matern(0.3), Matern(1e9, "fixed"), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gp.fit(X, y + 20.0)
 
 
 @each
@@ -317,7 +302,6 @@ def test_an_optimizer_is_not_warned(kind):
         for t in range(12):
             x = opt.ask(float(t))
             opt.tell(x, 50.0 + 0.01 * x[0])
-    assert surrogate.warn
 
 
 @each
@@ -339,11 +323,6 @@ def test_a_warning_raised_as_an_error_changes_nothing(kind):
         with pytest.raises(ModelWarning, match="far from 0"):
             gp.fit(X, y + 20.0)
     np.testing.assert_array_equal(gp.predict(X), before)
-
-
-def test_warn_is_a_bool():
-    with pytest.raises(ValueError, match=r"'warn' .* must be True or False\. Got 'no' instead"):
-        TimeVaryingGPRegressor(warn="no").fit(*data())
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1.0])

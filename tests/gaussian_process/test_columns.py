@@ -22,7 +22,7 @@ def heights(n=150, seed=0):
 @each
 def test_units_of_columns_do_not_matter(kind):
     X, y, f = heights()
-    options = {"normalize_y": True, "random_state": 0, "warn": False}
+    options = {"normalize_y": True, "random_state": 0}
     predicted = []
     for units in ([1.0, 1.0, 1.0], [1.0, 1.0 / 3000.0, 1.0], [1e6, 1e-6, 3600.0]):
         gp = kind(**options).fit(X * units, y)
@@ -34,7 +34,7 @@ def test_units_of_columns_do_not_matter(kind):
 
 def test_the_posterior_is_scikit_learns_for_the_same_kernel():
     X, y, _ = heights()
-    gp = TimeVaryingGPRegressor(warn=False).fit(X, y)
+    gp = TimeVaryingGPRegressor().fit(X, y)
     kernel = ConstantKernel(gp.signal_variance_) * Separable(
         Matern(gp.spatial_kernel_.length_scale, nu=2.5), gp.temporal_kernel_
     )
@@ -47,7 +47,7 @@ def test_the_posterior_is_scikit_learns_for_the_same_kernel():
 
 def test_one_column_has_a_plain_kernel():
     X, y, _ = heights(40)
-    spatial = TimeVaryingGPRegressor(warn=False).fit(X[:, 1:], y).spatial_kernel_
+    spatial = TimeVaryingGPRegressor().fit(X[:, 1:], y).spatial_kernel_
     assert type(spatial) is Matern
     assert np.ndim(spatial.length_scale) == 0
 
@@ -55,7 +55,7 @@ def test_one_column_has_a_plain_kernel():
 def test_a_column_that_is_constant_where_the_data_are():
     X, y, f = heights()
     X = np.insert(X, 1, 7.0, axis=1)
-    gp = TimeVaryingGPRegressor(warn=False).fit(X, y)
+    gp = TimeVaryingGPRegressor().fit(X, y)
     assert 1.0 - np.mean((gp.predict(X) - f) ** 2) / np.var(f) > 0.98
 
 

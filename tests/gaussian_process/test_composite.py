@@ -24,7 +24,7 @@ from sktvbo.gaussian_process._composite import (
     temporal_length_scale,
 )
 from sktvbo.gaussian_process._covariance import (
-    CompositeCovariance,
+    CompiledCovariance,
     GenericCovariance,
     SeparableCovariance,
 )
@@ -67,7 +67,7 @@ def both(spatial, temporal):
     arguments = (1.7, BOUNDS), (0.05, BOUNDS), n_dims
     compiled = SeparableCovariance.of(spatial, temporal, *arguments)
     general = GenericCovariance((spatial, temporal), *arguments, None, 0.0)
-    assert isinstance(compiled, CompositeCovariance)
+    assert isinstance(compiled, CompiledCovariance)
     return compiled, general
 
 
@@ -272,7 +272,7 @@ SHAPES = {
 def test_seasons_of_any_shape_are_forecast(name, solver, trend):
     hours, y = days(20, SHAPES[name])
     kernel, priors = with_seasons(trend, 24.0), season_priors(24.0)
-    gp = TimeVaryingGPRegressor(None, kernel, hyperpriors=priors, solver=solver, warn=False)
+    gp = TimeVaryingGPRegressor(None, kernel, hyperpriors=priors, solver=solver)
     future = np.arange(480.0, 528.0)
     forecast = gp.fit(hours, y).predict(future[:, np.newaxis])
     assert np.sqrt(np.mean((forecast - SHAPES[name](future % 24.0)) ** 2)) < 0.05
@@ -402,9 +402,7 @@ def test_relevancies_follow_from_the_definition(spatial):
 
 @pytest.mark.parametrize("algorithm", [WDBO, BOLT])
 def test_algorithms_with_relevancies_take_a_season(algorithm):
-    surrogate = TimeVaryingGPRegressor(
-        temporal_kernel=SEASON, mean_prior_std=1.0, normalize_y=True, warn=False
-    )
+    surrogate = TimeVaryingGPRegressor(temporal_kernel=SEASON, mean_prior_std=1.0, normalize_y=True)
     opt = algorithm([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
     for t in range(30):
         x = opt.ask(t)
@@ -436,7 +434,6 @@ def test_the_filter_is_the_dense_posterior(name, mean_prior_std):
             optimizer=None,
             normalize_y=True,
             mean_prior_std=mean_prior_std,
-            warn=False,
         ).fit(X, y)
         for solver in ("dense", "kalman")
     )
@@ -463,7 +460,7 @@ def test_a_search_with_the_filter_is_that_with_the_factor():
     _, X, y = sensors(30)
     kernel = Matern(5.0, nu=0.5) * ExpSineSquared(2.0, 2.0 * np.pi / 5.0, (1.0, 10.0), "fixed")
     dense, kalman = (
-        TimeVaryingGPRegressor(Matern(0.7), kernel, solver=solver, warn=False).fit(X, y)
+        TimeVaryingGPRegressor(Matern(0.7), kernel, solver=solver).fit(X, y)
         for solver in ("dense", "kalman")
     )
     best = dense.log_marginal_likelihood_value_
@@ -478,9 +475,7 @@ def test_many_sites_are_left_to_the_factor(caplog):
     for n_sites, kind in ((1, Filter), (len(sites), None)):
         t = np.arange(1 + 6 * np.ceil(np.sqrt(order)) * order)
         X = np.column_stack([np.tile(sites[:n_sites], (len(t), 1)), np.repeat(t, n_sites)])
-        gp = TimeVaryingGPRegressor(
-            Matern(), kernel, optimizer=None, sites=sites[:n_sites], warn=False
-        )
+        gp = TimeVaryingGPRegressor(Matern(), kernel, optimizer=None, sites=sites[:n_sites])
         rows = gp.fit(X[:9], X[:9, 0])._make_rows(X, X[:, 0], 0.0 * X[:, 0], X[:, 0] < 0.0)
         covariance = gp._initial_covariance(rows, follow_data=False)
         caplog.clear()

@@ -51,8 +51,8 @@ def places(kernels, n, seed=0):
 
 def both(known, unknown, **options):
     one, other = covariance(known, **options), covariance(unknown, **options)
-    assert one.fused
-    assert not other.fused
+    assert one.pair is not None
+    assert other.pair is None
     return one, other
 
 

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.exceptions import ModelWarning
 from sktvbo.kernels import Separable
 
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
@@ -33,7 +32,7 @@ KERNELS = RBF(0.3), Matern(5.0, nu=1.5)
 
 
 def regressor(**options):
-    options = {"optimizer": None, "noise_variance": 0.01, "time_unit": "h", "warn": False} | options
+    options = {"optimizer": None, "noise_variance": 0.01, "time_unit": "h"} | options
     return TimeVaryingGPRegressor(*KERNELS, **options)
 
 
@@ -275,7 +274,7 @@ def test_dates_as_targets_are_rejected():
 
 @pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
 def test_single_times_may_be_dates(kind):
-    options = {"optimizer": None, "time_unit": "h", "warn": False}
+    options = {"optimizer": None, "time_unit": "h"}
     gp = kind(*KERNELS, **options).fit(FORMS["pandas zoned"][0], Y)
     later = DATES[-1] + timedelta(hours=3)
     hours = HOURS[-1] + 3.0
@@ -304,30 +303,3 @@ def test_encoded_categories_are_numbers():
     )
     pipeline = make_pipeline(encoder.set_output(transform="pandas"), regressor()).fit(X, Y)
     assert_allclose(pipeline[-1].X_train_[:, -1], HOURS, rtol=1e-15)
-
-
-# --- local time without a zone --------------------------------------------------------------------
-
-
-def local(start, n=12):
-    """Return rows every twenty minutes from a date in UTC on, in local time of Zurich."""
-    index = pd.date_range(start, periods=n, freq="20min", tz="UTC").tz_convert("Europe/Zurich")
-    return pd.DataFrame({"place": np.linspace(0.0, 1.0, n), "when": index.tz_localize(None)})
-
-
-def test_a_fit_warns_of_local_time_that_goes_back():
-    back = pd.concat([local("2023-10-29"), local("2024-10-26 23:00")])
-    with pytest.warns(ModelWarning, match=r"go back in row 3, .* daylight saving time ends"):
-        regressor(warn=True).fit(back, np.sin(np.arange(24)))
-
-
-@pytest.mark.parametrize(
-    "X",
-    [local("2024-03-30 23:00"), local("2024-10-27")[::-1], local("2024-07-01")[::-1]],
-    ids=["spring", "backwards", "summer, backwards"],
-)
-@pytest.mark.filterwarnings("error::sktvbo.exceptions.ModelWarning")
-def test_other_orders_give_no_warning(X):
-    regressor(warn=True).fit(X, np.sin(np.arange(12)))
-    zoned = X.assign(when=X["when"].dt.tz_localize("UTC"))
-    regressor(warn=True).fit(zoned.iloc[[0, 2, 1, 3]], np.sin(np.arange(4)))

@@ -190,7 +190,7 @@ def test_many_rows_and_little_noise():
     y = np.sin(4.0 * X[:, 0] + t / 30.0) + np.sin(t / 3.0) + 1e-3 * rng.normal(size=n)
     options = {"temporal_kernel": Matern(5.0, nu=2.5), "level_kernel": LEVELS["sum"]}
     gp = TimeVaryingGPRegressor(
-        RBF(0.5), solver="kalman", noise_variance=1e-6, optimizer=None, warn=False, **options
+        RBF(0.5), solver="kalman", noise_variance=1e-6, optimizer=None, **options
     ).fit(X, y)
     latest = clone(gp).set_params(solver="dense").fit(X[-500:], y[-500:])
     Q = np.column_stack([queries()[:, :2], t[-1] + np.linspace(0.0, 9.0, 10)])
@@ -263,8 +263,7 @@ def test_a_level_may_take_a_random_walk_from_the_first_time_on():
     level = Wiener(0.05, start=X[:, -1].min())
     options = {"temporal_kernel": Matern(9.0, nu=1.5), "level_kernel": level, "optimizer": None}
     models = [
-        TimeVaryingGPRegressor(solver=solver, warn=False, **options).fit(X, y)
-        for solver in ("dense", "kalman")
+        TimeVaryingGPRegressor(solver=solver, **options).fit(X, y) for solver in ("dense", "kalman")
     ]
     later = [[0.1, 0.2, X[:, -1].max() + 3.0], [*SITES[0], X[:, -1].mean()]]
     one, other = (gp.predict(later, return_std=True) for gp in models)

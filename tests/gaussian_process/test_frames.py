@@ -287,7 +287,7 @@ WRONG = {
 def dated(kind, **options):
     """Return a regressor of 50 rows of a frame with dates, and its frame and values of 60 rows."""
     X, y = frame()
-    options = {"time_column": "when", "time_unit": "h", "warn": False, **options}
+    options = {"time_column": "when", "time_unit": "h", **options}
     gp = regressor(kind, RBF(300.0, "fixed"), Matern(48.0, "fixed", nu=1.5), **options)
     return gp.fit(X[:50], y[:50]), X, y.to_numpy()
 

@@ -11,7 +11,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.exceptions import ModelWarning
 from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 
 NEW, NEW_Y, _ = lifted(n=4, seed=9)
@@ -71,7 +70,7 @@ def sensors(n=150, level=0.0):
 def of_kind(name, optimizer):
     kind, options = KINDS[name]
     kernels = Matern(2.0, nu=2.5), Matern(10.0, nu=1.5)
-    return kind(*kernels, normalize_y=True, optimizer=optimizer, warn=False, **options)
+    return kind(*kernels, normalize_y=True, optimizer=optimizer, **options)
 
 
 @every_search
@@ -142,10 +141,3 @@ def test_a_search_with_constant_rows_changes_nothing():
     other = gp.with_rows(X[:3], [7.0] * 3).refit()
     assert_array_equal(other.theta_, gp.theta_)
     assert other.noise_std_ == gp.noise_std_
-
-
-def test_a_constant_y_gives_a_warning():
-    X, _ = sensors()
-    gp = of_kind("exact", "fmin_l_bfgs_b").set_params(warn=True)
-    with pytest.warns(ModelWarning, match=r"y is constant \(7\)"):
-        gp.fit(X, np.full(150, 7.0))

@@ -84,7 +84,7 @@ def test_coverage_on_simulated_data(kind, n):
     levels, found = (0.5, 0.9, 0.95), []
     for seed in range(50):
         X, y, new, mean, std = simulated(seed, n)
-        gp = kind(random_state=0, warn=False).fit(X, y)
+        gp = kind(random_state=0).fit(X, y)
         sides = [norm.cdf(gp.predict_interval(new, level), mean, std) for level in levels]
         found.append([(high - low).reshape(2, -1).mean(axis=1) for low, high in sides])
     assert np.std(found, axis=0).max() / np.sqrt(50) < 0.007

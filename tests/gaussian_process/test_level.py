@@ -204,7 +204,7 @@ def test_a_shared_level_is_learnt_from_places_that_move_together():
     level = np.cumsum(rng.normal(size=40))
     y = level[t.astype(int)] + np.sin(6.0 * rows[:, 0]) + 0.05 * rng.normal(size=120)
     known = rows[:, 0] < 0.8
-    parameters = {"normalize_y": True, "warn": False}
+    parameters = {"normalize_y": True}
     kernels = Matern(0.3, "fixed", nu=2.5), Matern(8.0, (1.0, 400.0), nu=2.5)
     errors = []
     for kernel in (None, 1.0 * Matern(3.0, (0.5, 1e3), nu=0.5)):

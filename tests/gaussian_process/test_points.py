@@ -16,7 +16,7 @@ def rows(n=1500, end=20.0, seed=0):
 
 def given(length, **options):
     kernels = Matern(length, nu=2.5), Matern(10.0 * length, nu=1.5)
-    options = {"optimizer": None, "random_state": 0, "warn": False} | options
+    options = {"optimizer": None, "random_state": 0} | options
     return SparseTimeVaryingGPRegressor(*kernels, noise_variance=0.01, **options)
 
 

@@ -181,7 +181,7 @@ def lost(seed, **parameters):
     X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, 7e3, n))])
     kernels = Matern(0.5, (0.01, 2.0), nu=2.5), Matern(3e4, (5.0, 7e4), nu=2.5)
     bounds = {"signal_variance_bounds": (0.05, 20.0), "noise_variance_bounds": (1e-4, 1.0)}
-    options = bounds | {"normalize_y": True, "mean_prior_std": 1.0, "warn": False} | parameters
+    options = bounds | {"normalize_y": True, "mean_prior_std": 1.0} | parameters
     gp = TimeVaryingGPRegressor(*kernels, **options).fit(X, rng.normal(size=n))
     t = np.append(-7e3, np.sort(rng.uniform(0.0, 300.0, n - 1)))
     Z = np.column_stack([rng.uniform(size=(n, 2)), t])

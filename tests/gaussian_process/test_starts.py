@@ -70,12 +70,11 @@ def test_cycles_much_shorter_than_the_data_are_found(n, period, noise, unit):
     """The likelihood is at least that of scikit-learn's kernel at a start near the cycle."""
     t, y = cycles(n, period, noise)
     X = unit * t[:, np.newaxis] + 1.7e9 * (unit > 1.0)
-    gp = TimeVaryingGPRegressor(normalize_y=True, warn=False).fit(X, y)
+    gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, y)
     near = TimeVaryingGPRegressor(
         temporal_kernel=Matern(0.3 * period * unit, (unit, 10.0 * n * unit), nu=1.5),
         noise_variance=max(noise**2, 1e-3),
         normalize_y=True,
-        warn=False,
     ).fit(X, y)
     assert gp.log_marginal_likelihood_value_ > near.log_marginal_likelihood_value_ - 1.0
     signal = np.sin(2.0 * np.pi * t / period)
@@ -102,7 +101,7 @@ def test_fast_changes_in_time_or_space_are_found(kind, waves, days, irregular):
     X = np.column_stack([rng.uniform(size=600), t * DAY])
     f = np.sin(2.0 * np.pi * (waves * X[:, 0] + t / days))
     y = f + 0.1 * rng.normal(size=600)
-    gp = kind(normalize_y=True, warn=False).fit(X, y)
+    gp = kind(normalize_y=True).fit(X, y)
     assert np.mean((gp.predict(X) - f) ** 2) < 0.05 * np.var(f)
 
 
@@ -113,7 +112,7 @@ def test_fast_changes_in_time_or_space_are_found(kind, waves, days, irregular):
 )
 def test_kernels_that_start_at_long_lengthscales_find_a_cycle(temporal):
     t, y = cycles(360, 12, 0.1)
-    gp = TimeVaryingGPRegressor(temporal_kernel=temporal, normalize_y=True, warn=False)
+    gp = TimeVaryingGPRegressor(temporal_kernel=temporal, normalize_y=True)
     assert gp.fit(t[:, np.newaxis], y).score(t[:, np.newaxis], y) > 0.8
 
 
@@ -134,7 +133,6 @@ def test_compared_starts_obey_bounds_and_priors():
         temporal_kernel=Matern(200.0, (1.0, 1e4), nu=1.5),
         hyperpriors={"temporal_kernel__length_scale": prior},
         normalize_y=True,
-        warn=False,
     ).fit(t[:, np.newaxis], y)
     assert 100.0 <= gp.temporal_kernel_.length_scale <= 1100.0
 
@@ -152,16 +150,14 @@ def test_the_sparse_regressor_does_not_collapse():
     gp = SparseTimeVaryingGPRegressor(normalize_y=True, random_state=0).fit(X, y)
     assert gp.score(X, y) > 0.97
     # Too few points do not collapse to pure noise either.
-    few = SparseTimeVaryingGPRegressor(
-        n_inducing=50, normalize_y=True, random_state=0, warn=False
-    ).fit(X, y)
+    few = SparseTimeVaryingGPRegressor(n_inducing=50, normalize_y=True, random_state=0).fit(X, y)
     assert few.score(X, y) > 0.6
     assert gp.elbo_ > few.elbo_
 
 
 def test_the_bound_is_maximal_where_the_search_ends():
     X, y = collapsing(2_000)
-    gp = SparseTimeVaryingGPRegressor(n_inducing=60, inducing=X[::40], random_state=0, warn=False)
+    gp = SparseTimeVaryingGPRegressor(n_inducing=60, inducing=X[::40], random_state=0)
     gp.fit(X, y)
     rng = np.random.RandomState(0)
     for _ in range(10):
@@ -177,7 +173,6 @@ def test_hyperpriors_hold_and_starts_without_density_are_left_out():
         hyperpriors={"spatial_kernel__length_scale": allowed},
         n_inducing=40,
         random_state=0,
-        warn=False,
     ).fit(X, y)
     assert 0.05 <= gp.spatial_kernel_.length_scale <= 1.05
     narrow = stats.norm(0.2, 1e-3)
@@ -188,6 +183,6 @@ def test_hyperpriors_hold_and_starts_without_density_are_left_out():
 def test_known_noise_and_noise_models_in_the_start():
     X, y = collapsing(600)
     gp = SparseTimeVaryingGPRegressor(
-        noise_model=QuadraticInjection(0.01), n_inducing=100, random_state=0, warn=False
+        noise_model=QuadraticInjection(0.01), n_inducing=100, random_state=0
     )
     assert gp.fit(X, y, np.full(600, 0.01)).score(X, y) > 0.8

@@ -16,7 +16,7 @@ from sktvbo.relevancy import wasserstein_relevancy
 
 KINDS = {
     "exact": TimeVaryingGPRegressor,
-    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, warn=False, **options),
+    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, **options),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
@@ -200,7 +200,7 @@ def test_far_more_rows_than_columns_and_fewer(n, d, normalize_y):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("error", JitterWarning)
-        gp = TimeVaryingGPRegressor(normalize_y=normalize_y, warn=False, **options).fit(X, y)
+        gp = TimeVaryingGPRegressor(normalize_y=normalize_y, **options).fit(X, y)
     assert np.isfinite(everything(gp, X)).all()
     relevancy = gp.relevancy(9.0)
     assert np.isfinite(relevancy).all()

@@ -97,7 +97,7 @@ def test_all_orders_of_updates_agree_with_scikit_learn(spatial, temporal):
     mean, cov = other.predict(QUERIES, return_cov=True)
     _, std = other.predict(QUERIES, return_std=True)
     evidence, slope = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
-    known = {"signal_variance": 1.3, "noise_variance": 0.05, "optimizer": None, "warn": False}
+    known = {"signal_variance": 1.3, "noise_variance": 0.05, "optimizer": None}
     for way in WAYS.values():
         gp = way(TimeVaryingGPRegressor(spatial, temporal, **known))
         assert_says(gp, mean, std, cov, evidence)
@@ -122,7 +122,7 @@ def test_all_orders_of_updates_agree_with_scikit_learn(spatial, temporal):
 @pytest.mark.parametrize("name", ["sum", "white that grows", "smooth"])
 def test_the_gradient_of_the_bound(name):
     gp = SparseTimeVaryingGPRegressor(
-        SPATIAL[name], TEMPORAL["sum"], optimizer=None, warn=False, inducing=X[::5], n_inducing=8
+        SPATIAL[name], TEMPORAL["sum"], optimizer=None, inducing=X[::5], n_inducing=8
     ).fit(X, Y)
     theta, h = gp.theta_, 1e-5
     _, slope = gp.elbo(theta, eval_gradient=True)
@@ -144,7 +144,7 @@ def test_the_gradient_of_the_bound(name):
     ids=["mean", "noise", "weighted", "sparse"],
 )
 def test_changes_agree_with_a_fit_in_every_model(kind, options, normalize_y):
-    options |= {"normalize_y": normalize_y, "optimizer": None, "warn": False}
+    options |= {"normalize_y": normalize_y, "optimizer": None}
     for spatial, temporal in ((SPATIAL["sum"], TEMPORAL["smooth"]), (RBF(0.5), TEMPORAL["sum"])):
         gp = kind(spatial, temporal, **options)
         fresh = clone(gp).fit(X, Y)

@@ -91,7 +91,6 @@ def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     gp = REGRESSORS[name]
     if name == "restarts":
         gp.random_state = np.random.RandomState(0)
-    gp.warn = False
     gp.fit(X[:18], y[:18])
     gp = gp.condition_on(X[18:22], y[18:22])
     more = (X[22:], y[22:]) if extra else None

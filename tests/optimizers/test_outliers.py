@@ -105,7 +105,7 @@ def test_policies_remove_confirmed_outliers_first_and_no_others(policy):
     X = np.column_stack([rng.uniform(size=41), np.arange(41.0)])
     y = np.sin(6.0 * X[:, 0] + 0.05 * X[:, 1]) + 0.05 * rng.normal(size=41)
     y[30] += 50.0
-    gp = TimeVaryingGPRegressor(robust=True, warn=False).fit(X[:40], y[:40])
+    gp = TimeVaryingGPRegressor(robust=True).fit(X[:40], y[:40])
     for size in (0.0, 60.0):
         new = gp.condition_on(X[40:], y[40:] + size)
         assert (new.outlier_weights_[40] < 0.01) == (size > 0.0)

@@ -61,9 +61,9 @@ def test_priors_are_those_of_scipy():
 
 def test_priors_name_all_hyperparameters_of_the_seasons():
     kernel = with_seasons(Matern(6.0, nu=2.5), 24.0, 168.0)
-    gp = TimeVaryingGPRegressor(
-        Matern(), kernel, hyperpriors=season_priors(24.0, 168.0), warn=False
-    ).fit(np.random.RandomState(0).uniform(size=(12, 2)), np.arange(12.0))
+    gp = TimeVaryingGPRegressor(Matern(), kernel, hyperpriors=season_priors(24.0, 168.0)).fit(
+        np.random.RandomState(0).uniform(size=(12, 2)), np.arange(12.0)
+    )
     names = [name for name in gp._gp.covariance.names if name.startswith("temporal")]
     assert set(names) - set(season_priors(24.0, 168.0)) == {"temporal_kernel__k1__k1__length_scale"}
     medians = [prior.median for prior in season_priors(24.0).values() if hasattr(prior, "median")]

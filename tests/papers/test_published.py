@@ -299,7 +299,7 @@ def test_searches_start_from_the_same_values():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.uniform(size=(30, 2)), np.arange(30.0)])
     y = np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=30)
-    options = {"noise_variance_bounds": (1e-4, 1e2), "warn": False}
+    options = {"noise_variance_bounds": (1e-4, 1e2)}
     gps = [
         kind(RBF([1.0, 1.0]), Matern(1.0, nu=1.5), **options)
         for kind in (FixedStartGPRegressor, TimeVaryingGPRegressor)
