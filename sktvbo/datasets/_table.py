@@ -43,7 +43,7 @@ class Table:
     file : str
         Its name.
     shapes : dict of str to tuple
-        Names and shapes of its arrays; None stands for any length.
+        Names and shapes of its arrays.
     kinds : dict of str to str, default={}
         NumPy's codes of the arrays' kinds, "U" for text and "b" for bool; the others are numeric.
     original : str
@@ -82,24 +82,22 @@ class Table:
 
     def read(self, path):
         """Return the arrays of a file after a check of shapes, kinds and finite numbers."""
-        with _faults_as_damage(path, "it is not a readable NumPy archive"):
+        with _faults_as_damage(path):
             archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise damaged(path, "it must be an archive (.npz). Got a single array (.npy) instead")
-        with archive:
-            missing = [name for name in self.shapes if name not in archive.files]
-            if missing:
-                arrays = ", ".join(self.shapes)
-                what = f"it must hold the arrays {arrays}. Of these, missing {', '.join(missing)}"
-                raise damaged(path, what)
-            return {name: self._read_array(path, archive, name) for name in self.shapes}
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it is a single array (.npy)")
+            with archive:
+                arrays = {name: archive[name] for name in self.shapes if name in archive.files}
+        if missing := [name for name in self.shapes if name not in arrays]:
+            what = f"it must hold the arrays {', '.join(self.shapes)}"
+            raise damaged(path, f"{what}. Of these, missing {', '.join(missing)}")
+        for name, array in arrays.items():
+            self._check_array(path, name, array)
+        return arrays
 
-    def _read_array(self, path, archive, name):
-        with _faults_as_damage(path, f"the array {name} cannot be read"):
-            array = archive[name]
+    def _check_array(self, path, name, array):
         shape, kind = self.shapes[name], self.kinds.get(name, _NUMERIC)
-        fits = len(shape) == array.ndim and all(b in (a, None) for a, b in zip(array.shape, shape))
-        if not fits:
+        if array.shape != shape:
             raise damaged(path, f"{name} must be of shape {shape}. Got {array.shape} instead")
         if array.dtype.kind not in kind:
             what = f"{name} must be {_KIND_NAMES[kind]}. Got dtype {array.dtype} instead"
@@ -107,7 +105,6 @@ class Table:
         if kind == _NUMERIC and not np.all(np.isfinite(array)):
             count = np.count_nonzero(~np.isfinite(array))
             raise damaged(path, f"{name} must be finite. Got {count} NaN or infinity instead")
-        return array
 
     def describe(self):
         """Return the description of the columns."""
@@ -125,7 +122,7 @@ def data_folder(data_dir):
 
 
 @contextlib.contextmanager
-def _faults_as_damage(path, what):
+def _faults_as_damage(path):
     """Convert errors of reading a file to one that says it is damaged."""
     try:
         yield
@@ -134,7 +131,7 @@ def _faults_as_damage(path, what):
         # refused permission, are not.
         if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
             raise
-        raise damaged(path, f"{what} ({exc})") from exc
+        raise damaged(path, f"it is not a readable NumPy archive ({exc})") from exc
 
 
 def damaged(path, what):

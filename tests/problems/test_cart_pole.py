@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
 from scipy.linalg import solve_discrete_are
-from scipy.stats import qmc
 
 from sktvbo.exceptions import DomainError, InvalidObservationError
 from sktvbo.problems import _cart_pole, make
@@ -144,24 +143,6 @@ def test_friction_changes_at_its_step():
 
 
 # --- the optimum ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"process_noise": 0.1}, {"friction_factor": 0.3}])
-def test_optimum_is_the_best_of_a_dense_search(options):
-    problem = make("cart-pole", **options)
-    low, width = problem.domain.lower, problem.domain.upper - problem.domain.lower
-    for t in (0.0, 100.0):
-        x_star, f_star = problem.optimum(t)
-        assert f_star == problem.value(x_star, t)
-        U = qmc.Sobol(4, scramble=False).random_base2(12)
-        near = (x_star - low) / width + 0.05 * np.repeat(0.1 ** np.arange(4), 1024)[:, None] * (
-            2.0 * U - 1.0
-        )
-        X = low + width * np.clip(np.vstack([U, near]), 0.0, 1.0)
-        found = problem.values(X, t).max()
-        # The range of the values is about 8.
-        assert f_star >= found - 1e-9
-        assert found >= f_star - 1e-6
 
 
 def test_optimum_is_searched_once_before_and_once_after(monkeypatch):

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import qmc
 
 from sktvbo.domain import Box
 from sktvbo.problems import make
@@ -167,72 +166,6 @@ def test_coordinates_are_scaled_and_the_sign_is_turned():
     x, t = np.array([0.1, 0.6, 0.9]), 25.0
     z = -32.0 + 64.0 * np.array([[0.1, 0.6, 0.9, 0.25]])
     assert problem.value(x, t) == pytest.approx(-ackley(z)[0])
-
-
-@pytest.mark.parametrize("name", ONE_DIMENSIONAL)
-def test_optimum_is_the_best_of_a_dense_search(name):
-    problem = make(name)
-    X = np.linspace(0.0, 1.0, 50_001)[:, np.newaxis]
-    scale = spread(problem)
-    for t in times(40):
-        x_star, f_star = problem.optimum(t)
-        f = problem.values(X, t)
-        assert problem.value(x_star, t) == f_star
-        assert f_star >= f.max() - 1e-12 * scale
-        # The dense search is nearly as good.
-        near = f[np.abs(X[:, 0] - x_star[0]) < 1e-4]
-        assert f_star - near.max() < 1e-3 * scale
-
-
-def test_ackleys_optimum_is_the_best_of_a_search():
-    problem = make("ackley")
-    X = qmc.Sobol(3, scramble=False).random_base2(14)
-    for t in times(10):
-        x_star, f_star = problem.optimum(t)
-        assert_allclose(x_star, 0.5)
-        nearby = np.clip(x_star + 1e-3 * (X - 0.5), 0.0, 1.0)
-        assert f_star >= max(problem.values(X, t).max(), problem.values(nearby, t).max())
-
-
-def zoom(problem, t):
-    """Return the largest value of a dense set, refined around its best points."""
-    d = problem.domain.n_dims
-    U = qmc.Sobol(d, scramble=False).random_base2(14)
-    steps = 2.0 * qmc.Sobol(d, scramble=False).random_base2(8) - 1.0
-    best = -np.inf
-    for x in U[np.argsort(-problem.values(U, t))[:16]]:
-        value, width = -np.inf, 0.2
-        while width > 1e-6:
-            around = np.clip(np.vstack([x, x + width * steps, x - width * steps]), 0.0, 1.0)
-            f = problem.values(around, t)
-            if f.max() <= value:
-                width *= 0.6
-            x, value = around[np.argmax(f)], f.max()
-        best = max(best, value)
-    return best
-
-
-# At 123 and 183 a climb from an ordinary place ends on a lower peak of the Hartmanns; at 390 one
-# from the first of Shekel's valleys does.
-@pytest.mark.parametrize(
-    ("name", "n", "special"),
-    [
-        ("rosenbrock", 2, []),
-        ("shekel", 2, [390.0]),
-        ("hartmann-3", 1, [123.0, 183.0]),
-        pytest.param("hartmann-6", 1, [123.0, 183.0], marks=pytest.mark.slow),
-        pytest.param("powell", 1, [], marks=pytest.mark.slow),
-    ],
-)
-def test_optimum_is_that_of_a_dense_search_in_many_dimensions(name, n, special):
-    problem = make(name)
-    scale = spread(problem)
-    for t in np.r_[times(n), special]:
-        x_star, f_star = problem.optimum(t)
-        found = zoom(problem, t)
-        assert f_star == problem.value(x_star, t)
-        assert f_star >= found - 1e-9 * scale
-        assert found >= f_star - 1e-6 * scale  # the search is dense enough to detect an error
 
 
 @pytest.mark.parametrize("name", SEPARABLE)

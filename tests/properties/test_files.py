@@ -181,7 +181,7 @@ def test_any_positions_are_read_or_refused(content):
 
 
 TABLE = Table(
-    file="t.npz", shapes={"a": (3, None), "b": (3,)}, kinds={"b": "U"}, original="", descr=""
+    file="t.npz", shapes={"a": (3, 2), "b": (3,)}, kinds={"b": "U"}, original="", descr=""
 )
 
 
