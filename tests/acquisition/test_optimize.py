@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from acquisition.cases import objective
+from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED, objective
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -14,17 +14,7 @@ from sktvbo.acquisition._optimize import maximize_joint, optimize
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 
-BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
 LINE = Box([(-2.0, 4.0)])
-ARMS = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
-COUNTABLE = ParameterSpace({"depth": ("integer", 2, 9), "kind": ("categorical", list("abcde"))})
-MIXED = ParameterSpace(
-    {
-        "rate": ("log-real", 1e-4, 1.0),
-        "depth": ("integer", 0, 5),
-        "kind": ("categorical", list("abc")),
-    }
-)
 DOMAINS = pytest.mark.parametrize(
     "domain", [BOX, ARMS, COUNTABLE, MIXED], ids=["box", "finite", "countable", "mixed"]
 )
