@@ -297,10 +297,13 @@ class TimeVaryingSampler(BaseSampler):
             times, _, points, outcomes, values = map(list, zip(*told))
             failed = [y is None for y in values]
             values = [None if y is None else min(max(y, lowest), highest) for y in values]
-            options = {}
-            if limited and not all(failed):
-                options = {"outcomes": dict(zip(limited, zip(*outcomes)))}
-            optimizer.tell_many(points, values, times, failed=failed, **options)
+            measured = limited and not all(failed)
+            if len(told) == 1:  # tell_many always searches the hyperparameters
+                options = {"outcomes": dict(zip(limited, outcomes[0]))} if measured else {}
+                optimizer.tell(points[0], values[0], times[0], failed=failed[0], **options)
+            else:
+                options = {"outcomes": dict(zip(limited, zip(*outcomes)))} if measured else {}
+                optimizer.tell_many(points, values, times, failed=failed, **options)
             _logger.debug("Told %d trials of %s.", len(told), list(model.space.distributions))
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
