@@ -118,7 +118,7 @@ def describe_optimizer(optimizer):
     parameters = optimizer.get_params(deep=False).items()
     return {
         "type": _name(type(optimizer)),
-        **{name: describe(value) for name, value in parameters if True},
+        **{name: describe(value) for name, value in parameters if name not in SET_BY_RUN},
     }
 
 

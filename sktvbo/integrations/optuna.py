@@ -190,7 +190,8 @@ class TimeVaryingSampler(BaseSampler):
             expected, got = "one with one objective", f"{len(study.directions)} objectives"
             raise invalid("The study", expected, got=got, advice="Use another sampler.")
         with self._lock:
-            groups = self._memory_of(study).groups(self._running(study, trial), self._group)
+            memory, running = self._read(study, trial)
+            groups = memory.groups(running, self._group)
         return {
             name: distribution
             for group in groups
@@ -205,7 +206,7 @@ class TimeVaryingSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock:
-            memory, running = self._memory_of(study), self._running(study, trial)
+            memory, running = self._read(study, trial)
             models, params = {}, {}
             for group in memory.groups(running, self._group):
                 axes = {name: search_space[name] for name in group if name in search_space}
@@ -252,21 +253,19 @@ class TimeVaryingSampler(BaseSampler):
 
     # --- trials and models ------------------------------------------------------------------------
 
-    def _memory_of(self, study):
-        """Return the memory, updated with the study's ended trials."""
-        ended = [trial for trial in _trials(study) if trial.state != TrialState.RUNNING]
+    def _read(self, study, trial):
+        """Return the memory, updated with the study's ended trials, and the other running ones."""
+        # The storage has all trials: the study filtered by Hyperband has one bracket.
+        trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=_KNOWN)
+        ended = [other for other in trials if other.state != TrialState.RUNNING]
+        running = [other for other in trials if other.state == TrialState.RUNNING]
         key = study.study_name, study.direction
         if not self._memory.is_of(key, ended):
             if self._memory.key == key:
                 _logger.info("Known trials have changed: all are told again.")
             self._memory = _Memory(key)
         self._memory.add(ended)
-        return self._memory
-
-    def _running(self, study, trial):
-        """Return the other running trials."""
-        running = [other for other in _trials(study) if other.state == TrialState.RUNNING]
-        return [other for other in running if other.number != trial.number]
+        return self._memory, [other for other in running if other.number != trial.number]
 
     def _new_model(self, study, axes):
         space = _Space(axes)
@@ -298,10 +297,13 @@ class TimeVaryingSampler(BaseSampler):
             times, _, points, outcomes, values = map(list, zip(*told))
             failed = [y is None for y in values]
             values = [None if y is None else min(max(y, lowest), highest) for y in values]
-            options = {}
-            if limited and not all(failed):
-                options = {"outcomes": dict(zip(limited, zip(*outcomes)))}
-            optimizer.tell_many(points, values, times, failed=failed, **options)
+            measured = limited and not all(failed)
+            if len(told) == 1:  # tell_many always searches the hyperparameters
+                options = {"outcomes": dict(zip(limited, outcomes[0]))} if measured else {}
+                optimizer.tell(points[0], values[0], times[0], failed=failed[0], **options)
+            else:
+                options = {"outcomes": dict(zip(limited, zip(*outcomes)))} if measured else {}
+                optimizer.tell_many(points, values, times, failed=failed, **options)
             _logger.debug("Told %d trials of %s.", len(told), list(model.space.distributions))
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
@@ -351,11 +353,6 @@ class TimeVaryingSampler(BaseSampler):
                 error=InvalidObservationError,
             )
         return finite_number(time, f"The time of trial {trial.number}", InvalidObservationError)
-
-
-def _trials(study):
-    """Return the study's trials, of all brackets if Hyperband filters them."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=_KNOWN)
 
 
 class _Memory:

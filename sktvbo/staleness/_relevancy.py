@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,24 +115,20 @@ class RelevancyBudget(StaleDataPolicy):
         if self._allowed_size is not None:
             largest = min(largest, self._allowed_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
-            sweep = surrogate.relevancy_sweep(now)
-            unconfirmed = _unconfirmed_outliers(surrogate)
-            while True:
-                least, relevancy = _least_relevant(sweep, unconfirmed)
+            for n, row, relevancy in _from_least_relevant(surrogate, now):
                 price = 1.0 + relevancy
-                paid = sweep.n > self.min_size and budget > price
-                if not paid and sweep.n <= largest:
+                paid = n > self.min_size and budget > price
+                if not paid and n <= largest:
                     # A budget that min_size leaves unspent does not accumulate.
                     budget = min(budget, price)
                     break
-                removals.append((int(sweep.index[least]), relevancy))
-                sweep.remove(least)
+                removals.append((row, relevancy))
                 if paid:
                     budget /= price
         self.budget_, self.removals_ = budget, removals
         self.removed_relevancy_ = max((relevancy for _, relevancy in removals), default=0.0)
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
-        return np.array([index for index, _ in removals], dtype=np.intp)
+        return _rows(removals)
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
@@ -221,7 +218,7 @@ class RelevancyCap(StaleDataPolicy):
             if isinstance(self.max_size, str):
                 size = max(size, self.min_size)
             self.removals_ = _least_relevant_beyond(size, surrogate, now)
-        return np.array([index for index, _ in self.removals_], dtype=np.intp)
+        return _rows(self.removals_)
 
     def _max_size(self, surrogate):
         allowed = self._allowed_size
@@ -279,8 +276,7 @@ class MaximumSize(StaleDataPolicy):
             return NO_ROWS
         if not _supports_relevancy(surrogate):
             return np.argsort(X[:, -1], kind="stable")[: len(X) - size]
-        removals = _least_relevant_beyond(size, surrogate, now)
-        return np.array([index for index, _ in removals], dtype=np.intp)
+        return _rows(_least_relevant_beyond(size, surrogate, now))
 
 
 class ResponseTime:
@@ -361,16 +357,28 @@ def _least_relevant(sweep, excluded=None):
     return least, float(relevancy[least])
 
 
+def _from_least_relevant(surrogate, now):
+    """Yield (n, row, relevancy) of the least relevant of n observations, then of the n - 1 others.
+
+    An observation is removed once the next one is asked for.
+    """
+    sweep, unconfirmed = surrogate.relevancy_sweep(now), _unconfirmed_outliers(surrogate)
+    while True:
+        least, relevancy = _least_relevant(sweep, unconfirmed)
+        yield sweep.n, int(sweep.index[least]), relevancy
+        sweep.remove(least)
+
+
 def _least_relevant_beyond(size, surrogate, now):
     """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
-    removals = []
-    if len(surrogate.X_train_) > size:
-        sweep, unconfirmed = surrogate.relevancy_sweep(now), _unconfirmed_outliers(surrogate)
-        while sweep.n > size:
-            least, relevancy = _least_relevant(sweep, unconfirmed)
-            removals.append((int(sweep.index[least]), relevancy))
-            sweep.remove(least)
-    return removals
+    n_removed = max(len(surrogate.X_train_) - size, 0)
+    found = islice(_from_least_relevant(surrogate, now), n_removed)
+    return [(row, relevancy) for _, row, relevancy in found]
+
+
+def _rows(removals):
+    """Return the rows (k,) of (row, relevancy) pairs."""
+    return np.array([row for row, _ in removals], dtype=np.intp)
 
 
 def _supports_relevancy(surrogate):

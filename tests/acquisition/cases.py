@@ -1,8 +1,21 @@
-"""Objectives and search spaces for tests of the maximizer."""
+"""Domains, objectives and search spaces for tests of the maximizer."""
+
+import numpy as np
 
 from sktvbo.acquisition import as_acquisition
 from sktvbo.acquisition._objective import ScipyClimber, Score
-from sktvbo.domain import Box
+from sktvbo.domain import Box, FiniteSet, ParameterSpace
+
+BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
+ARMS = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
+COUNTABLE = ParameterSpace({"depth": ("integer", 2, 9), "kind": ("categorical", list("abcde"))})
+MIXED = ParameterSpace(
+    {
+        "rate": ("log-real", 1e-4, 1.0),
+        "depth": ("integer", 0, 5),
+        "kind": ("categorical", list("abc")),
+    }
+)
 
 
 def objective(score, posterior):

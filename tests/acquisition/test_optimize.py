@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from acquisition.cases import objective
+from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED, objective
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -14,16 +14,7 @@ from sktvbo.acquisition._optimize import maximize_joint, optimize
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 
-BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
-ARMS = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
-COUNTABLE = ParameterSpace({"depth": ("integer", 2, 9), "kind": ("categorical", list("abcde"))})
-MIXED = ParameterSpace(
-    {
-        "rate": ("log-real", 1e-4, 1.0),
-        "depth": ("integer", 0, 5),
-        "kind": ("categorical", list("abc")),
-    }
-)
+LINE = Box([(-2.0, 4.0)])
 DOMAINS = pytest.mark.parametrize(
     "domain", [BOX, ARMS, COUNTABLE, MIXED], ids=["box", "finite", "countable", "mixed"]
 )
@@ -77,14 +68,15 @@ class Function:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_maximum_over_a_box_is_that_of_a_dense_grid(seed):
-    posterior, score = posterior_over(BOX, seed), upper_bound(0.5)
-    x = maximize(score, posterior, BOX, np.random.RandomState(seed))
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), axis=-1).reshape(-1, 2)
+@pytest.mark.parametrize(("box", "width"), [(BOX, 0.5), (BOX, 0.0), (LINE, 1.5)])
+def test_maximum_over_a_box_is_that_of_a_dense_grid(box, width, seed):
+    posterior, score, d = posterior_over(box, seed), upper_bound(width), box.n_dims
+    x = maximize(score, posterior, box, np.random.RandomState(seed))
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * d), axis=-1).reshape(-1, d)
     best = score(*posterior(grid))[0].max()
-    found = score(*posterior(BOX.to_unit(x)[np.newaxis]))[0][0]
+    found = score(*posterior(box.to_unit(x)[np.newaxis]))[0][0]
     assert best - 1e-9 <= found <= best + 0.01
-    assert BOX.contains(x)
+    assert box.contains(x)
 
 
 @pytest.mark.parametrize("domain", [ARMS, COUNTABLE], ids=["finite", "countable"])

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -12,20 +13,10 @@ from sktvbo.acquisition import UCB, AcquisitionState
 from sktvbo.acquisition._compiled import objective_of
 from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import maximize_joint, optimize
-from sktvbo.domain import Box, FiniteSet, ParameterSpace
+from sktvbo.domain import FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 
-BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
-ARMS = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
-COUNTABLE = ParameterSpace({"depth": ("integer", 2, 9), "kind": ("categorical", list("abcde"))})
 MANY = ParameterSpace({"a": ("integer", 0, 99), "b": ("log-integer", 1, 99)})
-MIXED = ParameterSpace(
-    {
-        "rate": ("log-real", 1e-4, 1.0),
-        "depth": ("integer", 0, 5),
-        "kind": ("categorical", list("abc")),
-    }
-)
 PARTS = {
     "box": BOX.search_space().within([0.2, 0.5], [0.3, 0.9]),
     "a coordinate fixed": BOX.search_space().within([0.25, 0.0], [0.25, 1.0]),

@@ -4,6 +4,7 @@ import errno
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -130,6 +131,16 @@ def test_names_with_the_same_readable_form_have_different_files(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_a_run_may_change_the_present_folder(tmp_path, monkeypatch):
+    def factory(seed):
+        os.chdir("/")
+        return make("ackley", horizon=8.0)
+
+    monkeypatch.chdir(tmp_path)
+    compare({"a": RandomSearch()}, {"p": factory}, 2, n_initial=4, store="runs")
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
 def test_failed_runs_are_not_stored(tmp_path):
     broken = True
 
@@ -194,7 +205,7 @@ DAMAGES = {
     "empty": lambda data: b"",
     "list": lambda data: b"[]",
     "binary": lambda data: b"\xff\x00\xff",
-    "checksum": lambda data: data.replace(b'"problem": "camel"', b'"problem": "camels"'),
+    "digit": lambda data: re.sub(rb'("observations": \[-?\d)', rb"\g<1>7", data),
 }
 CHANGES = {
     "seed": lambda content: content | {"seed": content["seed"] + 1},

@@ -269,6 +269,11 @@ class Watched(WDBO):
 
     told, batches, announced, asked, optimizers = [], [], [], [], []
 
+    def tell(self, x, y=None, t=None, *, failed=False, **options):
+        self.told.append((*x.values(), "failed" if failed else y, t))
+        self.batches.append(1)
+        super().tell(x, y, t, failed=failed, **options)
+
     def tell_many(self, X, y, t, *, failed, **options):
         rows = zip(X, y, t, failed)
         self.told.extend((*x.values(), "failed" if f else y, t) for x, y, t, f in rows)
