@@ -1,10 +1,7 @@
-"""The contributor's page: its figure names functions of the package. And the reference."""
+"""The contributor's page: its figure names functions of the package."""
 
-import runpy
 from pathlib import Path
 from xml.etree import ElementTree
-
-import pytest
 
 import sktvbo
 
@@ -25,9 +22,3 @@ def test_the_figure_shows_calls_of_functions_that_are_there():
         words = ", ".join(text.strip() for text in group.itertext() if text.strip())
         assert words == ", ".join(f"{number} {name}" for number, name in calls)
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
-
-
-def test_the_reference_lists_every_public_name():
-    pytest.importorskip("matplotlib")
-    folder = FIGURE.parent
-    assert runpy.run_path(str(folder / "conf.py"))["missing_names"](folder) == []

@@ -181,8 +181,15 @@ BY_NAME = {case.name: case for case in CASES}
 
 # One of each kind of surrogate, acquisition function and policy; the others are --runslow.
 _KINDS = {"RandomSearch", "WDBO", "ABO", "ETGPUCB", "SparQGPUCB-expert", "WGPUCB", "thompson"}
-_SLOW = pytest.mark.slow
-FEW = [case if case.name in _KINDS else pytest.param(case, marks=_SLOW) for case in CASES]
+
+
+def some(parameters, often):
+    """Return parameters of a test, those that are not among the ``often`` tested marked as slow."""
+    slow = pytest.mark.slow
+    return [p if p in often else pytest.param(p, marks=slow) for p in parameters]
+
+
+FEW = some(CASES, [case for case in CASES if case.name in _KINDS])
 FEW_MODELLED = FEW[1:]  # all but the first, RandomSearch
 
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.cases import BY_NAME, CASES, fingerprint
+from contract.cases import BY_NAME, fingerprint, some
 
 from sktvbo.domain import Context, WithContext
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, SktvboError
@@ -77,17 +77,8 @@ def calls(opt, x, beside, limits):
     yield "refit", {"deadline": 1.0}
 
 
-_OFTEN = ("RandomSearch", "WDBO")
-
-
 @pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(case.name, marks=() if case.name in _OFTEN else pytest.mark.slow)
-        for case in CASES
-    ],
-)
+@pytest.mark.parametrize("name", some(BY_NAME, ("RandomSearch", "WDBO")))
 def test_each_is_validated_whatever_the_others_are(name, domain):
     case, (space, x, beside) = BY_NAME[name], DOMAINS[domain]
     limits, told = {}, {}

@@ -28,7 +28,6 @@ from sktvbo.acquisition import (
     LogBeta,
     ProbabilityOfImprovement,
     SmoothnessBeta,
-    as_acquisition,
 )
 from sktvbo.domain import Arms, StepLimit
 from sktvbo.gaussian_process import GeometricInjection
@@ -44,7 +43,6 @@ from sktvbo.staleness import (
     RelevancyCap,
     SlidingWindow,
     VariationBudget,
-    as_policy,
 )
 
 STATIC = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
@@ -253,36 +251,37 @@ def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
 
 # --- by name --------------------------------------------------------------------------------------
 
-ACQUISITIONS = {
-    "ucb": "UCB",
-    "ei": "ExpectedImprovement",
-    "pi": "ProbabilityOfImprovement",
-    "ts": "ThompsonSampling",
-    "mean": "PosteriorMean",
-}
-POLICIES = {
-    "keep-all": "KeepAll",
-    "sliding-window": "SlidingWindow",
-    "periodic-reset": "PeriodicReset",
-    "event-triggered-reset": "EventTriggeredReset",
-    "relevancy-budget": "RelevancyBudget",
-    "relevancy-cap": "RelevancyCap",
-    "noise-threshold": "NoiseThreshold",
+PARTS_BY_NAME = {
+    ("acquisition", "ei"): ExpectedImprovement,
+    ("acquisition", "pi"): ProbabilityOfImprovement,
+    ("acquisition", "ts"): acquisition.ThompsonSampling,
+    ("acquisition", "mean"): acquisition.PosteriorMean,
+    ("policy", "keep-all"): staleness.KeepAll,
+    ("policy", "sliding-window"): SlidingWindow,
+    ("policy", "periodic-reset"): PeriodicReset,
+    ("policy", "event-triggered-reset"): EventTriggeredReset,
+    ("policy", "relevancy-budget"): RelevancyBudget,
+    ("policy", "relevancy-cap"): RelevancyCap,
+    ("policy", "noise-threshold"): NoiseThreshold,
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), ACQUISITIONS.items())
-def test_an_acquisition_by_name_is_that_of_the_class(name, kind):
-    kind = getattr(acquisition, kind)
-    assert type(as_acquisition(name)) is kind
-    queries = []
-    own = opts.WDBO()._make_acquisition()  # that of the algorithm
-    for given in (name, own if name == "ucb" else kind()):
-        opt = opts.WDBO(BOX, acquisition=given, n_initial_points=10, random_state=0)
-        ask_and_tell(opt, 11)
-        queries.append(opt.ask(11))
-    np.testing.assert_array_equal(*queries)
-    assert opt.get_params()["acquisition"].__class__ is kind
+@pytest.mark.parametrize(("parameter", "name"), PARTS_BY_NAME)
+def test_a_part_by_name_is_that_of_the_class(parameter, name):
+    options, told = {"n_initial_points": 4, "random_state": 0}, []
+    if name == "noise-threshold":
+        gp = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
+        options["surrogate"] = gp
+    given = PARTS_BY_NAME[parameter, name]()
+    for part in (name, given):
+        opt = clone(opts.BayesianOptimizer(BOX, **options, **{parameter: part}))
+        ask_and_tell(opt, 6)
+        told.append(opt.told_X_)
+        used = opt.policy_ if parameter == "policy" else run_of(opt).config.acquisition
+        assert type(used) is type(given)
+        assert used is not given
+    np.testing.assert_array_equal(*told)
+    assert opt.get_params()[parameter].__class__ is type(given)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.modelled], ids=lambda c: c.name)
@@ -303,24 +302,3 @@ def test_ucb_by_name_visits_all_members():
         opt = opts.GPUCB(Arms(8), acquisition=given, random_state=0)
         queries.append(ask_and_tell(opt, 14, lambda x, t: float(x[0] == 3.0)))
     np.testing.assert_array_equal(*queries)
-
-
-@pytest.mark.parametrize(("name", "kind"), POLICIES.items())
-def test_a_policy_by_name_is_that_of_the_class(name, kind):
-    kind = getattr(staleness, kind)
-    assert type(as_policy(name)) is kind
-    surrogate = None
-    if name == "noise-threshold":
-        surrogate = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
-    opt = opts.BayesianOptimizer(
-        BOX, policy=name, surrogate=surrogate, n_initial_points=3, random_state=0
-    )
-    ask_and_tell(opt, 4)
-    assert type(opt.policy_) is kind
-    assert clone(opt).policy == name
-
-
-def test_a_policy_is_cloned():
-    given = SlidingWindow(3)
-    assert as_policy(given) is not given
-    assert as_policy(given).window == 3

@@ -220,6 +220,11 @@ def test_a_start_point_waits_for_a_context_in_which_it_is_allowed():
     assert_array_equal(opt.told_X_[1:, :2], [[0.9, 0.5], [0.3, 0.5]])
 
 
+def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
+    opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], n_initial_points="auto")
+    drive_in_contexts(opt, [0.1, 0.9, 0.75, 1.3, 0.79])
+
+
 def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
     opt = drive_in_contexts(reading("WDBO", "linear"), LOADS[:5])
     copies = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json())]

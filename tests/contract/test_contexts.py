@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, fingerprint, points_of, timed
+from contract.cases import ARMS, BY_NAME, fingerprint, points_of, some, timed
 from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
@@ -53,9 +53,10 @@ def made(kind=WDBO, domain="box", **options):
 
 
 NAMES = [name for name in BY_NAME if "expert" not in name]
+OFTEN = ("RandomSearch", "WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, OFTEN))
 def test_the_best_of_the_present_context_is_found(name):
     """It jumps to and fro from step to step, so that without the context nothing is known."""
     case = BY_NAME[name]

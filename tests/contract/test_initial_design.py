@@ -11,6 +11,7 @@ from contract.cases import (
     ask_and_tell,
     points,
     points_of,
+    some,
     space,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -25,6 +26,7 @@ from sktvbo.exceptions import AskTellError
 from sktvbo.optimizers._names import ALGORITHMS
 
 MODELLED = [case.name for case in CASES if case.modelled]
+OFTEN = ("WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB-expert", "mean")
 N_AUTO = 5
 
 
@@ -33,7 +35,7 @@ def make(name, domain="box", **options):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("name", MODELLED)
+@pytest.mark.parametrize("name", some(MODELLED, OFTEN))
 def test_answers_from_the_first_observation_on(name, domain):
     opt = make(name, domain)
     places = space(domain).decode_all(space(domain).sample(4, 0))
@@ -67,7 +69,7 @@ def test_one_observation_is_what_is_predicted(n_initial_points):
         opt.recommend(1.0)
 
 
-@pytest.mark.parametrize("name", MODELLED)
+@pytest.mark.parametrize("name", some(MODELLED, OFTEN))
 def test_a_constant_is_no_obstacle(name):
     opt = make(name)
     found = ask_and_tell(opt, 8, lambda x, t: 1e3)

@@ -198,6 +198,9 @@ class Witness(StaleDataPolicy):
     def after_add(self, surrogate, now):
         return [0]
 
+    def record(self):
+        return None  # it has nothing to say
+
 
 def test_what_a_policy_is_told_of_the_run():
     opt = BayesianOptimizer(BOX, policy=Witness(), n_initial_points=5, maximize=False)
@@ -220,6 +223,7 @@ def test_what_a_policy_is_told_of_the_run():
         assert_array_equal(values, -y[-4:])
         assert [len(part) for part in everything] == [t, t]
     assert opt.n_removed_ > 5
+    assert list(opt.history_) == ["time", "n"]
 
 
 class Nearest(BaseEstimator):

@@ -144,12 +144,20 @@ def many_at_once(opt, t):
 
 
 def consulting(opt, t):
-    """Places are asked about in one step, and answered in the next."""
-    if t > 4 and t % 2:
-        opt.tell_expert([[0.5, 0.5], [1.0, 0.0]], [0.1, 0.2], t)
-    else:
-        opt.ask_expert(t)
+    """The answers of an expert are left for the next query."""
     plain(opt, t)
+    if t > 4:
+        opt.ask_expert(t)
+        opt.tell_expert([[0.5, 0.5], [1.0, 0.0]], [0.1, 0.2])
+
+
+def asking(opt, t):
+    """A question to an expert is answered in the next step."""
+    if t > 5:
+        opt.tell_expert([[0.5, 0.5], [1.0, 0.0]], [0.1, 0.2])
+    plain(opt, t)
+    if t > 4:
+        opt.ask_expert(t)
 
 
 CONTEXT = {"load": Context(0.0, 100.0), "sky": Context(["sun", "rain"])}
@@ -182,7 +190,8 @@ RUNS = {
     "untold, resets": (ETGPUCB, BOX, {}, untelling),
     "untold, a size": (BOLT, BOX, {"max_size": 6}, untelling),
     "many at once": (SWGPUCB, BOX, {"window": 5, "history": 3, "refit_every": 10**9}, many_at_once),
-    "an expert": (SparQGPUCB, BOX, {"n_queries": 3}, consulting),
+    "answers of an expert": (SparQGPUCB, BOX, {"n_queries": 3}, consulting),
+    "a question to an expert": (SparQGPUCB, BOX, {"n_queries": 3}, asking),
 }
 
 

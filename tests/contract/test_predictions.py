@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, BY_NAME, CASES, DOMAINS, N_INITIAL, STEPS, objective
+from contract.cases import ARMS, BOX, BY_NAME, CASES, DOMAINS, N_INITIAL, STEPS, objective, some
 from contract.test_parts import Nearest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -182,10 +182,7 @@ def driven(opt, **options):
 QUICK = {"WDBO", "WGPUCB", *list(MANY_TIMES)[-7:]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in MANY_TIMES],
-)
+@pytest.mark.parametrize("name", some(MANY_TIMES, QUICK))
 def test_a_prediction_at_many_times_is_one_call(name, monkeypatch):
     opt = MANY_TIMES[name]()
     domain, rng = as_domain(opt.domain), np.random.RandomState(1)

@@ -616,14 +616,11 @@ def test_journals(tmp_path):
     opt = GPUCB(BOX, n_initial_points=4, random_state=0, history=3, journal=tmp_path / "old.db")
     X = np.random.RandomState(0).uniform(0.0, 1.0, size=(300, 2))
     opt.tell_many(X, X[:, 0], np.arange(300.0))
-    opt.tell(opt.ask(300), 2.0)
-    assert len(opt.X_) > len(opt._run.history.log)
     opt.close()
     with pytest.raises(JournalError, match="holds a run already"):
         opt.with_parameters(domain=NARROW["box"], journal=opt.journal)
-    with pytest.raises(
-        ValueError, match=r"'journal' parameter of GPUCB must be given, as a journal"
-    ):
+    message = r"'journal' parameter of GPUCB must be given, as a journal"
+    with pytest.raises(ValueError, match=message):
         opt.with_parameters(domain=NARROW["box"])
     assert opt.with_parameters(domain=NARROW["box"], journal=None).journal is None
     new = opt.with_parameters(domain=NARROW["box"], journal=tmp_path / "new.db")
@@ -632,8 +629,6 @@ def test_journals(tmp_path):
     again = BayesianOptimizer.resume(tmp_path / "new.db")
     assert again.domain == Box(NARROW["box"])
     same_state(new, again, 1e-6)
-    unjournaled = BayesianOptimizer.from_json(new.to_json())
-    assert_allclose(unjournaled.ask(302), again.ask(302), atol=1e-4)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -108,29 +108,6 @@ def test_a_box_may_begin_anywhere(rng, f):
     assert_array_equal(ascents.places[:, 0], move[0])  # the bound, exactly
 
 
-def test_climbs_do_not_depend_on_each_other(rng):
-    function, upper = bumps(rng, 3), np.full(3, 4.0)
-    starts = upper * rng.uniform(size=(5, 3))
-    together, _ = drive(function, starts, upper)
-    for i in range(5):
-        alone, _ = drive(function, starts[i : i + 1], upper)
-        assert_array_equal(alone.places[0], together.places[i])
-        assert alone.values[0] == together.values[i]
-
-
-def test_values_never_fall(rng):
-    function, upper = bumps(rng, 2), np.full(2, 4.0)
-    ascents = Ascents(upper * rng.uniform(size=(6, 2)), upper, 1e-12)
-    before = ascents.values
-    assert_array_equal(before, -np.inf)
-    while len(ascents.active):
-        found = [function(x) for x in ascents.trials]
-        ascents.advance(*map(list, zip(*found)))
-        assert (ascents.values >= before).all()
-        before = ascents.values
-    assert_allclose([function(x)[0] for x in ascents.places], ascents.values, rtol=1e-15)
-
-
 def test_irregular_functions():
     """Infinite values are avoided, and every climb ends."""
 
