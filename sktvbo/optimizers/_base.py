@@ -231,8 +231,7 @@ class BayesianOptimizer(AskTell):
             check_int(self.n_initial_points, "n_initial_points", self, advice="Or give 'auto'.")
         if self.refit_every is not None and self.refit_every != "auto":
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
-        default = type(self).max_size
-        if not (isinstance(self.max_size, type(default)) and self.max_size == default):
+        if not self._is_default("max_size"):
             check_int(self.max_size, "max_size", self)
         has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
         if has_seasons and self.surrogate is not None:
@@ -271,10 +270,15 @@ class BayesianOptimizer(AskTell):
     def _check_unused(self, names, when):
         """Raise a ValueError for parameters that were given and have no effect."""
         for name in names:
-            value, default = getattr(self, name), getattr(type(self), name)
-            if not (isinstance(value, type(default)) and value == default):
+            if not self._is_default(name):
+                default = getattr(type(self), name)
                 expected = f"left at its default {default!r} {when}, where it has no effect"
-                raise invalid(name, expected, value, self)
+                raise invalid(name, expected, getattr(self, name), self)
+
+    def _is_default(self, name):
+        """Return True if a parameter has its default value."""
+        value, default = getattr(self, name), getattr(type(self), name)
+        return isinstance(value, type(default)) and value == default
 
     def _n_initial(self, domain):
         """Return the number of observations before the surrogate."""

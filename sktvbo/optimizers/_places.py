@@ -1,6 +1,7 @@
 """Places, contexts and columns as users give them, read for a run."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
 
@@ -12,7 +13,7 @@ from .._warnings import warn_caller
 from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
 from ._failures import with_failures
 from ._outcomes import measured
-from ._state import Query, row_in_context, with_context_of
+from ._state import Query, at_place, row_in_context, with_context_of
 
 
 def place_of(run, x, context=None, *, answered=False):
@@ -26,7 +27,14 @@ def place_of(run, x, context=None, *, answered=False):
             return query
         chosen = query.x[: run.domain.n_chosen]
         return replace(query, x=row_in_context(run.domain, chosen, context))
-    return run.domain.place(without_outcomes(run, x), context)
+    x, domain = without_outcomes(run, x), run.domain
+    try:
+        return domain.place(x, context)
+    except DomainError:
+        row, k = domain.as_row(x), domain.n_chosen
+        if not at_place(row, k, run.pending.unanswered):
+            raise
+        return row_in_context(domain, row[:k], context)  # it was asked in a wider domain
 
 
 def rows_in_context(run, X, context, one):
@@ -79,17 +87,19 @@ def columns_of(run, X, y, t, y_variance, context, failed):
 
     t is None where no time was given.
     """
-    X = without_outcomes(run, X)
-    if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
+    handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
+    X, places = without_outcomes(run, X), None
+    if not handles and np.size(X) == 0:
+        if context is not None:
+            run.domain.contexts(context, 0)
+        places = []
+    elif not handles:
+        with suppress(DomainError):
+            places = list(run.domain.places(X, context))
+    if places is None:
         X = rows_of(X)
         contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
         places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
-    elif np.size(X):
-        places = list(run.domain.places(X, context))
-    else:
-        places = []
-        if context is not None:
-            run.domain.contexts(context, 0)
     n = len(places)
     y = with_failures(y, failed, n)
     if t is not None:

@@ -230,6 +230,17 @@ def decode_observation(body):
     )
 
 
+def _stored_observations(run):
+    """Return the observations of a run's data set and history by position, in order."""
+    log, data = run.history.log, run.data
+    nothing, found = np.empty(0, dtype=np.intp), {}
+    rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
+    for i, row, y, variance in rows:
+        if i < log.first:  # the history has lost what else was known of it
+            found[i] = Observation(row, y, float(row[-1]), 0, nothing, {}, variance)
+    return found | dict(enumerate(log, log.first))
+
+
 def _encode_query(query):
     return {"x": query.x.tolist(), "t": query.t, "query": query.id}
 
@@ -248,8 +259,8 @@ def events_between(run, after, kind, details):
     """
     position, body = None, details
     if kind == "with_parameters":
-        told = decode_state(encode_state(after)).told
-        events = [("tell", i, encode_observation(told[i])) for i in sorted(told)]
+        told = _stored_observations(after).items()
+        events = [("tell", i, encode_observation(entry)) for i, entry in told]
         asked = {"x": [], "t": [], "query": []}
         events += [("ask", None, {"now": now, "n": n} | asked) for now, n in after.query_sizes]
     elif kind == "tell_many":
@@ -537,27 +548,19 @@ def read_state(file, limit):
 
 def encode_state(run):
     """Return the whole state of a run as plain data, for JSON."""
-    log, data = run.history.log, run.data
-    rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
+    told = _stored_observations(run).items()
     return {
         "parts": encode_parts(run, constants_of(run)),
-        "told": [[i, encode_observation(entry)] for i, entry in enumerate(log, log.first)],
-        # Observations of the data set that are older than the history.
-        "kept": [[i, *row.tolist(), y, v] for i, row, y, v in rows if i < log.first],
-        "n_told": log.total,
+        "told": [[i, encode_observation(entry)] for i, entry in told],
+        "n_told": run.history.log.total,
         "queries": [list(query) for query in run.query_sizes],
     }
 
 
 def decode_state(plain):
     """Return the `StoredState` of `encode_state`."""
-    told = _by_position(plain["told"])
-    for i, *row, y, variance in plain["kept"]:
-        told[i] = Observation(
-            np.array(row), y, row[-1], 0, np.empty(0, dtype=np.intp), {}, variance
-        )
     sizes = tuple((float(t), n) for t, n in plain["queries"])
-    return StoredState(plain["parts"], told, plain["n_told"], sizes)
+    return StoredState(plain["parts"], _by_position(plain["told"]), plain["n_told"], sizes)
 
 
 def _by_position(told):
