@@ -16,6 +16,7 @@ from scipy.stats.distributions import rv_frozen
 
 from .._warnings import warn_caller
 from ..exceptions import SktvboError
+from ._ask_tell import SET_BY_RUN
 from ._files import add_checksum, read_json, verify_checksum, write_json
 from ._results import RunResult
 
