@@ -107,7 +107,7 @@ def continued(run, new, change, n_started, changes):
         history=_history(run, new, change, columns),
         pending=_pending(run, new, change, changes),
         forecast=None,
-        sliced_search=None,
+        objective=run.objective._replace(sliced_search=None),
         parts=tuple(part.continued(run, new, change) for part in new.parts),
         place=new.place,
     ).with_part(Start(n_started))
@@ -149,7 +149,7 @@ def _with_new_models(after):
     if len(after.data) < after.min_to_learn:
         after = refit(after, None)
     search = SearchState(0, len(after.data))
-    after = replaced(after, search=search)
+    after = after.with_objective(search=search)
     return with_models(after, [model._replace(search=search) for model in models_of(after)])
 
 
@@ -201,7 +201,7 @@ def _with_surrogate(after, change):
             surrogate = surrogate.rescaled(X, change.scales, change.typical, **sites)
         else:
             surrogate = conditioned(after, surrogate, after.data)
-        after = replaced(after, surrogate=surrogate, answers=None)
+        after = replaced(after.with_objective(surrogate=surrogate), answers=None)
     members = domain.members(MAX_SITES)
     if members is not None:
         surrogate.posterior_at(after.time.now)(members)  # an error if the kernel does not know one

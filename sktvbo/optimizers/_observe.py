@@ -169,14 +169,14 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     now, changes = max(told.t, run.time.now), {}
     if not told.failed:
         data = run.data.append(history.total, told.row, told.y, told.variance)
-        model, policy, left = Model(run.surrogate, run.search, run.sliced_search), run.policy, data
+        model, policy, left = run.objective, run.policy, data
         if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
             model, policy, left = _updated_model(run, told, data, now, hold, first)
         elif not data_only:
             left = run.algorithm._before_surrogate(run, data)
         entry = _entry_of(run, told, policy, data, left, now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
-        changes |= model._asdict() | {"history": history.append(entry)}
+        changes |= {"objective": model, "history": history.append(entry)}
     after = replaced(
         run,
         time=replaced(run.time, now=now, passed=passed),
@@ -258,7 +258,7 @@ def outcome_model(run, whole, after):
     """
     data, old = after.data, run.data.positions
     if not len(data):
-        return Model(None, SearchState())
+        return Model()
     if run.surrogate is None:
         model = _first_model(run, whole.data)
         drop = ~np.isin(whole.data.positions, data.positions)
@@ -269,7 +269,7 @@ def outcome_model(run, whole, after):
         return model._replace(surrogate=surrogate)
     drop = np.flatnonzero(~np.isin(old, data.positions))
     new = whole.data.positions[~np.isin(whole.data.positions, old)]
-    model = Model(run.surrogate, run.search, run.sliced_search)
+    model = run.objective
     if len(new) == 1 and data.positions[-1] == new[0]:
         X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
         model = _next_model(run, X, target, drop, data, hold=False, fresh=False)
@@ -280,7 +280,7 @@ def outcome_model(run, whole, after):
 
 def with_first_models(run):
     """Return the run with a surrogate, and those of its outcomes, fitted to the data set."""
-    run = replaced(run, surrogate=first_surrogate(run, run.data))
+    run = run.with_objective(surrogate=first_surrogate(run, run.data))
     return with_models(run, [on_its_rows(each) for each in views(run)])
 
 
@@ -288,7 +288,7 @@ def on_its_rows(run, surrogate=None):
     """Return the model of an outcome on the rows of its view, with known hyperparameters if any."""
     surrogate = run.surrogate if surrogate is None else surrogate
     if not len(run.data):
-        return Model(None, SearchState())
+        return Model()
     if surrogate is None:
         return Model(first_surrogate(run, run.data), SearchState())
     return Model(conditioned(run, surrogate, run.data), run.search)
@@ -421,8 +421,7 @@ def refit(run, deadline):
     if deadline is not None:
         share = deadline / sum(due)
     after = [_refitted(part, share) if is_due else part for part, is_due in zip(parts, due)]
-    models = [Model(each.surrogate, each.search, each.sliced_search) for each in after[1:]]
-    return with_models(after[0], models)
+    return with_models(after[0], [each.objective for each in after[1:]])
 
 
 def is_searching(run):
@@ -439,15 +438,15 @@ def _refitted(run, deadline):
         return run
     if not isinstance(surrogate, TimeVaryingGP):
         surrogate = surrogate.refit(**_search_arguments(run, surrogate, run.data))
-        return replaced(run, surrogate=surrogate, search=SearchState(0, len(run.data)))
+        return replaced(run, objective=Model(surrogate, SearchState(0, len(run.data))))
     sliced = run.sliced_search or begun_search(run, surrogate, run.data)
     sliced = sliced.continued(until, n_sure=1)
     if sliced.found is None:
-        return replaced(run, sliced_search=sliced)
+        return run.with_objective(sliced_search=sliced)
     surrogate = sliced.found
     if sliced.surrogate is not run.surrogate:
         surrogate = conditioned(run, surrogate, run.data)
-    return replaced(run, **Model(surrogate, SearchState(0, sliced.n))._asdict())
+    return replaced(run, objective=Model(surrogate, SearchState(0, sliced.n)))
 
 
 def _some_variances(variances):
@@ -543,13 +542,13 @@ def observe_many(run, observations):
     )
     learnt = _learnt(run, learning, holds)
     of_outcomes = _learnt_outcomes(run, rest, holds)
-    age, changes = run.search.age + len(learning) if holds else 0, {}
+    age = run.search.age + len(learning) if holds else 0
     if run.never_drops:
         for told in rest:
             run = add(run, told, data_only=True)
         if len(learnt.X_train_) < len(run.data):
             learnt = conditioned(run, learnt, run.data)
-        changes = {"surrogate": learnt, "sliced_search": None}
+        run = run.with_objective(surrogate=learnt, sliced_search=None)
     else:
         if run.surrogate is None:
             data = run.data.append(run.history.total, rest[0].row, rest[0].y, rest[0].variance)
@@ -557,10 +556,10 @@ def observe_many(run, observations):
             run = add(run, first, first=conditioned(run, learnt, data))
         else:
             surrogate = conditioned(run, learnt, run.data)
-            run = replaced(run, surrogate=surrogate, sliced_search=None)
+            run = run.with_objective(surrogate=surrogate, sliced_search=None)
         for told in rest:
             run = add(run, told, hold=True)
-    run = replaced(run, search=SearchState(age, len(run.data)), **changes)
+    run = run.with_objective(search=SearchState(age, len(run.data)))
     return _with_learnt_outcomes(run, of_outcomes), entries
 
 

@@ -18,7 +18,7 @@ from .._tables import as_table, frame_columns, is_added
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
 from ..exceptions import InvalidObservationError
-from ._state import OBJECTIVE, DataSet, History, SearchState
+from ._state import OBJECTIVE, DataSet, History, Model
 
 # Latest observations among which violations of start points are looked for.
 _N_REMEMBERED = 256
@@ -203,15 +203,21 @@ def outcomes_of_failures(run, new):
 def view(run, i):
     """Return a run in which the i-th outcome that is measured takes the place of y."""
     models = models_of(run)
-    model = models[i]._asdict() if models else {"surrogate": None, "search": SearchState()}
     data, history = _data_of(run, i), _OutcomeHistory(**vars(run.history), index=i)
     n_missing = run.algorithm._min_to_learn - len(data)
     if n_missing > 0 and data.positions is not run.data.positions:
         n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
         history = replaced(history, n_measured=n_measured)
     parts = tuple(part for part in run.parts if part.name != "limits")
-    others = {"answers": None, "forecast": None, "parts": parts}
-    return replaced(run, data=data, history=history, **others, **model)
+    return replaced(
+        run,
+        objective=models[i] if models else Model(),
+        answers=None,
+        forecast=None,
+        data=data,
+        history=history,
+        parts=parts,
+    )
 
 
 def _data_of(run, i):

@@ -35,7 +35,7 @@ from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._observe import made_until
 from ._outcomes import models_of
-from ._state import MAX_PENDING, DataSet, History, Log, Observation
+from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
 
 # Parameters that must be those of the run when it is resumed.
 _IDENTITY = ("domain", "constraints", "maximize", "time_unit")
@@ -170,11 +170,13 @@ def restored_run(run, stored):
     values = {
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
+    objective = Model(values.pop("surrogate"), values.pop("search"))
     parts = [values.pop(part.name) if part.is_stored else part for part in run.parts]
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,
         **values,
+        objective=objective,
         parts=tuple(parts),
         data=data,
         history=History(Log(latest, log.limit, stored.n_told), **taken_back),

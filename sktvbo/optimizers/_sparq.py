@@ -22,7 +22,7 @@ from ._default_models import static_surrogate
 from ._observe import search_is_due
 from ._parameters import algorithm
 from ._random import copied
-from ._state import ExpertAnswers, SearchState, too_few
+from ._state import ExpertAnswers, Model, SearchState, too_few
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -284,12 +284,10 @@ def _tell_expert(run, X, y, t):
     )
     if not are_few and search_is_due(run, surrogate, n + q):
         surrogate, search, sliced = surrogate.refit(), SearchState(0, n + q), None
-    restandardize = n >= run.min_to_learn
+    without = surrogate.without(np.arange(n, n + q), restandardize=n >= run.min_to_learn)
     return replaced(
         run,
-        surrogate=surrogate.without(np.arange(n, n + q), restandardize=restandardize),
-        search=search,
-        sliced_search=sliced,
+        objective=Model(without, search, sliced),
         time=replaced(run.time, now=max(t, run.time.now)),
         answers=ExpertAnswers(told, y, surrogate),
     )

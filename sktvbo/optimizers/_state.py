@@ -550,10 +550,19 @@ class SearchState:
 
 
 class Model(NamedTuple):
-    """Fields of a state that change when the model does."""
+    """Model of the objective, or of an outcome.
 
-    surrogate: object
-    search: SearchState
+    Attributes
+    ----------
+    surrogate : Surrogate or None
+        Conditioned on the data set; None before there are ``n_initial`` observations.
+    search : SearchState
+    sliced_search : Search or None
+        Search of the hyperparameters that goes on in the next steps; lost in a journal.
+    """
+
+    surrogate: object = None
+    search: SearchState = SearchState()
     sliced_search: object = None
 
 
@@ -608,14 +617,10 @@ class RunState:
         With what it has learnt in the run.
     policy_before : stale-data policy or None
         As it was before the latest observation; None where that is not known.
-    surrogate : Surrogate or None
-        Conditioned on the data set; None before there are ``n_initial`` observations.
+    objective : Model
     answers : ExpertAnswers or None
     expert_asked : float or None
         Time at which an expert was last asked.
-    search : SearchState
-    sliced_search : Search or None
-        Search of the hyperparameters that goes on in the next steps; lost in a journal.
     time : TimeState
     pending : PendingQueries
     query_sizes : tuple of (float, int)
@@ -635,11 +640,9 @@ class RunState:
     rng: np.random.RandomState
     policy: object
     policy_before: object = None
-    surrogate: object = None
+    objective: Model = field(default_factory=Model)
     answers: ExpertAnswers | None = None
     expert_asked: float | None = None
-    search: SearchState = field(default_factory=SearchState)
-    sliced_search: object = None
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)
     query_sizes: tuple = ()
@@ -706,6 +709,25 @@ class RunState:
         return unlimited and type(self.policy) is KeepAll
 
     # --- observations as the surrogate sees them --------------------------------------------------
+
+    @property
+    def surrogate(self):
+        """Surrogate of the objective, or None."""
+        return self.objective.surrogate
+
+    @property
+    def search(self):
+        """`SearchState` of the objective."""
+        return self.objective.search
+
+    @property
+    def sliced_search(self):
+        """Search of the objective that goes on, or None."""
+        return self.objective.sliced_search
+
+    def with_objective(self, **changes):
+        """Return the run with changes of the model of its objective."""
+        return replaced(self, objective=self.objective._replace(**changes))
 
     @property
     def model(self):

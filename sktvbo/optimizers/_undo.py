@@ -5,7 +5,7 @@ import numpy as np
 from .._values import replaced
 from ._observe import conditioned
 from ._part import after_step
-from ._state import Query, not_pending
+from ._state import Model, Query, not_pending
 
 
 def untell(run, position):
@@ -34,9 +34,15 @@ def untell(run, position):
             surrogate, policy = None, run.algorithm._make_policy()
         elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
             surrogate = conditioned(run, surrogate, data)
-    changes = {"policy_before": None, "data": data, "history": history, "answers": None}
-    changes["sliced_search"] = None  # it may have learnt from the observation
-    after = replaced(run, surrogate=surrogate, policy=policy, **changes)
+    after = replaced(
+        run,
+        objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
+        policy=policy,
+        policy_before=None,
+        answers=None,
+        data=data,
+        history=history,
+    )
     after = after_step(run, after, "taken_back", Query(-1, entry.row[:-1], entry.row[-1]))
     times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
     time = replaced(run.time, passed=float(max(times, default=-np.inf)))

@@ -264,7 +264,7 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     timer.seconds = 1.0
     timer._limits[SEARCH].clear()
     search = replaced(begun_search(before, opt.surrogate_, before.data), expected=100.0)
-    opt._run = replaced(before, sliced_search=search)
+    opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=40)
     assert run_of(opt).sliced_search is not search
     assert timer.limit == 30
@@ -318,7 +318,7 @@ def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
     search = begun_search(before, opt.surrogate_.refit(), before.data).continued(np.inf)
     found = search.found
     found._gp = found._condition(found._gp.covariance.with_theta(theta(opt) - 0.1), found._gp.rows)
-    opt._run = replaced(before, sliced_search=search)
+    opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=20)
     assert_array_equal(theta(opt), search.found.theta_)
     assert run_of(opt).sliced_search is None
