@@ -13,7 +13,7 @@ import pytest
 
 from sktvbo._cli import main
 
-BENCH = ["six-hump-camel", "--algorithms", "random", "--clock", "step", "--horizon", "19"]
+BENCH = ["six-hump-camel", "--algorithms", "random", "--horizon", "8"]
 BENCH += ["--replications", "2", "--n-jobs", "1", "--no-plot", "--output"]
 
 # Runs the bench in children of one process, of which each is killed at its k-th system call on a

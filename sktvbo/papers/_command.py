@@ -199,7 +199,8 @@ def run_bench(arguments):
             _draw(folder, comparison, tasks)
     except OSError as exc:
         advice = "The finished runs are kept: make room, and the same command goes on."
-        raise evaluation.StoreError(f"{folder} cannot be written: {exc}. {advice}") from exc
+        why = exc.strerror or exc
+        raise evaluation.StoreError(f"{folder} cannot be written: {why}. {advice}") from exc
     print(f"The results are in {folder}")
     if not comparison.failures:
         return 0

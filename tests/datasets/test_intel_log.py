@@ -1,11 +1,10 @@
-"""Download of the Intel lab's log, from a local test server."""
+"""Download of the Intel lab's log, from a stand-in for the network."""
 
-import contextlib
 import gzip
+import io
 import os
-import socket
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.client import IncompleteRead
+from urllib.error import HTTPError, URLError
 
 import numpy as np
 import pytest
@@ -13,10 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo.datasets import _intel_log, fetch_intel_temperature, load_intel_temperature
 from sktvbo.datasets._files import INTEL
-from sktvbo.datasets._intel_log import SENSORS, fill_gaps
+from sktvbo.datasets._intel_log import LOCATIONS_URL, LOG_URL, SENSORS, fill_gaps
 from sktvbo.exceptions import InvalidObservationError, MissingDataError
 
-ADDRESSES = _intel_log.LOG_URL, _intel_log.LOCATIONS_URL
 LOCATIONS = "".join(f"{mote} {mote}.5 {-mote}\n" for mote in range(1, 55)).encode()
 DAYS = [f"2004-03-0{day}" for day in range(1, 9)]
 
@@ -37,53 +35,44 @@ def log(*more, without=()):
     return gzip.compress("".join(f"{line}\n" for line in [*lines, *more]).encode(), mtime=0)
 
 
-class Server(ThreadingHTTPServer):
-    """Server of ``files``: path -> bytes; other paths are redirected or missing."""
+class Answer(io.BytesIO):
+    """Answer of an address, which a redirect may have changed."""
+
+    def __init__(self, url, content):
+        super().__init__(content)
+        self.url = url
+
+
+class Web:
+    """Stand-in for ``urlopen``: contents, errors and redirects by address."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.requests, self.redirects = {}, [], {}
+        self.files, self.redirects, self.requests = (
+            {LOCATIONS_URL: LOCATIONS, LOG_URL: log()},
+            {},
+            [],
+        )
 
-    def url(self, path):
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.requests.append(self.path)
-        target, content = self.server.redirects.get(self.path), self.server.files.get(self.path)
-        self.send_response(302 if target else 404 if content is None else 200)
-        if target:
-            self.send_header("Location", target)
-        self.send_header("Content-Length", str(len(content or b"")))
-        self.end_headers()
-        with contextlib.suppress(ConnectionError):  # the client has hung up
-            self.wfile.write(content or b"")
-
-    def log_message(self, *_):
-        pass
+    def open(self, url, timeout):
+        assert timeout > 0.0
+        self.requests.append(url)
+        content = self.files[url]
+        if isinstance(content, Exception):
+            raise content
+        return Answer(self.redirects.get(url, url), content)
 
 
 @pytest.fixture
-def server(monkeypatch):
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(_intel_log, "LOG_URL", server.url("/data.txt.gz"))
-    monkeypatch.setattr(_intel_log, "LOCATIONS_URL", server.url("/mote_locs.txt"))
-    server.files = {"/mote_locs.txt": LOCATIONS, "/data.txt.gz": log()}
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def web(monkeypatch):
+    web = Web()
+    monkeypatch.setattr(_intel_log, "urlopen", web.open)
+    return web
 
 
 @pytest.fixture
-def fetch(server, tmp_path):
+def fetch(web, tmp_path):
     def fetch(**options):
-        # The test server uses http.
-        return fetch_intel_temperature(**{"data_home": tmp_path, "allow_http": True} | options)
+        return fetch_intel_temperature(**{"data_home": tmp_path} | options)
 
     fetch.home = tmp_path
     return fetch
@@ -96,7 +85,7 @@ def nothing_is_left(fetch):
 # --- contents -------------------------------------------------------------------------------------
 
 
-def test_bins_and_positions_are_stored_once(fetch, server):
+def test_bins_and_positions_are_stored_once(fetch, web):
     data = fetch()
     assert_array_equal(data.sensor_id, SENSORS)
     assert_array_equal(data.xy[:, 0], np.array(SENSORS) + 0.5)
@@ -106,12 +95,12 @@ def test_bins_and_positions_are_stored_once(fetch, server):
     assert_allclose(data.temperature, np.tile(20.0 + 0.01 * k, (46, 1)).T, rtol=1e-12)
     assert_array_equal(data.fill_code, np.tile(np.arange(1152) % 3 > 0, (46, 1)).T)
     assert_array_equal(fetch(download_if_missing=False).temperature, data.temperature)
-    assert sorted(server.requests) == ["/data.txt.gz", "/mote_locs.txt"]
+    assert web.requests == [LOCATIONS_URL, LOG_URL]
     assert [path.name for path in fetch.home.iterdir()] == [INTEL.file]
     assert_array_equal(load_intel_temperature(data_dir=fetch.home).xy, data.xy)
 
 
-def test_a_bin_is_the_mean_of_its_valid_readings(fetch, server):
+def test_a_bin_is_the_mean_of_its_valid_readings(fetch, web):
     more = [
         ("2004-03-01", 30.0, 1, 10.0),  # the fourth bin has 20.03 already
         ("2004-03-01", 39.9, 1, 12.0),
@@ -130,7 +119,7 @@ def test_a_bin_is_the_mean_of_its_valid_readings(fetch, server):
         ("2004-03-01", 100.0, 1, 25.0, 2.35),
     ]
     odd = ["2004-03-01 00:33:31.5 7", "2004-03-01 00:33:31.5 7 1 99", "", "? ? ? ? ? ? ? ?"]
-    server.files["/data.txt.gz"] = log(*odd, *(reading(*row) for row in more))
+    web.files[LOG_URL] = log(*odd, *(reading(*row) for row in more))
     temperature = fetch().temperature[:, 0]
     assert temperature[3] == pytest.approx((20.03 + 10.0 + 12.0) / 3)
     assert_allclose(temperature[[4, 7, 8, 10]], [30.6, 0.0, 50.0, 25.0])
@@ -218,10 +207,10 @@ def test_the_rule_reproduces_the_published_file():
 # --- failures -------------------------------------------------------------------------------------
 
 
-def test_no_download_when_it_is_disabled(fetch, server):
+def test_no_download_when_it_is_disabled(fetch, web):
     with pytest.raises(MissingDataError, match=r"download_if_missing is False"):
         fetch(download_if_missing=False)
-    assert server.requests == []
+    assert web.requests == []
 
 
 def test_a_damaged_file_is_named(fetch):
@@ -230,29 +219,22 @@ def test_a_damaged_file_is_named(fetch):
         fetch()
 
 
-def test_no_network(fetch, monkeypatch):
-    with socket.socket() as deaf:  # bound, but it does not listen
-        deaf.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/mote_locs.txt"
-        monkeypatch.setattr(_intel_log, "LOCATIONS_URL", url)
-        with pytest.raises(MissingDataError, match=r"mote_locs.txt failed.*Check the network"):
-            fetch()
-    assert nothing_is_left(fetch)
-
-
-def test_a_silent_server_times_out(fetch, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mote_locs.txt"
-        monkeypatch.setattr(_intel_log, "LOCATIONS_URL", url)
-        with pytest.raises(MissingDataError, match="timed out"):
-            fetch(timeout=0.2)
-    assert nothing_is_left(fetch)
-
-
-def test_a_missing_log(fetch, server):
-    del server.files["/data.txt.gz"]
-    with pytest.raises(MissingDataError, match=r"data.txt.gz failed: .*404"):
+@pytest.mark.parametrize(
+    "error",
+    [
+        URLError("Connection refused"),
+        HTTPError(LOG_URL, 404, "Not Found", {}, None),
+        TimeoutError("timed out"),
+        IncompleteRead(b"12"),
+    ],
+    ids=["no network", "missing", "silent", "cut"],
+)
+@pytest.mark.parametrize("url", [LOG_URL, LOCATIONS_URL])
+def test_failed_downloads(fetch, web, url, error):
+    web.files[url] = error
+    with pytest.raises(MissingDataError, match=rf"{url} failed: .*Check the network") as info:
         fetch()
+    assert str(error) in str(info.value)
     assert nothing_is_left(fetch)
 
 
@@ -270,11 +252,11 @@ def test_a_missing_log(fetch, server):
     ],
     ids=["cut", "zeros", "noise", "page", "packed page", "empty", "no line's end", "a mote lacks"],
 )
-def test_wrong_log(fetch, server, content, message):
-    server.files["/data.txt.gz"] = content
+def test_wrong_log(fetch, web, content, message):
+    web.files[LOG_URL] = content
     with pytest.raises(InvalidObservationError, match=message) as info:
         fetch()
-    assert server.url("/data.txt.gz") in str(info.value)
+    assert LOG_URL in str(info.value)
     assert nothing_is_left(fetch)
 
 
@@ -291,8 +273,8 @@ def test_wrong_log(fetch, server, content, message):
     ],
     ids=["empty", "page", "two columns", "binary", "twice", "nan", "cut"],
 )
-def test_wrong_positions(fetch, server, content):
-    server.files["/mote_locs.txt"] = content
+def test_wrong_positions(fetch, web, content):
+    web.files[LOCATIONS_URL] = content
     with pytest.raises(InvalidObservationError, match=r"mote_locs\.txt is not the expected file"):
         fetch()
     assert nothing_is_left(fetch)
@@ -301,22 +283,16 @@ def test_wrong_positions(fetch, server, content):
 # --- security -------------------------------------------------------------------------------------
 
 
-def test_the_addresses_use_https_and_http_is_opt_in(fetch):
-    assert all(url.startswith("https://") for url in ADDRESSES)
-    with pytest.raises(MissingDataError, match=r"is not https, .* set allow_http=True"):
-        fetch(allow_http=False)
-    assert nothing_is_left(fetch)
-
-
-@pytest.mark.parametrize("target", ["ftp://127.0.0.1/log", "file:///etc/passwd"])
-def test_redirects_lead_to_no_other_protocol(fetch, server, target):
-    server.redirects["/data.txt.gz"] = target
-    with pytest.raises(MissingDataError, match=r"data.txt.gz failed"):
+@pytest.mark.parametrize("scheme", ["http", "ftp", "file"])
+def test_the_addresses_use_https_and_redirects_elsewhere_are_refused(fetch, web, scheme):
+    assert LOG_URL.startswith("https://")
+    assert LOCATIONS_URL.startswith("https://")
+    web.redirects[LOG_URL] = f"{scheme}://example.org/log"
+    with pytest.raises(MissingDataError, match=r"log is not https, .* set allow_http=True"):
         fetch()
     assert nothing_is_left(fetch)
-
-
-def test_redirects_are_followed(fetch, server):
-    server.files["/new"] = server.files.pop("/data.txt.gz")
-    server.redirects["/data.txt.gz"] = server.url("/new")
-    assert fetch().temperature.shape == (1152, 46)
+    if scheme == "http":
+        assert fetch(allow_http=True).temperature.shape == (1152, 46)
+        return
+    with pytest.raises(MissingDataError, match="is not https"):
+        fetch(allow_http=True)
