@@ -355,12 +355,12 @@ def test_finished_calls_are_told_before_an_error_is_raised():
     def seen(call):
         assert call.n_calls <= 3
 
-    answers = 0.0, 1.0, ValueError("caught"), ZeroDivisionError("planted"), 4.0, 5.0
+    answers = 0.0, 1.0, 2.0, ZeroDivisionError("planted"), ValueError("caught"), 5.0
     options = {"executor": Together(*answers), "n_jobs": 6, "catch": ValueError, "callbacks": seen}
     with pytest.raises(ZeroDivisionError, match="planted") as caught:
         optimize(moving, BOX, n_calls=6, **options)
     found = caught.value.optimization
-    np.testing.assert_array_equal([call.y for call in found.calls], [0.0, 1.0, np.nan, 4.0, 5.0])
+    np.testing.assert_array_equal([call.y for call in found.calls], [0.0, 1.0, 2.0, np.nan, 5.0])
     assert (found.optimizer.n_told_, found.optimizer.n_failed_) == (4, 1)
     assert found.optimizer.pending_ == []
     np.testing.assert_array_equal(found.x, found.calls[-1].x)
