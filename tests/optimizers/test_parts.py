@@ -10,9 +10,9 @@ from sktvbo import GPUCB, WDBO
 from sktvbo._values import replaced
 from sktvbo.domain import Box
 from sktvbo.optimizers import _parts
-from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._chance import Factor
 from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._part import Part, at_moment
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
