@@ -17,7 +17,6 @@ from .._validation import (
     finite_number,
     invalid,
 )
-from .._values import replaced
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..gaussian_process._dates import number_of_duration
 from ..staleness import KeepAll
@@ -40,6 +39,7 @@ from ._parameters import algorithm
 from ._part import Told
 from ._places import (
     columns_of,
+    observations_of,
     place_of,
     rivals_of,
     warn_ambiguous,
@@ -499,38 +499,13 @@ class AskTell(Durable):
         """
         with self._lock():
             before = self._run_or_new()
-            columns = columns_of(before, X, y, t, y_variance, context, failed)
-            run, places, y, t, variances = columns
+            run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
             others = many_outcomes_of(run, outcomes, gone)
-            if not len(places):
-                return
-            observations, left, rivals = [None] * len(places), run, set()
-            times = [None] * len(places) if t is None else t.tolist()
-
-            def priority(i):
-                # Handles choose first; each other one takes the latest query that is left.
-                return isinstance(places[i], Query), times[i] or 0.0, i
-
-            for i in sorted(range(len(places)), key=priority, reverse=True):
-                place, time = places[i], times[i]
-                rivals |= rivals_of(left, place, time)
-                x, time, query = addressed(left, place, time)
-                variance = 0.0 if y[i] is None else float(variances[i])
-                observation = Told(x, y[i], time, variance, others[i], query)
-                if is_repeated(left, observation, observations):
-                    continue
-                if query is not None:
-                    left = replaced(left, pending=left.pending.without(query))
-                observations[i] = observation
-            if rivals.intersection(query.id for query in left.pending_now):
-                warn_ambiguous()
-            found = [observation for observation in observations if observation is not None]
-            if not found:
-                return
-            found.sort(key=lambda told: told.t)
-            after, entries = observe_many(run, found)
-            self._take(before, after, "tell_many", entries=entries)
+            found = observations_of(run, places, y, *known, others)
+            if found:
+                after, entries = observe_many(run, found)
+                self._take(before, after, "tell_many", entries=entries)
 
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None

@@ -9,10 +9,13 @@ import numpy as np
 
 from .._tables import Row, as_row, as_table, is_table, rows_of
 from .._validation import check_variances
+from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
 from ._failures import with_failures
+from ._observe import addressed, is_repeated
 from ._outcomes import measured
+from ._part import Told
 from ._state import Query, at_place, row_in_context, with_context_of
 
 
@@ -108,6 +111,39 @@ def columns_of(run, X, y, t, y_variance, context, failed):
     if y_variance is not None:
         variances = check_variances(y_variance, n, "y_variance", zero=True)
     return run, places, y, t, variances
+
+
+def observations_of(run, places, y, t, variances, outcomes):
+    """Return observations for `observe_many`, in the order of time, without repeated ones.
+
+    Parameters
+    ----------
+    run : RunState
+    places : list of rows (d,) or Query
+    y, t, variances, outcomes : sequences of length n
+        As returned by `columns_of`; None for t where no time was given.
+    """
+    found, left, rivals = [None] * len(places), run, set()
+    times = [None] * len(places) if t is None else t.tolist()
+
+    def priority(i):
+        # Handles choose first; each other one takes the latest query that is left.
+        return isinstance(places[i], Query), times[i] or 0.0, i
+
+    for i in sorted(range(len(places)), key=priority, reverse=True):
+        rivals |= rivals_of(left, places[i], times[i])
+        x, time, query = addressed(left, places[i], times[i])
+        variance = 0.0 if y[i] is None else float(variances[i])
+        observation = Told(x, y[i], time, variance, outcomes[i], query)
+        if is_repeated(left, observation, found):
+            continue
+        if query is not None:
+            left = replaced(left, pending=left.pending.without(query))
+        found[i] = observation
+    if rivals.intersection(query.id for query in left.pending_now):
+        warn_ambiguous()
+    new = [observation for observation in found if observation is not None]
+    return sorted(new, key=lambda told: told.t)
 
 
 def without_outcomes(run, X):

@@ -15,7 +15,15 @@ from ._parameters import algorithm
 
 @algorithm
 class VariationBudgeted(StaticAlgorithm):
-    """GP-UCB on a number of observations that is given, or follows from a variation budget."""
+    """GP-UCB on a number of observations that is given, or follows from a variation budget.
+
+    Parameters
+    ----------
+    horizon : int, default=None
+        T, the number of observations in the whole run, for the variation budget.
+    variation_budget : float, default=1.0
+        B_T, see `~sktvbo.staleness.VariationBudget`.
+    """
 
     horizon: int | None = None
     variation_budget: float = 1.0
@@ -252,10 +260,6 @@ class BRGPUCB(VariationBudgeted):
     ----------
     reset_period : int, default=None
         H. None: computed from ``horizon`` and ``variation_budget``, or 50 without a ``horizon``.
-    horizon : int, default=None
-        T, the number of observations in the whole run, for the variation budget.
-    variation_budget : float, default=1.0
-        B_T, see `~sktvbo.staleness.VariationBudget`.
 
     Attributes
     ----------
@@ -313,10 +317,6 @@ class SWGPUCB(VariationBudgeted):
     ----------
     window : int, default=None
         w. None: computed from ``horizon`` and ``variation_budget``, or 25 without a ``horizon``.
-    horizon : int, default=None
-        T, the number of observations in the whole run, for the variation budget.
-    variation_budget : float, default=1.0
-        B_T, see `~sktvbo.staleness.VariationBudget`.
 
     Attributes
     ----------

@@ -110,7 +110,7 @@ def test_a_jump_is_not_explained_by_noise():
 
 
 @pytest.mark.parametrize(("d", "median"), [(1, 0.4), (2, 0.4), (8, 0.8)])
-def test_lengthscales_grow_with_the_distance_of_places(d, median):
+def test_time_is_smooth_and_rough_and_lengthscales_grow_with_distances(d, median):
     rng = np.random.RandomState(0)
     opt = WDBO([(0.0, 1.0)] * d, n_initial_points=5, outcome_constraints={"load": (None, 9.0)})
     for t in range(5):
@@ -118,8 +118,11 @@ def test_lengthscales_grow_with_the_distance_of_places(d, median):
     prior = opt.surrogate_.hyperpriors["spatial_kernel__length_scale"]
     assert prior.median == pytest.approx(median)
     assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, 4.0)
+    kernel = opt.surrogate_.temporal_kernel_
+    assert (kernel.k1.nu, kernel.k2.k2.nu) == (2.5, 0.5)
     (outcome,) = opt._run.part("limits").models
     assert outcome.surrogate.spatial_kernel_.length_scale_bounds == (0.01, 1.25 * median)
+    assert outcome.surrogate.temporal_kernel_.nu == 2.5
 
 
 def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
@@ -161,13 +164,3 @@ def test_beta_by_default(names, n, scale):
     for name in names:
         acquisition = getattr(optimizers, name)()._make_acquisition()
         assert acquisition.beta_value(state) == expected
-
-
-def test_time_is_smooth_and_rough():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": (None, 9.0)}, random_state=0)
-    for t in range(5):
-        opt.tell([t / 5.0], t % 2, t, outcomes={"load": t % 3})
-    kernel = opt.surrogate_.temporal_kernel_
-    assert (kernel.k1.nu, kernel.k2.k2.nu) == (2.5, 0.5)
-    (outcome,) = opt._run.part("limits").models
-    assert outcome.surrogate.temporal_kernel_.nu == 2.5

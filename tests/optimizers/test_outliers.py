@@ -1,6 +1,7 @@
 """Optimizers with outliers: weights in the run, its frame, its log and its journal."""
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -117,23 +118,26 @@ def test_policies_remove_confirmed_outliers_first_and_no_others(policy):
         assert np.argmin(new.relevancy(40.0)) == 30
 
 
-def test_a_surrogate_with_inducing_points_becomes_robust():
-    given = SparseTimeVaryingGPRegressor(inducing="greedy", normalize_y=True)
-    opt = tell(BayesianOptimizer(BOX, surrogate=given, random_state=0, robust=True), range(25))
-    weights = opt.to_frame()["outlier_weight"]
-    assert set(weights.index[weights < 0.01]) == {3, 20}
+SPARSE = partial(SparseTimeVaryingGPRegressor, inducing="greedy")
 
 
-@pytest.mark.parametrize("kind", [BOLT, BayesianOptimizer])
-def test_a_users_surrogate_becomes_robust(kind):
-    given = TimeVaryingGPRegressor(normalize_y=True)
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        (BOLT, TimeVaryingGPRegressor),
+        (BayesianOptimizer, TimeVaryingGPRegressor),
+        (BayesianOptimizer, SPARSE),
+    ],
+)
+def test_a_users_surrogate_becomes_robust(kind, model):
+    given = model(normalize_y=True)
     opt = tell(kind(BOX, surrogate=given, random_state=0, robust=True), range(25))
     assert opt.surrogate_.robust
     assert not given.robust
     weights = opt.to_frame()["outlier_weight"]
     assert set(weights.index[weights < 0.01]) == {3, 20}
     # It may be robust by itself.
-    own = kind(BOX, surrogate=TimeVaryingGPRegressor(robust=True, normalize_y=True), random_state=0)
+    own = kind(BOX, surrogate=model(robust=True, normalize_y=True), random_state=0)
     assert_array_equal(tell(own, range(25)).told_X_, opt.told_X_)
     assert_array_equal(own.to_frame()["outlier_weight"], weights)
 

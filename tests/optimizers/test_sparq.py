@@ -197,36 +197,24 @@ def test_query_follows_recent_observations_and_the_experts_answers(factor, maxim
         assert (variance < noise) == (factor < 1.0)
 
 
-def test_answers_are_for_the_next_query_alone(asked):
-    opt = make(noise_cap=120.0)
-    for t in np.arange(12.0):
-        step(opt, t)
-    step(opt, 12.0)
-    x = opt.ask(13.0)  # without the expert
-    X, y = opt.X_[:, :1], opt.y_
-    noise = opt.surrogate_.noise_variance_ * y.var() * (1.0 + (13.0 - opt.X_[:, 1]) ** 2)
-    mean, std, width = posterior(opt, X, y, noise)
-    got = asked["state"].posterior(GRID)
-    assert_allclose(got, (mean, std), rtol=1e-5)
-    assert asked["width"] == pytest.approx(width, rel=1e-6)
-    assert len(X) >= 10
-    opt.tell(x, value([x], 13.0)[0])
-
-
-def test_answers_age_until_the_query(asked):
-    opt = make(noise_cap=50.0)
+def test_answers_age_until_the_next_query_and_are_for_this_one_alone(asked):
+    opt = make(noise_cap=300.0)
     for t in np.arange(12.0):
         step(opt, t)
     places = opt.ask_expert(12.0)
     answers = value(places, 12.0)
     opt.tell_expert(places, answers)
-    x = opt.ask(14.0)
-    X, y = np.vstack([opt.X_[:, :1], places]), np.append(opt.y_, answers)
-    ages = 14.0 - np.append(opt.X_[:, 1], np.full(len(places), 12.0))
-    noise = opt.surrogate_.noise_variance_ * y.var() * (1.0 + ages**2)
-    mean, std, _ = posterior(opt, X, y, noise)
-    assert_allclose(asked["state"].posterior(GRID), (mean, std), rtol=1e-5)
-    opt.tell(x, value([x], 14.0)[0])
+    for t in (14.0, 15.0):
+        x, X, y, times = opt.ask(t), opt.X_[:, :1], opt.y_, opt.X_[:, 1]
+        if t == 14.0:
+            X, y = np.vstack([X, places]), np.append(y, answers)
+            times = np.append(times, np.full(len(places), 12.0))
+        noise = opt.surrogate_.noise_variance_ * y.var() * (1.0 + (t - times) ** 2)
+        mean, std, width = posterior(opt, X, y, noise)
+        assert_allclose(asked["state"].posterior(GRID), (mean, std), rtol=1e-5)
+        assert t == 14.0 or asked["width"] == pytest.approx(width, rel=1e-6)
+        assert len(X) >= 10
+        opt.tell(x, value([x], t)[0])
 
 
 def test_the_expert_helps():
@@ -341,16 +329,12 @@ BAD_CALLS = [
     (lambda o, X: o.tell_expert(X[:, :1], np.ones(len(X))), "X must"),
     (lambda o, X: o.tell_expert(X + 9.0, np.ones(len(X))), r"X\[0, [01]\] must be in"),
     (lambda o, X: o.tell_expert(X * np.nan, np.ones(len(X))), "X must be finite"),
-    (lambda o, X: o.tell_expert(0.5, [1.0]), "X must"),
     (lambda o, X: o.tell_expert([], [1.0]), r"X must be .* 2 coordinate\(s\) along its last axis"),
     (lambda o, X: o.tell_expert(X, np.ones(len(X) - 1)), r"y must be an array of shape \(\d+,\)"),
     (lambda o, X: o.tell_expert(X[:1], [[1.0]]), r"y must be .* Got shape \(1, 1\)"),
-    (lambda o, X: o.tell_expert(X, []), r"y must be .* Got shape \(0,\)"),
     (lambda o, X: o.tell_expert(X, np.full(len(X), np.nan)), "y must be finite"),
     (lambda o, X: o.tell_expert(X, 1.0), r"y must be .* Got shape \(\) instead"),
-    (lambda o, X: o.tell_expert(X, None), r"Got shape \(\)"),
     (lambda o, X: o.tell_expert(X, ["a"] * len(X)), "y must be real numbers"),
-    (lambda o, X: o.tell_expert(X, [1j] * len(X)), "real numbers"),
     (lambda o, X: o.tell_expert(X, np.ones(len(X)), 3.0), "t must be at least"),
     (lambda o, X: o.tell_expert(X, np.ones(len(X)), np.nan), "t must be finite"),
     (lambda o, X: o.ask_expert(3.0), "at least"),
