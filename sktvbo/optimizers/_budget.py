@@ -124,7 +124,7 @@ class StepTimer(Part):
         """When, by `time.process_time`, the expensive parts of this step must have ended."""
         return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
 
-    def limits(self, choice):
+    def effort(self, choice):
         if not choice.queries:
             self.lap(REST)
         now, until = time.process_time(), self.until

@@ -101,11 +101,11 @@ class Choice:
         return Chance(factors) if factors else None
 
     @cached_property
-    def limits(self):
-        """Limits of the search, a dict of arguments of `optimize`."""
+    def effort(self):
+        """Limits of the effort of a search, a dict of arguments of `optimize`."""
         found = {}
-        for part in at_moment(self.run, "limits"):
-            found |= part.limits(self)
+        for part in at_moment(self.run, "effort"):
+            found |= part.effort(self)
         return found
 
     # --- initial queries --------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Choice:
         latest : float, default=None
             Latest time of the query; None is that of the choice.
         """
-        surrogate, t, limits = self.surrogate, self.t, self.limits
+        surrogate, t, effort = self.surrogate, self.t, self.effort
         # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
         # uncertain, a search from one would end there again.
         recent = self.run.model.X_train_[-3:, :-1]
@@ -159,11 +159,11 @@ class Choice:
             chance = self.chance(t, causes=causes)
             if chance is not None:
                 draw = chance.weigh_draw(draw)
-            n = limits.get("n_candidates", N_CANDIDATES)
+            n = effort.get("n_candidates", N_CANDIDATES)
             return Found(maximize_joint(draw, space, self.rng, recent, n, taken), t)
         latest = self.latest if latest is None else latest
         score, posterior, space = self.scored(space, causes, latest)
-        objective, more = objective_of(score, posterior), {"n_starts": space.n_starts} | limits
+        objective, more = objective_of(score, posterior), {"n_starts": space.n_starts} | effort
         row = optimize(objective, space, self.rng, recent, taken=taken, **more)
         if row is not None and space.window is not None:
             return Found(row[:-1], float(row[-1]))

@@ -54,8 +54,8 @@ class Feasibility:
     """
 
     def __init__(self, run, widens=False):
-        limits_part = run.part("limits")
-        models, data, self._parts = iter(limits_part.models), data_by_name(run), []
+        known, data, self._parts = run.part("limits"), data_by_name(run), []
+        models = iter(known.models)
         self._n_unknown, self.is_modelled = 0, []
         for name, *limits in run.config.limits:
             surrogate = run.model if name == OBJECTIVE else next(models).surrogate
@@ -66,7 +66,7 @@ class Feasibility:
             width, least = 1.0, 0.0
             if widens:
                 width, least = _widening(surrogate, data[name].y, *limits)
-                width *= _UNDERSTATED + limits_part.excess
+                width *= _UNDERSTATED + known.excess
             low, high = sorted(run.sign * limit for limit in limits)
             self._parts.append((surrogate, low, high, width, least))
 

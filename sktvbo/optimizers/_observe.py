@@ -83,7 +83,7 @@ def is_repeated(run, told, others=()):
         Something else was told.
     """
     query, k = told.query, run.domain.n_chosen
-    if query is None or any(query.id == other.id for other in run.pending.unanswered):
+    if query is None or query.id in [other.id for other in run.pending.unanswered]:
         return False
     same = [each for each in others if each is not None and each.query_id == query.id]
     row, *values = (same[0].row, *same[0][1:2], *same[0][3:5]) if same else run.answer_to(query)

@@ -155,8 +155,8 @@ class Part:
         """
         return None
 
-    def limits(self, choice):
-        """Return limits of the search, a dict of arguments of `optimize`."""
+    def effort(self, choice):
+        """Return limits of the effort of a search, a dict of arguments of `optimize`."""
         return {}
 
     def finder(self, choice):

@@ -295,7 +295,7 @@ class DataSet:
 
     def take(self, indices):
         """Return some of the rows, in this order."""
-        return DataSet(*(getattr(self, name)[indices] for name in _ARRAYS))
+        return DataSet(*[getattr(self, name)[indices] for name in _ARRAYS])
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -399,7 +399,7 @@ class PendingQueries:
         """Return the queries that have not expired."""
         if self.timeout == np.inf:
             return self.queries
-        return tuple(query for query in self.queries if query.t >= now - self.timeout)
+        return tuple([query for query in self.queries if query.t >= now - self.timeout])
 
     @property
     def unanswered(self):
@@ -425,10 +425,8 @@ class PendingQueries:
 
     def without(self, query):
         """Remove a query, which may have expired."""
-        queries, expired = (
-            tuple(q for q in some if q.id != query.id) for some in (self.queries, self.expired)
-        )
-        return replaced(self, queries=queries, expired=expired)
+        live = [other for other in self.queries if other.id != query.id]
+        return self.with_expired(live, [other for other in self.expired if other.id != query.id])
 
     def answered(self, query, passed):
         """Remove a query, None for none; those that are too old at a time expire."""
