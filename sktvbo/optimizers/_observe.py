@@ -343,7 +343,7 @@ def _next_model(run, X, target, drop, data, hold, fresh):
     sliced = run.sliced_search
     early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
     if sliced is not None and sliced.found is not None and not early:
-        return Model(conditioned(run, sliced.found, data), SearchState(0, sliced.n))
+        return _with_found(run, sliced, None, data)
     if fresh:
         surrogate = conditioned(run, surrogate, data)
     else:
@@ -400,11 +400,17 @@ def _after_slice(run, model, data):
     if sliced.found is None or not timer.fits(MODEL, len(data)):
         return model._replace(sliced_search=sliced)
     timer.lap(SEARCH)
-    surrogate = sliced.found
-    if sliced.surrogate is not model.surrogate:
-        surrogate = conditioned(run, surrogate, data)
+    model = _with_found(run, sliced, model.surrogate, data)
     timer.model_updated(len(data), fresh=True)
-    return Model(surrogate, SearchState(0, sliced.n))
+    return model
+
+
+def _with_found(run, sliced, surrogate, data):
+    """Return the model that a search has found, on a data set, in place of a surrogate."""
+    found = sliced.found
+    if sliced.surrogate is not surrogate:
+        found = conditioned(run, found, data)
+    return Model(found, SearchState(0, sliced.n))
 
 
 def refit(run, deadline):
@@ -443,10 +449,7 @@ def _refitted(run, deadline):
     sliced = sliced.continued(until, n_sure=1)
     if sliced.found is None:
         return run.with_objective(sliced_search=sliced)
-    surrogate = sliced.found
-    if sliced.surrogate is not run.surrogate:
-        surrogate = conditioned(run, surrogate, run.data)
-    return replaced(run, objective=Model(surrogate, SearchState(0, sliced.n)))
+    return replaced(run, objective=_with_found(run, sliced, surrogate, run.data))
 
 
 def _some_variances(variances):
