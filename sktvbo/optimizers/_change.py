@@ -13,6 +13,7 @@ from ..domain._constrained import constrained
 from ..exceptions import AskTellError, DomainError
 from ..journal._encoding import NotPlainError, encode, outline
 from ._default_models import MAX_SITES
+from ._expert import without_answers
 from ._observe import conditioned, refit, with_first_models
 from ._outcomes import kept_outcomes, models_of, views, with_models
 from ._start import Start
@@ -145,7 +146,7 @@ def _has_other_model(run, after):
 
 def _with_new_models(after):
     """Return the state with surrogates that are fitted to its data set."""
-    after = with_first_models(replaced(after, answers=None))
+    after = with_first_models(without_answers(after))
     if len(after.data) < after.min_to_learn:
         after = refit(after, None)
     search = SearchState(0, len(after.data))
@@ -201,7 +202,7 @@ def _with_surrogate(after, change):
             surrogate = surrogate.rescaled(X, change.scales, change.typical, **sites)
         else:
             surrogate = conditioned(after, surrogate, after.data)
-        after = replaced(after.with_objective(surrogate=surrogate), answers=None)
+        after = without_answers(after.with_objective(surrogate=surrogate))
     members = domain.members(MAX_SITES)
     if members is not None:
         surrogate.posterior_at(after.time.now)(members)  # an error if the kernel does not know one

@@ -181,7 +181,6 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
         run,
         time=replaced(run.time, now=now, passed=passed),
         pending=run.pending.answered(query, passed),
-        answers=None,
         **changes,
     )
     learns = not (hold or data_only or first is not None)
@@ -355,7 +354,7 @@ def _next_model(run, X, target, drop, data, hold, fresh):
             surrogate = surrogate.condition_on(X, target, *known, **scale)
     search = SearchState(run.search.age + 1, run.search.size)
     # An expert's answers have taught more than stale observations would.
-    hold = hold or (few and run.answers is not None)
+    hold = hold or (few and run.model is not run.surrogate)
     goes_on = sliced is not None and run.timer is not None and not early
     if hold or goes_on or not search_is_due(run, surrogate, n, early):
         return Model(surrogate, search, sliced)

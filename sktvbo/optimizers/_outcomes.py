@@ -208,11 +208,10 @@ def view(run, i):
     if n_missing > 0 and data.positions is not run.data.positions:
         n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
         history = replaced(history, n_measured=n_measured)
-    parts = tuple(part for part in run.parts if part.name != "limits")
+    parts = tuple(part for part in run.parts if part.name not in ("limits", "expert"))
     return replaced(
         run,
         objective=models[i] if models else Model(),
-        answers=None,
         forecast=None,
         data=data,
         history=history,

@@ -100,6 +100,9 @@ class Part:
     def __init_subclass__(cls):
         kinds = cls.__mro__[: cls.__mro__.index(Part)]
         cls._moments = frozenset(name for kind in kinds for name in vars(kind))
+        for name, value in vars(cls).items():
+            if callable(vars(Part).get(name)) and not callable(value):
+                raise TypeError(f"{cls.__name__}.{name} is a moment, and cannot be a field.")
 
     @classmethod
     def begun(cls, config):

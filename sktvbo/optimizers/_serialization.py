@@ -51,8 +51,6 @@ _FIELDS = (
     "policy",
     "policy_before",
     "surrogate",
-    "answers",
-    "expert_asked",
     "search",
     "time",
     "pending",

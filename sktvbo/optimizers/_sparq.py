@@ -22,7 +22,7 @@ from ._default_models import static_surrogate
 from ._observe import search_is_due
 from ._parameters import algorithm
 from ._random import copied
-from ._state import ExpertAnswers, Model, SearchState, too_few
+from ._state import Model, SearchState, too_few
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -116,6 +116,8 @@ class SparQGPUCB(Algorithm):
 
     label = "SparQ-GP-UCB"
 
+    _asks_expert = True
+
     # The surrogate has no kernel in time, and its noise grows with age: it weighs no outliers.
     seasonal_periods: None = field(default=None, init=False)
     robust: bool = field(default=False, init=False)
@@ -182,7 +184,7 @@ class SparQGPUCB(Algorithm):
         with self._lock():
             before = run = self._run_or_new()
             _check_no_context(run.domain, "tell_expert()")
-            if t is None and run.expert_asked is None:
+            if t is None and run.part("expert").asked_at is None:
                 raise invalid(
                     "t",
                     "given unless ask_expert() was called before",
@@ -191,7 +193,7 @@ class SparQGPUCB(Algorithm):
                     error=AskTellError,
                 )
             if t is None:
-                t = run.expert_asked
+                t = run.part("expert").asked_at
             else:
                 t, run = run.read_present_time(t)
             if np.size(X) == np.size(y) == 0:
@@ -205,15 +207,11 @@ class SparQGPUCB(Algorithm):
 
     @property
     def expert_X_(self) -> Array:
-        run = self._begun()
-        if run.answers is None:
-            return np.empty((0, run.domain.n_dims + 1))
-        return run.answers.X.copy()
+        return self._begun().part("expert").X.copy()
 
     @property
     def expert_y_(self) -> Array:
-        answers = self._begun().answers
-        return np.empty(0) if answers is None else answers.y.copy()
+        return self._begun().part("expert").y.copy()
 
 
 def _n_queries_at(t, n_queries):
@@ -246,7 +244,8 @@ def _ask_expert(run, t):
     rng, rows = copied(run.rng), np.empty((0, run.domain.n_dims))
     if run.surrogate is not None:
         rows = _sample_places(run, rng)
-    return replaced(run, rng=rng, time=replaced(run.time, now=t), expert_asked=t), rows
+    run = run.with_part(replaced(run.part("expert"), asked_at=t))
+    return replaced(run, rng=rng, time=replaced(run.time, now=t)), rows
 
 
 def _sample_places(run, rng):
@@ -285,9 +284,6 @@ def _tell_expert(run, X, y, t):
     if not are_few and search_is_due(run, surrogate, n + q):
         surrogate, search, sliced = surrogate.refit(), SearchState(0, n + q), None
     without = surrogate.without(np.arange(n, n + q), restandardize=n >= run.min_to_learn)
-    return replaced(
-        run,
-        objective=Model(without, search, sliced),
-        time=replaced(run.time, now=max(t, run.time.now)),
-        answers=ExpertAnswers(told, y, surrogate),
-    )
+    run = run.with_part(replaced(run.part("expert"), X=told, y=y, surrogate=surrogate))
+    time = replaced(run.time, now=max(t, run.time.now))
+    return replaced(run, objective=Model(without, search, sliced), time=time)

@@ -584,24 +584,6 @@ class Forecast(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpertAnswers:
-    """Answers of an expert, for the next query of SparQ-GP-UCB.
-
-    Attributes
-    ----------
-    X : ndarray of shape (q, d + 1)
-        Places and time.
-    y : ndarray of shape (q,)
-    surrogate : Surrogate
-        Conditioned on them, and on the data set.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    surrogate: object
-
-
-@dataclass(frozen=True, eq=False)
 class RunState:
     """State of a run between two steps.
 
@@ -616,9 +598,6 @@ class RunState:
     policy_before : stale-data policy or None
         As it was before the latest observation; None where that is not known.
     objective : Model
-    answers : ExpertAnswers or None
-    expert_asked : float or None
-        Time at which an expert was last asked.
     time : TimeState
     pending : PendingQueries
     query_sizes : tuple of (float, int)
@@ -639,8 +618,6 @@ class RunState:
     policy: object
     policy_before: object = None
     objective: Model = field(default_factory=Model)
-    answers: ExpertAnswers | None = None
-    expert_asked: float | None = None
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)
     query_sizes: tuple = ()
@@ -730,7 +707,8 @@ class RunState:
     @property
     def model(self):
         """The surrogate that queries are made with: with an expert's answers if there are any."""
-        return self.surrogate if self.answers is None else self.answers.surrogate
+        expert = self.part("expert")
+        return (expert and expert.surrogate) or self.surrogate
 
     @property
     def outlier_weights(self):

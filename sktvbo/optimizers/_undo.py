@@ -39,7 +39,6 @@ def untell(run, position):
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
-        answers=None,
         data=data,
         history=history,
     )

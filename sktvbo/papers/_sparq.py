@@ -49,7 +49,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
     def _asked(self, t, size, context, may_wait):
         found = super()._asked(t, size, context, may_wait)
         run = self._begun()
-        if run.history.n_told == self.n_initial_points and run.expert_asked is None:
+        if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(
                 "SparQ-GP-UCB was asked for a query without an expert: only the last few "
                 "observations remain. Call ask_expert() and tell_expert() before ask().",

@@ -141,3 +141,10 @@ def test_certified_places_are_the_same_in_any_order():
     allowed = first.allowed(U)
     assert 0 < allowed.sum() < len(U)
     np.testing.assert_array_equal(second.allowed(U), allowed)
+
+
+def test_a_field_with_the_name_of_a_moment_is_refused():
+    with pytest.raises(TypeError, match=r"Timid\.asked is a moment, and cannot be a field"):
+
+        class Timid(Part):
+            asked = None
