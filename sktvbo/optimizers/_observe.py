@@ -166,7 +166,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     """
     query, data, history = told.query, run.data, run.history
     passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
-    now, changes = max(told.t, run.time.now), {}
+    pending, now, changes = run.pending.answered(query, passed), max(told.t, run.time.now), {}
     if not told.failed:
         data = run.data.append(history.total, told.row, told.y, told.variance)
         model, policy, left = run.objective, run.policy, data
@@ -177,12 +177,8 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
         entry = _entry_of(run, told, policy, data, left, now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}
-    after = replaced(
-        run,
-        time=replaced(run.time, now=now, passed=passed),
-        pending=run.pending.answered(query, passed),
-        **changes,
-    )
+    time = replaced(run.time, now=now, passed=passed)
+    after = replaced(run, time=time, pending=pending, **changes)
     learns = not (hold or data_only or first is not None)
     return after_step(run, after, "told", told._replace(whole=data, learns=learns))
 

@@ -156,24 +156,16 @@ def _best_queries(run, t, size, may_wait, details):
     The latter is of the first query, or None. What each was chosen for is added to ``details``, by
     id, unless it is None.
     """
-    algorithm, surrogate, found, forecast = run.algorithm, run.model.at(t), [], None
+    algorithm, acquisition, surrogate = run.algorithm, run.config.acquisition, run.model.at(t)
     waiting = [(query.x, query.t) for query in run.pending.at(t)[-_MAX_HALLUCINATED:]]
-    known = {}
+    found, forecast, known = [], None, {}
     for n_left in range(size, 0, -1):
         if waiting:
             surrogate = _hallucinated(run, surrogate, waiting)
         latest = algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t
         queries = tuple((each.x, each.t) for each in found)
         choice = Choice(
-            run,
-            surrogate,
-            run.config.acquisition,
-            t,
-            run.rng,
-            latest,
-            queries,
-            n_left,
-            known=known,
+            run, surrogate, acquisition, t, run.rng, latest, queries, n_left, known=known
         )
         best = choice.finder()()
         if not best.is_fallback:
