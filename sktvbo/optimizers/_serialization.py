@@ -40,9 +40,6 @@ from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
 # Parameters that must be those of the run when it is resumed.
 _IDENTITY = ("domain", "constraints", "maximize", "time_unit")
 
-# Why a journal does not hold a parameter.
-_UNSTORABLE = "functions and objects of custom classes are not stored"
-
 # Fields of a state that are parts. The history, the data set and the query sizes are restored from
 # events, the configuration from the parameters.
 _FIELDS = (
@@ -374,15 +371,21 @@ def decode_parameters(plain, given, cls, source):
     for name, stored in plain.items():
         if name not in given:
             try:
-                decoded[name] = decode(stored["value"], types=types)
-            except (KeyError, NotPlainError) as exc:
-                reason = _UNSTORABLE if "outline" in stored else exc
+                decoded[name] = _decoded(stored, types)
+            except NotPlainError as exc:
                 raise JournalError(
-                    f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({reason}). "
+                    f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({exc}). "
                     f"Give the same value again, {name}=..., to from_json(), or to the constructor "
                     "with journal=Journal(path, resume=True)."
                 ) from exc
     return given | decoded
+
+
+def _decoded(stored, types):
+    """Return a parameter of `encode_parameters`; a NotPlainError says why it is not stored."""
+    if "value" not in stored:
+        raise NotPlainError("functions and objects of custom classes are not stored")
+    return decode(stored["value"], types=types)
 
 
 def new_optimizer(cls, header, given, source):
@@ -428,10 +431,9 @@ def with_stored_parameters(optimizer, header, source):
             continue
         got = reprlib.repr(given.get(name))
         try:
-            value = decode(plain["value"], types=types)
-        except (KeyError, NotPlainError) as exc:
-            reason = _UNSTORABLE if "outline" in plain else exc
-            refused.append(f"{name}: expected the same as before ({reason}), got {got}")
+            value = _decoded(plain, types)
+        except NotPlainError as exc:
+            refused.append(f"{name}: expected the same as before ({exc}), got {got}")
             continue
         text = f"{name}: expected {reprlib.repr(value)}, got {got}"
         if name not in _IDENTITY:
