@@ -157,9 +157,32 @@ def test_every_resolution_and_unit(step, unit, seconds):
     if days == 0:
         lengths = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
         expected = 2.0 * lengths[step] / seconds
-    X = np.array([[date]])
-    gp = regressor(time_unit=unit).fit(X, [1.0])
+    gp = regressor(time_unit=unit).fit(np.array([[date]]), [1.0])
     assert gp.X_train_[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Zurich"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_frames_of_any_resolution_are_exact_seconds(kind, unit, tz):
+    """Also beyond the range of nanoseconds; the frame of the caller is unchanged."""
+    days = np.linspace(-100000, 100000, N).astype("datetime64[D]")
+    if unit != "ns":
+        days[:4] = np.array(["1000-01-01", "1677-01-01", "2263-01-01", "3000-01-01"], days.dtype)
+    seconds = days.astype("datetime64[s]").astype(np.float64)
+    dates = pd.Series(days.astype("datetime64[s]")).dt.as_unit(unit)
+    X = pandas_frame(dates if tz is None else dates.dt.tz_localize("UTC").dt.tz_convert(tz))
+    gp = kind(RBF(0.3), Matern(1e9), time_column="when", optimizer=None).fit(X, Y)
+    assert_array_equal(gp.X_train_[:, 1], seconds)
+    assert gp.now_ == seconds.max()
+    assert list(gp.feature_names_in_) == ["place", "when"]
+    plain = kind(RBF(0.3), Matern(1e9), time_column="when", optimizer=None)
+    numbers = X.assign(when=seconds)
+    assert_allclose(gp.predict(X), plain.fit(numbers, Y).predict(numbers), rtol=1e-12)
+    assert X["when"].dtype.kind == "M"
+    X.loc[5, "when"] = pd.NaT
+    with pytest.raises(ValueError, match="Column 'when' must be dates without gaps"):
+        gp.predict(X)
 
 
 STEPS = [timedelta(hours=1.5 * i) for i in range(4)]
@@ -180,18 +203,36 @@ def test_durations_are_counted_in_the_unit(form):
     assert_array_equal(regressor().fit(beside, np.zeros(4)).X_train_[:, 0], np.ones(4))
 
 
-def test_dates_through_a_column_transformer():
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+@pytest.mark.parametrize("hours", [pd.Timedelta("36h"), np.timedelta64(36, "h")])
+def test_lengthscales_that_are_durations(kind, hours):
+    temporal = Matern(hours, (pd.Timedelta("6h"), pd.Timedelta("30D")), nu=1.5)
+    options = {"time_unit": "h", "random_state": 0}
+    gp = kind(RBF(0.3), temporal, **options)
+    numbers = kind(RBF(0.3), Matern(36.0, (6.0, 720.0), nu=1.5), **options)
+    assert "length_scale=36" in repr(gp)
+    assert repr(gp) == repr(numbers)
     X = FORMS["pandas"][0]
-    for output in ("pandas", "polars"):
-        scaled = ColumnTransformer(
-            [("space", StandardScaler(), ["place"])],
-            remainder="passthrough",
-            verbose_feature_names_out=False,
-        ).set_output(transform=output)
-        data = X if output == "pandas" else FORMS["polars"][0]
-        pipeline = make_pipeline(scaled, regressor(time_column="when")).fit(data, Y)
-        assert_allclose(pipeline[-1].X_train_[:, 1], HOURS, rtol=1e-15)
-        assert pipeline.score(data, Y) > 0.9
+    assert_allclose(gp.fit(X, Y).theta_, numbers.fit(X, Y).theta_)
+    assert temporal.length_scale is hours  # the given kernel is unchanged
+    held = gp.set_params(optimizer=None).fit(X, Y)
+    assert held.temporal_kernel_.length_scale == 36.0
+    assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
+
+
+@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+def test_dates_through_a_column_transformer(output):
+    """By default the transformer returns objects of zoned dates."""
+    data = FORMS[{"default": "pandas zoned"}.get(output, output)][0]
+    scaled = ColumnTransformer(
+        [("space", StandardScaler(), ["place"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform=output)
+    time_column = -1 if output == "default" else "when"
+    pipeline = make_pipeline(scaled, regressor(time_column=time_column)).fit(data, Y)
+    assert_allclose(pipeline[-1].X_train_[:, 1], HOURS, rtol=1e-15)
+    assert pipeline.score(data, Y) > 0.9
 
 
 # --- mixed kinds ----------------------------------------------------------------------------------
@@ -287,11 +328,8 @@ def test_single_times_may_be_dates(kind):
         with pytest.raises(ValueError, match="must be dates with a time zone, as in the data of f"):
             call(later.replace(tzinfo=None))
     assert gp.advance(later) is gp
-
-
-def test_dates_are_rejected_after_numbers():
-    gp = regressor().fit(KINDS["numbers"], Y)
-    for call in (gp.relevancy, gp.posterior_at, gp.advance, gp.at):
+    numbers = regressor().fit(KINDS["numbers"], Y)
+    for call in (numbers.relevancy, numbers.posterior_at, numbers.advance, numbers.at):
         with pytest.raises(ValueError, match="must be numbers, as in the data of fit"):
             call(START)
 

@@ -35,9 +35,25 @@ TEMPORAL = {
     "Matern 5/2": Matern(3.0, nu=2.5),
     "Wiener": Wiener(0.1, start=-20.0),
     "static": ConstantKernel(1.0, "fixed"),
+    "sum": ConstantKernel(0.7) * Matern(5.0, nu=2.5) + ConstantKernel(0.3) * Forgetting(0.3),
 }
-every_kernel = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
-every_mean = pytest.mark.parametrize("tau", [0.0, 2.0, np.inf], ids=["known", "learnt", "flat"])
+SEASON = ConstantKernel(0.3) * Matern(20.0, nu=1.5) * ExpSineSquared(5.0, 6.0)
+LEVELS = {
+    "Matern 1/2": Matern(0.7, nu=0.5),
+    "Matern 3/2": ConstantKernel(0.4) * Matern(2.0, nu=1.5),
+    "sum": ConstantKernel(0.2) * Matern(1.0, nu=0.5) + ConstantKernel(2.0) * Matern(9.0, nu=1.5),
+    "season": ConstantKernel(0.4) * Matern(0.6, nu=0.5) + SEASON,
+    "constant": ConstantKernel(0.5),
+}
+PAIRS = [(kernel, "Matern 3/2") for kernel in ("Forgetting", "Matern 5/2", "sum", "static")]
+PAIRS += [("Matern 5/2", level) for level in LEVELS if level != "Matern 3/2"] + [("sum", "sum")]
+SINGLE = [kernel for kernel in TEMPORAL if kernel != "sum"]
+MODELS = {kernel: (TEMPORAL[kernel], None) for kernel in SINGLE}
+MODELS |= {f"{a}, level {b}": (TEMPORAL[a], LEVELS[b]) for a, b in PAIRS}
+every_kernel = pytest.mark.parametrize("temporal", [TEMPORAL[k] for k in SINGLE], ids=SINGLE)
+every_model = pytest.mark.parametrize(("temporal", "level"), MODELS.values(), ids=list(MODELS))
+MEANS = {"known": 0.0, "learnt": 2.0, "flat": np.inf}
+every_mean = pytest.mark.parametrize("tau", MEANS.values(), ids=list(MEANS))
 
 SITES = np.random.RandomState(9).uniform(size=(5, 2))
 
@@ -114,18 +130,22 @@ def assert_draws(gp, X, mean, cov, n=4000):
 # --- conditioning ---------------------------------------------------------------------------------
 
 
-@every_kernel
+@every_model
 @every_mean
-def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
+def test_likelihoods_and_their_gradients_elsewhere(temporal, level, tau):
     X, y = stream()
-    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=tau)
+    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
+    dense, kalman = both(X, y, **options)
     theta = dense.theta_ + np.linspace(-0.3, 0.3, len(dense.theta_))
     (one, slope), (other, found) = (
         gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
     )
-    assert_allclose(other, one, rtol=1e-10)
-    assert_allclose(found, slope, rtol=1e-8, atol=1e-8 * np.abs(slope).max())
-    assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=1e-10)
+    # The series of a season omits 1e-10 of the variance.
+    rtol = 1e-8 if level is LEVELS["season"] else 1e-10
+    assert_allclose(other, one, rtol=rtol)
+    assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=rtol)
+    rtol = 1e-8 if level is None else 1e-7
+    assert_allclose(found, slope, rtol=rtol, atol=rtol * np.abs(slope).max())
 
 
 def test_the_gradient_on_many_sites_needs_no_smoother(rng, monkeypatch):
@@ -261,14 +281,19 @@ def test_the_time_column_may_be_first():
     assert_equal(dense, kalman, queries()[:, [2, 0, 1]])
 
 
-def test_sites_whose_gram_matrix_is_singular():
-    """A flat RBF at places in a row, and arms of rank 2."""
+@pytest.mark.parametrize("level", [None, LEVELS["Matern 3/2"]], ids=["", "level"])
+def test_sites_whose_gram_matrix_is_singular(level):
+    """A flat RBF at places in a row."""
     rng = np.random.RandomState(0)
     line = np.column_stack([np.linspace(0.0, 1.0, 40), np.zeros(40)])
     X, y = stream(sites=line)
     assert np.linalg.matrix_rank(RBF(0.6)(line)) < 20
     Q = np.column_stack([rng.uniform(size=(8, 1)), np.zeros(8), rng.uniform(0.0, 25.0, 8)])
-    assert_equal(*both(X, y, spatial_kernel=RBF(0.6)), Q, rtol=1e-7)
+    assert_equal(*both(X, y, spatial_kernel=RBF(0.6), level_kernel=level), Q, rtol=1e-7)
+
+
+def test_arms_of_rank_2():
+    rng = np.random.RandomState(0)
     B = rng.normal(size=(6, 2))
     X = np.column_stack([rng.randint(4, size=40), rng.uniform(0.0, 9.0, 40)])
     arms = np.column_stack([np.arange(6.0), np.linspace(-1.0, 12.0, 6)])
@@ -302,6 +327,41 @@ def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal, n
     assert len(kalman._gp.tail) == 32
 
 
+# Each mean with one seed; the other seeds are slow.
+every_mean_and_seed = pytest.mark.parametrize(
+    ("tau", "seed"),
+    [
+        pytest.param(tau, seed, id=f"{name}-{seed}", marks=[pytest.mark.slow] if seed != i else [])
+        for i, (name, tau) in enumerate(MEANS.items())
+        for seed in range(3)
+    ],
+)
+
+
+@every_model
+@every_mean_and_seed
+def test_queries_after_all_changes(temporal, level, tau, seed):
+    """At sites, new sites and other places; in order, late, very late, and forgotten."""
+    rng = np.random.RandomState(seed)
+    X, y = stream(60, seed)
+    X = X[np.argsort(X[:, -1], kind="stable")]
+    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
+    dense, kalman = both(X[:40], y[:40], normalize_y=seed == 1, **options)
+    Q, draws, end = queries(seed), tau == 2.0, X[-1, -1]
+    assert_equal(dense, kalman, Q, draws=draws)
+    late = [[*SITES[0], end - 0.7], [*SITES[3], 1.3], [0.11, 0.77, end + 0.2]]
+    late += [[0.4, 0.9, end + 3.0], [0.11, 0.77, end + 4.0]]
+    grown(dense, kalman, zip([*X[40:], *late], rng.normal(size=25)))
+    two = np.array([[0.3, 0.3, end + 7.0], [0.1, 0.9, end + 6.0]]), rng.normal(size=2)
+    for gp in (dense, kalman):
+        gp.partial_fit(*two)
+    assert len(kalman._gp.sites) == 9
+    assert_equal(dense, kalman, Q, draws=draws)
+    for gp in (dense, kalman):
+        gp.forget([0, 7, 33])
+    assert_equal(dense, kalman, Q, draws=draws)
+
+
 @every_kernel
 @pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
 def test_late_rows_are_inserted(temporal, many):
@@ -317,59 +377,48 @@ def test_late_rows_are_inserted(temporal, many):
     assert_equal(dense, kalman, queries(sites=sites[:5]), draws=not many)
 
 
-@every_kernel
-def test_new_places_become_sites(temporal):
-    X, y = stream()
-    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=1.0)
-    new = np.array([[0.11, 0.77, 20.5], [0.92, 0.13, 20.5], [0.11, 0.77, 22.0]])
-    grown(dense, kalman, zip(new, [1.0, -2.0, 0.5]))
-    assert len(kalman._gp.sites) == 7
-    assert_equal(dense, kalman)
-    for gp in (dense, kalman):
-        gp.partial_fit(np.array([[0.3, 0.3, 25.0], [0.1, 0.9, 24.0]]), [0.0, 1.0])
-    assert_equal(dense, kalman)
-
-
 @pytest.mark.parametrize(
-    ("temporal", "n"), [(Forgetting(0.1), 17), (Matern(3.0, nu=1.5), 12)], ids=str
+    ("temporal", "level", "n"),
+    [
+        (Forgetting(0.1), None, 17),
+        (Matern(3.0, nu=1.5), None, 12),
+        (Matern(3.0, nu=1.5), LEVELS["Matern 1/2"], 10),
+    ],
+    ids=str,
 )
-def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
+def test_many_sites_whose_steps_wait_to_be_settled(temporal, level, n):
     """More steps than may wait, so that the covariance is settled twice in between."""
-    axis = np.linspace(0.0, 1.0, n)
+    axis, rng = np.linspace(0.0, 1.0, n), np.random.RandomState(0)
     grid = np.array([(a, b) for a in axis for b in axis])
-    rng = np.random.RandomState(0)
-    X = np.column_stack(
-        [grid[rng.randint(len(grid), size=160)], np.cumsum(rng.choice([0.0, 0.5, 2.0], size=160))]
-    )
-    y = rng.normal(size=160)
-    dense, kalman = both(X[:10], y[:10], temporal_kernel=temporal, sites=grid, mean_prior_std=1.0)
-    last = X[-1, -1]
-    everywhere = np.column_stack([grid, np.full(len(grid), last + 0.7)])
+    times = np.cumsum(rng.choice([0.0, 0.5, 2.0], size=160))
+    X, y = np.column_stack([grid[rng.randint(len(grid), size=160)], times]), rng.normal(size=160)
+    options = {"level_kernel": level, "sites": grid, "mean_prior_std": 1.0}
+    dense, kalman = both(X[:10], y[:10], temporal_kernel=temporal, **options)
     for i in range(10, 160):
         before = kalman._gp
-        for gp in (dense, kalman):
-            gp.partial_fit(X[i : i + 1], y[i : i + 1])
+        kalman.partial_fit(X[i : i + 1], y[i : i + 1])
         # Another extension of the same state does not change the memory that they share.
         before.append(X[i : i + 1], np.array([9.0]), np.zeros(1), np.zeros(1, dtype=bool))
     assert kalman._gp.state.n_pending not in (0, 150)
-    assert_allclose(
-        kalman.predict(everywhere, return_std=True),
-        dense.predict(everywhere, return_std=True),
-        rtol=1e-8,
-        atol=1e-8,
-    )
+    dense.fit(X, y)
+    everywhere = np.column_stack([grid, np.full(len(grid), times[-1] + 0.7)])
+    found, expected = (gp.predict(everywhere, return_std=True) for gp in (kalman, dense))
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    assert_equal(dense, kalman, queries(sites=grid[:5]), draws=False)
+    grown(dense, kalman, [([0.33, 0.44, times[-1] + 1.0], 0.5)])
     assert_equal(dense, kalman, queries(sites=grid[:5]), draws=False)
 
 
 # --- views ----------------------------------------------------------------------------------------
 
 
-@every_kernel
+@every_model
 @every_mean
-def test_views_and_their_gradients(temporal, tau):
-    dense, kalman = both(*stream(), temporal_kernel=temporal, mean_prior_std=tau)
+def test_views_and_their_gradients(temporal, level, tau):
+    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
+    dense, kalman = both(*stream(), **options)
     # The dense gradients of the Wiener kernel are differences.
-    rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-8
+    rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-8 if level is None else 1e-7
     for t in (7.3, 25.0):
         one, other = dense.posterior_at(t), kalman.posterior_at(t)
         for place in (SITES[1], np.array([0.3, 0.4])):
@@ -481,6 +530,10 @@ def test_models_without_a_filter_are_errors():
     kalman = {"solver": "kalman", "optimizer": None}
     with pytest.raises(UnsupportedKernelError, match=r"has no Kalman filter\. Supported are"):
         TimeVaryingGPRegressor(temporal_kernel=RBF(), **kalman).fit(X, y)
+    with pytest.raises(
+        UnsupportedKernelError, match=r"The level kernel RBF.* has no Kalman filter"
+    ):
+        TimeVaryingGPRegressor(None, Matern(), level_kernel=RBF(), **kalman).fit(X, y)
     with pytest.raises(ValueError, match=r"'noise_model' parameter .* None with solver='kalman'"):
         TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **kalman).fit(X, y)
     with pytest.raises(
@@ -519,13 +572,15 @@ def test_no_row_is_filtered_again(monkeypatch):
     assert_equal(dense, gp)
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
-def test_copies_pickles_and_plain_data(many):
+@pytest.mark.parametrize("case", ["few sites", "many sites", "level"])
+def test_copies_pickles_and_plain_data(case):
     """They continue as the original does: copies and pickles to the bit."""
+    many = case == "many sites"
     sites = np.random.RandomState(2).uniform(size=(260, 2)) if many else SITES
     X, y = stream(260, sites=sites)
     X = X[np.argsort(X[:, -1], kind="stable")]
-    gp = both(X[:20], y[:20], normalize_y=True, sites=sites)[1]
+    level = LEVELS["sum"] if case == "level" else None
+    gp = both(X[:20], y[:20], normalize_y=True, sites=sites, level_kernel=level)[1]
     for i in range(20, 200):
         gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
     text = pickle.dumps(gp)

@@ -1,44 +1,35 @@
 """Kalman filter with a level that all places share, against the dense solver."""
 
-import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from gaussian_process.test_filter import SITES, assert_equal, both, every_mean, queries, stream
+from gaussian_process.test_filter import (
+    LEVELS,
+    PAIRS,
+    SITES,
+    TEMPORAL,
+    assert_equal,
+    both,
+    every_mean,
+    queries,
+    stream,
+)
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.gaussian_process.kalman._state_space import outputs, process_of, state_space
-from sktvbo.journal._encoding import decode, encode
-from sktvbo.kernels import Forgetting, Wiener
+from sktvbo.kernels import Wiener
 
-SEASON = ConstantKernel(0.3) * Matern(20.0, nu=1.5) * ExpSineSquared(1.0, 6.0)
-TEMPORAL = {
-    "Matern 1/2": Matern(3.0, nu=0.5),
-    "Matern 5/2": Matern(3.0, nu=2.5),
-    "sum": ConstantKernel(0.7) * Matern(5.0, nu=2.5) + ConstantKernel(0.3) * Forgetting(0.3),
-    "static": ConstantKernel(1.0, "fixed"),
-}
-LEVELS = {
-    "Matern 1/2": Matern(0.7, nu=0.5),
-    "Matern 3/2": ConstantKernel(0.4) * Matern(2.0, nu=1.5),
-    "sum": ConstantKernel(0.2) * Matern(1.0, nu=0.5) + ConstantKernel(2.0) * Matern(9.0, nu=1.5),
-    "season": ConstantKernel(0.4) * Matern(0.6, nu=0.5) + SEASON,
-    "constant": ConstantKernel(0.5),
-}
-PAIRS = [(kernel, "Matern 3/2") for kernel in TEMPORAL]
-PAIRS += [("Matern 5/2", level) for level in LEVELS if level != "Matern 3/2"] + [("sum", "sum")]
 every_pair = pytest.mark.parametrize(
-    ("temporal", "level"), [(TEMPORAL[a], LEVELS[b]) for a, b in PAIRS], ids=map(", ".join, PAIRS)
+    ("temporal", "level"),
+    [(TEMPORAL[a], LEVELS[b]) for a, b in PAIRS],
+    ids=map(", ".join, PAIRS),
 )
-every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 
 
 def implied(process, K, times):
@@ -97,21 +88,6 @@ def test_slopes_are_those_of_differences_in_theta(temporal, level):
             assert_allclose(slope[i], (above - below) / (2.0 * h), rtol=1e-6, atol=1e-8)
 
 
-@every_pair
-@every_mean
-def test_likelihoods_and_their_gradients_elsewhere(temporal, level, tau):
-    dense, kalman = both(
-        *stream(), temporal_kernel=temporal, level_kernel=level, mean_prior_std=tau
-    )
-    theta = dense.theta_ + np.linspace(-0.2, 0.2, len(dense.theta_))
-    (one, slope), (other, found) = (
-        gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
-    )
-    # The series of a season omits 1e-10 of the variance.
-    assert_allclose(other, one, rtol=1e-8)
-    assert_allclose(found, slope, rtol=1e-7, atol=1e-7 * np.abs(slope).max())
-
-
 @pytest.mark.parametrize("bounds", ["fixed", (1e-3, 1e3)], ids=["fixed", "learnt"])
 def test_gradients_with_fixed_hyperparameters(bounds):
     level = ConstantKernel(0.4, "fixed") * Matern(2.0, bounds, nu=1.5)
@@ -119,29 +95,6 @@ def test_gradients_with_fixed_hyperparameters(bounds):
     dense, kalman = both(*stream(), signal_variance_bounds=bounds, **options)
     one, other = (gp.log_marginal_likelihood(gp.theta_, True)[1] for gp in (dense, kalman))
     assert_allclose(other, one, rtol=1e-8, atol=1e-8)
-
-
-@every_pair
-@every_mean
-@every_seed
-def test_queries_after_all_changes(temporal, level, tau, seed):
-    """At sites, new sites and other places; in order, late, very late, and forgotten."""
-    rng = np.random.RandomState(seed)
-    X, y = stream(60, seed)
-    X = X[np.argsort(X[:, -1], kind="stable")]
-    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
-    dense, kalman = both(X[:40], y[:40], normalize_y=seed == 1, **options)
-    Q, draws = queries(seed), seed == 0 and tau == 2.0
-    assert_equal(dense, kalman, Q, draws=draws)
-    late = [[*SITES[0], X[-1, -1] - 0.7], [*SITES[3], 1.3], [0.11, 0.77, X[-1, -1] + 0.2]]
-    for x in [*X[40:], *late, [0.4, 0.9, X[-1, -1] + 3.0]]:
-        for gp in (dense, kalman):
-            gp.partial_fit([x], [rng.normal()] if gp is dense else dense.y_train_[-1:])
-    assert len(kalman._gp.sites) == 7
-    assert_equal(dense, kalman, Q, draws=draws)
-    for gp in (dense, kalman):
-        gp.forget([0, 7, 33])
-    assert_equal(dense, kalman, Q, draws=draws)
 
 
 @pytest.mark.parametrize("spatial", [None, RBF(0.4)], ids=["time alone", "one place"])
@@ -154,32 +107,6 @@ def test_one_place(spatial):
     if spatial is not None:
         Q = np.column_stack([np.linspace(0.0, 0.9, 30), Q])
     assert_equal(dense, kalman, Q)
-
-
-def test_many_sites_whose_steps_wait_to_be_settled():
-    axis, rng = np.linspace(0.0, 1.0, 10), np.random.RandomState(0)
-    grid = np.array([(a, b) for a in axis for b in axis])
-    times = np.cumsum(rng.choice([0.0, 0.5, 2.0], size=160))
-    X, y = np.column_stack([grid[rng.randint(100, size=160)], times]), rng.normal(size=160)
-    options = {"level_kernel": LEVELS["Matern 1/2"], "sites": grid, "mean_prior_std": 1.0}
-    dense, kalman = both(X[:10], y[:10], **options)
-    for i in range(10, 160):
-        for gp in (dense, kalman):
-            gp.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert kalman._gp.state.n_pending not in (0, 150)
-    assert_equal(dense, kalman, queries(sites=grid[:5]), draws=False)
-    for gp in (dense, kalman):
-        gp.partial_fit([[0.33, 0.44, times[-1] + 1.0]], [0.5])
-    assert_equal(dense, kalman, queries(sites=grid[:5]), draws=False)
-
-
-def test_sites_whose_gram_matrix_is_singular():
-    line = np.column_stack([np.linspace(0.0, 1.0, 40), np.zeros(40)])
-    X, y = stream(sites=line)
-    rng = np.random.RandomState(0)
-    Q = np.column_stack([rng.uniform(size=(8, 1)), np.zeros(8), rng.uniform(0.0, 25.0, 8)])
-    options = {"spatial_kernel": RBF(0.6), "level_kernel": LEVELS["Matern 3/2"]}
-    assert_equal(*both(X, y, **options), Q, rtol=1e-7)
 
 
 def test_many_rows_and_little_noise():
@@ -202,35 +129,7 @@ def test_many_rows_and_little_noise():
     assert_allclose(m, m[0], rtol=1e-6)
 
 
-def test_copies_pickles_and_plain_data():
-    X, y = stream()
-    gp = both(X, y, level_kernel=LEVELS["sum"], normalize_y=True)[1]
-    again = [copy.deepcopy(gp), pickle.loads(pickle.dumps(gp)), decode(encode(gp))]
-    late = [[*SITES[0], 20.7]], [0.3]
-    expected = gp.condition_on(*late).predict(queries(), return_std=True)
-    for one in again:
-        found = one.condition_on(*late).predict(queries(), return_std=True)
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
-
-
 # --- views ----------------------------------------------------------------------------------------
-
-
-@every_pair
-@every_mean
-def test_views_and_their_gradients(temporal, level, tau):
-    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
-    dense, kalman = both(*stream(), **options)
-    for t in (7.3, 25.0):
-        one, other = dense.posterior_at(t), kalman.posterior_at(t)
-        for place in (SITES[1], np.array([0.3, 0.4])):
-            for a, b in zip(one.with_gradient(place), other.with_gradient(place)):
-                assert_allclose(b, a, rtol=1e-7, atol=1e-7)
-        for a, b in zip(one(SITES), other(SITES)):
-            assert_allclose(b, a, rtol=1e-8)
-    one, other = (gp.posterior_between(21.0, 25.0) for gp in (dense, kalman))
-    for a, b in zip(*(view.with_gradient(np.array([0.1, 0.2, 0.3])) for view in (one, other))):
-        assert_allclose(b, a, rtol=1e-6, atol=1e-7)
 
 
 @every_pair
@@ -306,13 +205,3 @@ def test_auto_uses_the_filter_for_many_rows_of_few_sites():
     assert (process.order, process.level, list(outputs(process, 2))) == (3, 2, [0, 1, 4])
     without = clone(gp).set_params(level_kernel=RBF()).fit(X[:600], y[:600])
     assert type(without._gp) is Dense
-
-
-def test_a_level_without_a_filter_is_an_error():
-    gp = TimeVaryingGPRegressor(
-        temporal_kernel=Matern(3.0, nu=1.5), level_kernel=RBF(), solver="kalman", optimizer=None
-    )
-    with pytest.raises(
-        UnsupportedKernelError, match=r"The level kernel RBF.* has no Kalman filter"
-    ):
-        gp.fit(*stream(10))

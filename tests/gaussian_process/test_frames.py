@@ -90,22 +90,6 @@ def regressor(kind, spatial=None, temporal=None, **options):
 
 
 @each
-@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Zurich"])
-def test_dates_are_seconds(kind, tz):
-    X, y = frame(tz=tz)
-    seconds = X.assign(when=[t.timestamp() for t in X["when"]])
-    options = {"time_column": "when", "optimizer": None}
-    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
-    dated = regressor(kind, *kernels, **options).fit(X, y)
-    plain = regressor(kind, *kernels, **options).fit(seconds, y)
-    np.testing.assert_allclose(dated.predict(X), plain.predict(seconds), atol=1e-9)
-    assert dated.now_ == X["when"].max().timestamp()
-    assert list(dated.feature_names_in_) == ["when", "east", "north"]
-    dated.partial_fit(X.iloc[:3], y[:3])
-    assert X["when"].dtype.kind == "M"  # the frame of the caller is unchanged
-
-
-@each
 def test_columns_named_by_numbers(kind):
     X, y = frame(tz="Europe/Zurich")
     X = X[["east", "north", "when"]]
@@ -142,40 +126,6 @@ def test_two_columns_of_one_name(kind):
         with pytest.raises(ValueError, match="unique column names"):
             regressor(kind, time_column="when").fit(twice, y)
     np.testing.assert_array_equal(gp.predict(X), before)
-
-
-@each
-@pytest.mark.parametrize("tz", [None, "UTC"])
-@pytest.mark.parametrize("unit", ["s", "ms", "us"])
-@pytest.mark.parametrize("year", [1000, 1677, 2263, 3000])
-def test_dates_beyond_the_range_of_nanoseconds(kind, year, unit, tz):
-    X, y = frame()
-    start = np.datetime64(f"{year}-01-01", "s")
-    seconds = start.astype(np.int64) + 21600 * np.arange(len(X))
-    X["when"] = pd.Series(seconds.astype("datetime64[s]")).dt.as_unit(unit).dt.tz_localize(tz)
-    kernels = RBF(300.0), Matern(2 * 86400.0)
-    gp = regressor(kind, *kernels, time_column="when", optimizer=None).fit(X, y)
-    np.testing.assert_array_equal(gp.X_train_[:, 0], seconds)
-    plain = regressor(kind, *kernels, time_column="when", optimizer=None)
-    plain.fit(X.assign(when=seconds), y)
-    np.testing.assert_array_equal(gp.predict(X), plain.predict(X.assign(when=seconds)))
-    X.loc[5, "when"] = pd.NaT
-    with pytest.raises(ValueError, match="Column 'when' must be dates without gaps"):
-        gp.predict(X)
-
-
-@each
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_dates_of_any_resolution_are_exact_seconds(kind, unit):
-    """Also beside a date beyond the range of nanoseconds."""
-    X, y = frame()
-    days = np.linspace(-100000, 100000, len(X)).astype("datetime64[D]")
-    X["when"] = pd.Series(days.astype("datetime64[s]")).dt.as_unit(unit)
-    expected = days.astype("datetime64[s]").astype(np.float64)
-    if unit != "ns":
-        X.loc[0, "when"], expected[0] = pd.Timestamp("3000-01-01").as_unit(unit), 32503680000.0
-    gp = regressor(kind, RBF(300.0), Matern(1e9), time_column="when", optimizer=None).fit(X, y)
-    np.testing.assert_array_equal(gp.X_train_[:, 0], expected)
 
 
 @each
@@ -327,43 +277,7 @@ def test_rows_with_dates_are_those_with_hours(kind, method):
 # --- units of time --------------------------------------------------------------------------------
 
 
-@each
-@pytest.mark.parametrize("hours", [pd.Timedelta("36h"), np.timedelta64(36, "h")])
-def test_lengthscales_that_are_durations(kind, hours):
-    X, y = frame()
-    options = {"time_column": "when", "time_unit": "h"}
-    temporal = Matern(hours, (pd.Timedelta("6h"), pd.Timedelta("30D")), nu=1.5)
-    gp = regressor(kind, RBF(300.0), temporal, **options)
-    assert "length_scale=36" in repr(gp)
-    numbers = regressor(kind, RBF(300.0), Matern(36.0, (6.0, 720.0), nu=1.5), **options)
-    assert repr(gp) == repr(numbers)
-    np.testing.assert_allclose(gp.fit(X, y).theta_, numbers.fit(X, y).theta_)
-    assert temporal.length_scale is hours  # the given kernel is unchanged
-    held = gp.set_params(optimizer=None).fit(X, y)
-    assert held.temporal_kernel_.length_scale == 36.0
-    assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
-
-
 def test_bad_units_of_time():
     X, y = frame()
     with pytest.raises(ValueError, match=r"'time_unit' parameter .* must be 'ns', .* Got 'hours'"):
         TimeVaryingGPRegressor(time_unit="hours").fit(X, y)
-
-
-@each
-def test_zoned_dates_through_a_column_transformer(kind):
-    """The transformer returns objects."""
-    X, y = frame(tz="Europe/Zurich")
-    arrays = ColumnTransformer(
-        [("space", StandardScaler(), ["east", "north"]), ("time", "passthrough", ["when"])]
-    )
-    values = arrays.fit_transform(X)
-    assert values.dtype == object
-    kernels, options = (RBF(1.0), Matern(48.0, nu=1.5)), {"optimizer": None, "time_unit": "h"}
-    gp = make_pipeline(arrays, regressor(kind, *kernels, **options)).fit(X, y)
-    framed = arrays.set_output(transform="pandas")
-    expected = make_pipeline(framed, regressor(kind, *kernels, **options)).fit(X, y)
-    np.testing.assert_allclose(gp.predict(X), expected.predict(X), atol=1e-6)
-    values[4, 2] = pd.NaT
-    with pytest.raises(ValueError, match=r"Column 2 must be dates without gaps\. Got NaT"):
-        regressor(kind, *kernels, **options).fit(values, y)
