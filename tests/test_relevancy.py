@@ -569,7 +569,7 @@ def test_relevancies_are_numbers_until_one_is_left(seed):
     gp = TimeVaryingGPRegressor(
         spatial, temporal, noise_variance=noise, optimizer=None, **options
     ).fit(X, y)
-    sweep = gp.relevancy_sweep()
+    sweep = gp.fitted_.relevancy_sweep()
     while sweep.n > 1:
         relevancy = sweep.relevancy()
         assert np.all(np.isfinite(relevancy) & (relevancy >= 0.0))

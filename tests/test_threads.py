@@ -29,7 +29,7 @@ def fits(n=60, seed=0, optimizer="fmin_l_bfgs_b", temporal=None):
     gp = TimeVaryingGPRegressor(temporal_kernel=temporal, optimizer=optimizer).fit(X[:-1], y[:-1])
     gp.partial_fit(X[-1:], y[-1:])
     gp.predict(X, return_std=True)
-    sweep = gp.relevancy_sweep()
+    sweep = gp.fitted_.relevancy_sweep()
     sweep.remove(int(np.argmin(sweep.relevancy())))
     gp.forget([0]).log_marginal_likelihood(gp.theta_, eval_gradient=True)
 

@@ -132,6 +132,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         level, noise variance, noise model.
     log_marginal_likelihood_value_ : float
         At ``theta_``.
+    fitted_ : object
+        Value that optimizers hold as their surrogate, see `sktvbo.staleness.Surrogate`: also with
+        ``with_rows``, ``posterior_between``, ``search_gain`` and ``relevancy_sweep``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X had names.
@@ -310,8 +313,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return SiteIndex(distinct(rows.S))
         return SiteIndex(finite_array(self.sites, "sites", ("m", d))).with_places(rows.S)
 
-    def _dense(self):
-        gp = self._fitted
+    def _dense(self, gp):
         return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
 
     def _exact(self):

@@ -18,14 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._durations import check_time_unit
 from .._sklearn import BaseEstimator, RegressorMixin
 from .._validation import (
-    LARGEST_X,
     check_bounds,
     check_choice,
     check_int,
     check_random_state,
     check_real,
-    check_rows,
-    finite_array,
     invalid,
     known_variance,
 )
@@ -40,24 +37,22 @@ from ._dates import (
     validated,
 )
 from ._fit_warnings import advise_on_fit, advise_on_rows, advise_on_size
+from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, search
-from ._kernel_families import rescaled
 from ._noise import NoiseModel
-from ._outliers import appended, reweighted, screened
+from ._outliers import reweighted, screened
 from ._parts import completed
-from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import prior_variance
 from ._starts import kernels_or_defaults, restarts, screened_starts
 
 if TYPE_CHECKING:
-    from typing import Any, Literal, Self
+    from typing import Literal, Self
 
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
     from .._typing import Array, Mask, Posterior, RandomState, Time
     from ._noise import NoiseModel
-    from ._relevancy import RelevancySweep
 
 
 # Searches of a robust fit after the first one, at most.
@@ -69,12 +64,13 @@ _BLOCK = 1000
 
 # The constructor is generated from the fields: parameters and defaults are written once.
 @dataclass(eq=False, repr=False)
-class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
-    The fitted state is one immutable value, a ``Conditioned``. `condition_on`, `without`,
-    `with_rows`, `refit` and `at` return a new estimator with a new value. Methods that change an
-    estimator in place replace its whole state at the end, so that an error leaves it unchanged.
+    What is learnt is one immutable value, ``fitted_``; this class validates what users give.
+    `condition_on`, `without` and `refit` return a new estimator with a new value. Methods that
+    change an estimator in place replace its whole state at the end, so that an error leaves it
+    unchanged.
     """
 
     spatial_kernel: Kernel | None = None
@@ -95,6 +91,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     robust: bool = False
     time_unit: str = "s"
     random_state: RandomState = None
+
+    # Class of ``fitted_``, which optimizers hold.
+    _fitted_class: ClassVar[type[FittedGP]] = FittedGP
 
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
@@ -153,7 +152,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         self.check()
         new = copy.copy(self)
-        rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
+        rows = new._make_rows(*new._validate(X, y, y_variance))
         if self._advises:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
@@ -180,18 +179,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         self : TimeVaryingGP
         """
-        new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            rows = new._new_rows(X, y, y_variance)
-            new._gp = new._adapt_to_rows(self._append(rows), len(rows[1]))
-        else:
-            self.check()
-            rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
-            covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp, new._search_record = (
-                self._condition_again(covariance, rows, self.normalize_y),
-                SearchRecord(),
-            )
+            return self._replace_state(self.condition_on(X, y, y_variance))
+        self.check()
+        new = copy.copy(self)
+        rows = new._make_rows(*new._validate(X, y, y_variance))
+        covariance = self._initial_covariance(rows, follow_data=False)
+        new._gp = self._condition_again(covariance, rows, self.normalize_y)
         return self._replace_state(new)
 
     def forget(self, indices: ArrayLike) -> Self:
@@ -224,11 +218,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -----
         O(n³) with a noise model, as every noise variance changes; O(1) without.
         """
-        latest = self._fitted.rows.latest
-        now = check_real(self._number_of(now, "now"), "now")
+        gp = self._fitted
+        latest, now = gp.rows.latest, check_real(self._number_of(now, "now"), "now")
         if now < latest:
             raise invalid("now", f"a time not before the latest training time {latest}", now)
-        return self._replace_state(self._with_gp(self._gp.at(now)))
+        new = copy.copy(self)
+        new._gp = gp.at(now)
+        return self._replace_state(new)
 
     def at(self, now: Time) -> Self:
         """Return this estimator at a later present time; see `advance`.
@@ -250,11 +246,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             A time that is not finite.
         """
-        gp = self._fitted
-        now = check_real(self._number_of(now, "now"), "now")
-        if self.noise_model is None or now <= gp.rows.now:
-            return self
-        return self._with_gp(gp.at(now))
+        fitted = self.fitted_
+        found = fitted.at(self._number_of(now, "now"))
+        return self if found is fitted else self._with(found)
 
     def condition_on(
         self,
@@ -288,12 +282,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             Arrays of wrong shapes, or not finite; names or kinds of columns other than at `fit`.
         """
-        if total_variance and y_variance is None:
-            raise invalid("y_variance", "given with total_variance=True", y_variance)
-        rows = self._new_rows(X, y, y_variance)
-        rows[-1][:] = total_variance
-        gp = self._append(rows, self._standardize(restandardize))
-        return self._with_gp(self._adapt_to_rows(gp, len(rows[1])))
+        X, y = self._validated(X, y)
+        options = {"total_variance": total_variance, "restandardize": restandardize}
+        return self._with(self.fitted_.condition_on(X, y, y_variance, **options))
 
     def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
         """Return an estimator without some rows, with the hyperparameters held, O(n²) a row.
@@ -314,85 +305,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             Indices out of range, or of all rows.
         """
-        n = self._fitted.rows.n
-        indices = check_rows(indices, n, "indices")
-        if len(indices) == n:
-            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
-        if not len(indices) and restandardize is None:
-            return self
-        gp = self._gp.drop(indices, standardize=self._standardize(restandardize))
-        return self._with_gp(self._adapt_to_rows(gp, 0))
-
-    def with_rows(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        y_variance: ArrayLike | None = None,
-        *,
-        restandardize: bool | None = None,
-    ) -> Self:
-        """Return an estimator conditioned on other rows, with the hyperparameters held.
-
-        The present time is the latest of their times.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        y : array-like of shape (m,)
-        y_variance : array-like of shape (m,), default=None
-            See `fit`.
-        restandardize : bool, default=None
-            See `condition_on`.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-
-        Raises
-        ------
-        ValueError
-            See `condition_on`.
-        """
-        rows = self._new_rows(X, y, y_variance)
-        standardize = self._standardize(restandardize)
-        rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
-        return self._with_gp(self._condition_again(self._gp.covariance, rows, standardize))
-
-    def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
-        """Return an estimator of the same observations after a linear change of the places.
-
-        Lengthscales follow. Other hyperparameters, and their bounds, are held.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d + 1)
-            The rows of ``X_train_`` after the change, time last.
-        scales : array-like of shape (d,)
-            Factors of distances in each column.
-        typical : float
-            Factor of a lengthscale that all columns share.
-        **parameters
-            Other parameters that change, such as ``sites``.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-
-        Raises
-        ------
-        ValueError
-            The kernel has another number of lengthscales.
-        """
-        gp, new = self._fitted, copy.copy(self)
-        X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
-        vars(new).update(parameters, n_features_in_=X.shape[1])
-        if self.spatial_kernel is not None:
-            new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
-        spatial = rescaled(gp.covariance.spatial, scales, typical)
-        kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
-        covariance = gp.covariance.with_kernels(*kernels)
-        new._gp = new._condition(covariance, gp.rows.with_places(X))
-        return new
+        fitted = self.fitted_
+        found = fitted.without(indices, restandardize=restandardize)
+        return self if found is fitted else self._with(found)
 
     def refit(
         self,
@@ -422,55 +337,35 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             As `condition_on`; or an invalid kernel.
         """
-        return completed(self._refitted(extra_rows, temporal_kernel))
-
-    def _refitted(self, extra_rows=None, temporal_kernel=None):
-        """Return the result of `refit`: a computation in parts, see `_parts`."""
-        rows = self._fitted.rows
+        fitted = self.fitted_
         if self.optimizer is None:
             return self
-        new = copy.copy(self)
-        if temporal_kernel is not None:
-            new.temporal_kernel = temporal_kernel
-            new.check()
-        arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
         if extra_rows is not None and np.size(extra_rows[0]):
-            extra = self._new_rows(*extra_rows)
-            arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        known = None
-        if self.robust:
-            known = (
-                np.append(rows.weights, np.ones(n_extra)),
-                np.append(rows.scores, np.zeros(n_extra)),
-            )
-        searched = new._make_rows(*arrays, known=known)
-        if self.normalize_y and searched.is_constant:
-            searched = searched.with_scale_of(rows)
-        searched = searched.at(max(searched.now, rows.now))
-        start, record = self.theta_, self._search_record
-        if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
-            start, record = None, None  # theta has other entries
-        found = yield from new._learn(searched, start, record, n_known=rows.n)
-        new._gp, new._search_record = found
-        if n_extra:
-            extra = rows.n + np.arange(n_extra)
-            new._gp = yield partial(new._gp.drop, extra, standardize=False)
-        return new
+            X, y, *variance = extra_rows
+            extra_rows = *self._validated(X, y), *variance
+        return self._with(fitted.refit(extra_rows, temporal_kernel=temporal_kernel))
 
-    def _new_rows(self, X, y, y_variance=None):
-        """Return X (m, d + 1), y, variance and mask (m,) of rows for a fitted estimator."""
+    def _validated(self, X, y):
+        """Return X (m, d + 1) and y (m,) of rows for a fitted estimator."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # slow
-        return self._validate(X, y, y_variance, reset=False)
+        return validated(self, X, y)
 
     def _standardize(self, restandardize):
         """Return the argument ``standardize`` of a conditioned GP."""
         return None if restandardize is None else self.normalize_y and restandardize
 
-    def _with_gp(self, gp):
-        """Return a copy with another conditioned GP."""
+    @property
+    def fitted_(self) -> FittedGP:
+        gp, own = self._fitted, vars(self)
+        model = object.__new__(type(self))
+        vars(model).update((k, v) for k, v in own.items() if k not in ("_gp", "_search_record"))
+        return self._fitted_class(model, gp, self._search_record)
+
+    def _with(self, fitted):
+        """Return an estimator with the parameters and results of a fitted value."""
         new = object.__new__(type(self))
-        vars(new).update(vars(self), _gp=gp)
+        vars(new).update(vars(fitted.model), _gp=fitted.gp, _search_record=fitted.record)
         return new
 
     def _replace_state(self, new):
@@ -478,9 +373,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         self.__dict__ = new.__dict__
         return self
 
-    def _validate(self, X, y, y_variance, *, reset):
-        """Return X, y, variance and mask (n,) of the user's rows, validated."""
-        X, y = validated(self, X, y, reset=reset)
+    def _validate(self, X, y, y_variance):
+        """Return X, y, variance and mask (n,) of the user's rows, validated, for a new fit."""
+        X, y = validated(self, X, y, reset=True)
         return X, y, *known_variance(y_variance, len(X))
 
     def _make_rows(self, X, y, variance, total, like=None, standardize=None, known=None):
@@ -651,12 +546,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         found = reweighted(gp).rows
         return gp._recomputed(found.with_weights(found.weights, standardize))
 
-    def _append(self, rows, standardize=None):
-        """Return the conditioned GP with additional rows, and their weights."""
-        if self.robust:
-            return appended(self._fitted, rows, standardize)
-        return self._fitted.append(*rows, standardize=standardize)
-
     def _adapt_to_rows(self, gp, n_new):
         """Return the best form of a GP whose rows have changed, the last ``n_new`` new."""
         return gp
@@ -664,12 +553,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # --- attributes, posterior, relevancies -------------------------------------------------------
 
     @abstractmethod
-    def _dense(self):
-        """Return the exact dense posterior of the same rows under the same covariance."""
+    def _dense(self, gp):
+        """Return the exact dense posterior of the rows of a conditioned GP."""
 
     def _exact(self):
         """Return the exact posterior in any form."""
-        return self._dense()
+        return self._dense(self._fitted)
 
     @property
     def _fitted(self):
@@ -681,62 +570,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_gp")
-
-    @property
-    def X_train_(self) -> Array:
-        return self._fitted.rows.X
-
-    @property
-    def y_train_(self) -> Array:
-        return self._fitted.rows.y
-
-    @property
-    def now_(self) -> float:
-        return self._fitted.rows.now
-
-    @property
-    def signal_variance_(self) -> float:
-        return self._fitted.covariance.signal_variance
-
-    @property
-    def noise_variance_(self) -> float:
-        return self._fitted.covariance.noise_variance
-
-    @property
-    def noise_model_(self) -> NoiseModel | None:
-        return self._fitted.covariance.noise_model
-
-    @property
-    def mean_(self) -> float:
-        rows = self._fitted.rows
-        return float(rows.location + rows.scale * self._gp.mean.value)
-
-    @property
-    def noise_std_(self) -> float:
-        return float(np.sqrt(self.noise_variance_) * self._gp.rows.scale)
-
-    @property
-    def spatial_kernel_(self) -> Kernel:
-        return self._fitted.covariance.spatial
-
-    @property
-    def temporal_kernel_(self) -> Kernel:
-        return self._fitted.covariance.temporal
-
-    @property
-    def level_kernel_(self) -> Kernel | None:
-        return self._fitted.covariance.level
-
-    @property
-    def outlier_weights_(self) -> Array:
-        weights = self._fitted.rows.weights
-        if weights is None:
-            raise AttributeError("outlier_weights_ needs robust=True.")
-        return weights.copy()
-
-    @property
-    def theta_(self) -> Array:
-        return self._fitted.covariance.theta.copy()
 
     @overload
     def predict(
@@ -943,26 +776,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._fitted.information_gain
 
-    def search_gain(self) -> float:
-        """Return the gain that a hyperparameter search with the present rows predicts.
-
-        Returns
-        -------
-        gain : float
-            In nats of the log likelihood, or posterior density with ``hyperpriors``: maximum,
-            within the bounds, of the quadratic model by gradient and the last search's Hessian.
-            0 if there is nothing to search. Infinite without a Hessian: before a search, with a
-            callable ``optimizer``, or if the number of rows has changed by more than a tenth.
-
-        Notes
-        -----
-        O(n²) in the exact model, except the first time after a search.
-        """
-        gp = self._fitted
-        if self.optimizer is None:
-            return 0.0
-        return self._search_record.predicted_gain(gp, self.hyperpriors)
-
     def relevancy(self, now: Time | None = None) -> Array:
         """Return the relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
@@ -977,33 +790,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             2-Wasserstein distance between the posteriors with and without the row, over that
             between posterior and prior. See `sktvbo.relevancy.wasserstein_relevancy`.
         """
-        return self.relevancy_sweep(now).relevancy()
-
-    def check_relevancy(self) -> None:
-        """Raise an UnsupportedKernelError unless these kernels have relevancies in closed form.
-
-        Raises
-        ------
-        UnsupportedKernelError
-            A kernel without a closed-form convolution.
-        """
-        self._fitted.covariance.stationary_factors()
-
-    def relevancy_sweep(self, now: Time | None = None) -> RelevancySweep:
-        """Return relevancies that are updated while rows are removed, O(n²) each.
-
-        Parameters
-        ----------
-        now : float or date, default=None
-            See `relevancy`.
-
-        Returns
-        -------
-        sweep : sktvbo.relevancy.RelevancySweep
-            Of the exact model; its removals do not change the estimator.
-        """
-        gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
+        fitted = self.fitted_
+        now = None if now is None else self._number_of(now, "now")
+        return fitted.relevancy_sweep(now).relevancy()
 
     def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:
         """Return the posterior at one time as a function of space, for many evaluations.
@@ -1025,25 +814,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
-        return TimeSlice(self._fitted, self._number_of(t, "t"), moving, level=level)
-
-    def posterior_between(self, low: Time, high: Time, moving: Mask | None = None) -> Posterior:
-        """Return the posterior as a function of space and of time in an interval.
-
-        Parameters
-        ----------
-        low, high : float or date
-        moving : array-like of bool of shape (d,), default=None
-            See `posterior_at`.
-
-        Returns
-        -------
-        posterior : callable
-            As from `posterior_at`, of places with time as the last coordinate: 0 at ``low``, 1 at
-            ``high``.
-        """
-        low, high = self._number_of(low, "low"), self._number_of(high, "high")
-        return TimeWindow(self._fitted, low, high, moving)
+        fitted = self.fitted_
+        return fitted.posterior_at(self._number_of(t, "t"), moving, level=level)
 
     def _number_of(self, time, name):
         """Return a time as a number in the user's unit; dates are of the kind given to `fit`."""
@@ -1055,6 +827,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if kind not in (NUMBERS, known):
             raise mixed_kinds(name, known, kind, "in the data of fit")
         return number
+
+
+def held(surrogate):
+    """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
+    return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
+
+
+def as_estimator(surrogate):
+    """Return what users see of a surrogate that an optimizer holds, or of None."""
+    return surrogate.regressor() if isinstance(surrogate, FittedGP) else surrogate
 
 
 def without_advice(estimator):

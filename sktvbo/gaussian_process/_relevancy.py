@@ -446,7 +446,7 @@ def sweep(solver, y, mean_variance, signal_variance, C, past):
 class RelevancySweep:
     """Relevancies of all observations, updated while some are removed, O(n²) each.
 
-    Returned by `~sktvbo.gaussian_process.TimeVaryingGPRegressor.relevancy_sweep`.
+    Returned by ``relevancy_sweep`` of a fitted regressor's ``fitted_``.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ class RelevancySweep:
     >>> from sktvbo import TimeVaryingGPRegressor
     >>> X = np.column_stack([np.linspace(0, 1, 8) ** 2, np.arange(8)])
     >>> gp = TimeVaryingGPRegressor(optimizer=None).fit(X, np.sin(X[:, 0]))
-    >>> sweep = gp.relevancy_sweep(now=8.0)
+    >>> sweep = gp.fitted_.relevancy_sweep(now=8.0)
     >>> sweep.remove(np.argmin(sweep.relevancy()))
     >>> sweep.index                      # row 7 has moved to the position of row 0
     array([7, 1, 2, 3, 4, 5, 6])

@@ -188,8 +188,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             return self._condition(gp.covariance, gp.rows)
         return gp
 
-    def _dense(self):
-        gp = self._fitted
+    def _dense(self, gp):
         return Dense.of(gp.covariance, gp.rows)
 
     # --- bound ------------------------------------------------------------------------------------

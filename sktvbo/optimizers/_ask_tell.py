@@ -19,6 +19,7 @@ from .._validation import (
 )
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..gaussian_process._dates import number_of_duration
+from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
 from ._begin import has_auto_timeout
 from ._change import changed, check_held, continued
@@ -757,11 +758,11 @@ class AskTell(Durable):
 
     @property
     def surrogate_(self) -> Surrogate | None:
-        return self._begun().surrogate
+        return as_estimator(self._begun().surrogate)
 
     @property
     def belief_(self) -> Surrogate | None:
-        return self._begun().model
+        return as_estimator(self._begun().model)
 
     @property
     def policy_(self) -> StaleDataPolicy:

@@ -11,8 +11,8 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import StepBudgetWarning
+from ..gaussian_process._fitted import FittedGP
 from ..gaussian_process._parts import next_part
-from ..gaussian_process._regressor import TimeVaryingGP
 from ._part import Part
 
 # Share of the budget that the slowest part of a step may take, and all parts together.
@@ -220,7 +220,7 @@ class Search:
 
     Attributes
     ----------
-    surrogate : TimeVaryingGP
+    surrogate : FittedGP
         With the rows of the search, and the hyperparameters before.
     arguments : dict
         Of its ``refit``.
@@ -230,16 +230,16 @@ class Search:
         Of the parts that are done.
     cost : float
         Largest time of a part, in seconds of processor time.
-    found : TimeVaryingGP or None
+    found : FittedGP or None
         Result of the search, not in use yet.
     """
 
-    surrogate: TimeVaryingGP
+    surrogate: FittedGP
     arguments: dict
     expected: float = 0.0
     results: tuple = ()
     cost: float = 0.0
-    found: TimeVaryingGP | None = None
+    found: FittedGP | None = None
     _interrupted: list = field(default_factory=list, repr=False)
 
     def __getstate__(self):
@@ -278,7 +278,7 @@ class Search:
         try:
             return self._interrupted.pop()  # one thread only
         except IndexError:
-            computation = self.surrogate._refitted(**self.arguments)
+            computation = self.surrogate.refitted(**self.arguments)
             part, _ = next_part(computation)
             for known in self.results:
                 part, _ = next_part(computation, known)

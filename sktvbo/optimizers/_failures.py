@@ -21,7 +21,7 @@ from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
-from ..gaussian_process._regressor import without_advice
+from ..gaussian_process._regressor import held, without_advice
 from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import is_missing, outcomes_of_failures
 from ._part import Part
@@ -207,7 +207,7 @@ def _fitted(run, failures, search=False):
         optimizer="fmin_l_bfgs_b" if search else None,
         hyperpriors=priors if search else None,
     )
-    return without_advice(model).fit(X, labels)
+    return held(without_advice(model).fit(X, labels))
 
 
 def _latest_of_each_place(X):

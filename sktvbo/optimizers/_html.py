@@ -4,7 +4,7 @@ from html import escape
 
 import numpy as np
 
-from ..gaussian_process import TimeVaryingGPRegressor
+from ..gaussian_process._fitted import FittedGP
 from ._outcomes import OBJECTIVE, measured
 from ._state import handles
 
@@ -76,7 +76,7 @@ def _point(x, name="x"):
 def _hyperparameters(surrogate):
     if surrogate is None:
         return "no surrogate yet"
-    if not isinstance(surrogate, TimeVaryingGPRegressor):
+    if not isinstance(surrogate, FittedGP):
         return repr(surrogate)
     return (
         f"in space {surrogate.spatial_kernel_}, in time {surrogate.temporal_kernel_}, "

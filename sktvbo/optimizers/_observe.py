@@ -11,7 +11,8 @@ import numpy as np
 from .._validation import check_rows, invalid
 from .._values import replaced
 from ..exceptions import AskTellError
-from ..gaussian_process._regressor import TimeVaryingGP
+from ..gaussian_process._fitted import FittedGP
+from ..gaussian_process._regressor import TimeVaryingGP, held
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, Search
 from ._default_models import started_without_seasons
@@ -133,7 +134,7 @@ def posterior_at_rows(run, rows, times):
     model, places = run.model, run.domain.unit_of(rows)
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     alone = np.unique(times)
-    if len(alone) > 1 and isinstance(model, TimeVaryingGP):
+    if len(alone) > 1 and isinstance(model, FittedGP):
         # The model is the same until some time, and all earlier ones are one call.
         n = len(alone)
         while n and model.at(alone[n - 1]) is not model:
@@ -307,7 +308,7 @@ def first_surrogate(run, data):
     surrogate, known = run.new_surrogate(X[:, -1]), (X, y, *_some_variances(data.variance))
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
-    return surrogate.fit(*known)
+    return held(surrogate.fit(*known))
 
 
 def conditioned(run, surrogate, data):
@@ -323,7 +324,7 @@ def _first_model(run, data):
         X, y = run.to_surrogate(data.rows, data.y)
         surrogate = run.new_surrogate(X[:, -1])
         if isinstance(surrogate, TimeVaryingGP):
-            surrogate.partial_fit(X, y, *_some_variances(data.variance))
+            surrogate = held(surrogate.partial_fit(X, y, *_some_variances(data.variance)))
             search = begun_search(run, surrogate, data) if can_be_searched(surrogate) else None
             return Model(surrogate, SearchState(1, len(data)), search)
     return Model(first_surrogate(run, data), SearchState(0, len(data)))
@@ -354,7 +355,7 @@ def _next_model(run, X, target, drop, data, hold, fresh):
     goes_on = sliced is not None and run.timer is not None and not early
     if hold or goes_on or not search_is_due(run, surrogate, n, early):
         return Model(surrogate, search, sliced)
-    if run.timer is not None and not early and isinstance(surrogate, TimeVaryingGP):
+    if run.timer is not None and not early and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(run, surrogate, data))
     return Model(surrogate.refit(**_search_arguments(run, surrogate, data)), SearchState(0, n))
 
@@ -437,7 +438,7 @@ def _refitted(run, deadline):
         until = time.process_time() + deadline
     if not can_be_searched(surrogate):
         return run
-    if not isinstance(surrogate, TimeVaryingGP):
+    if not isinstance(surrogate, FittedGP):
         surrogate = surrogate.refit(**_search_arguments(run, surrogate, run.data))
         return replaced(run, objective=Model(surrogate, SearchState(0, len(run.data))))
     sliced = run.sliced_search or begun_search(run, surrogate, run.data)

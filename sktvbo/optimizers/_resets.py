@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from .. import theory
 from .._validation import check_int, check_real
 from ..gaussian_process._kernel_families import forgetting_rate
-from ..gaussian_process._regressor import without_advice
+from ..gaussian_process._regressor import as_estimator, without_advice
 from ..staleness import EventTriggeredReset, PeriodicReset, SlidingWindow, VariationBudget
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
@@ -169,6 +169,7 @@ def _forgetting_model(surrogate):
     """Return an unfitted copy of a surrogate with a temporal kernel that forgets at rate ε."""
     # (1 - ε)^{|i - j| / 2} is a Matérn 1/2 of lengthscale -2 / log(1 - ε); ε is in (1e-5, 0.9).
     bounds = tuple(-2.0 / np.log1p([-0.9, -1e-5]))
+    surrogate = as_estimator(surrogate)
     model = without_advice(clone(surrogate))
     model.set_params(temporal_kernel=Matern(20.0, bounds, nu=0.5))
     parameters = surrogate.get_params(deep=False)

@@ -20,7 +20,7 @@ from .._values import containers_copied
 from .._warnings import warn_caller
 from ..domain import as_domain
 from ..exceptions import JournalError, JournalWarning
-from ..gaussian_process._regressor import TimeVaryingGP
+from ..gaussian_process._fitted import FittedGP
 from ..journal._encoding import (
     CODE,
     NotPlainError,
@@ -133,12 +133,12 @@ def _external(run):
     searched.
     """
     surrogate = run.surrogate
-    if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
+    if not (isinstance(surrogate, FittedGP) and type(surrogate.model).__module__[:7] == "sktvbo."):
         return {}
-    gp = surrogate._gp
+    gp = surrogate.gp
     arrays = {name: getattr(gp.rows, name) for name in ("X", "y", "variance", "total")}
     models = enumerate(models_of(run))
-    known = [(i, m.surrogate._gp.rows.X) for i, m in models if m.surrogate is not None]
+    known = [(i, m.surrogate.gp.rows.X) for i, m in models if m.surrogate is not None]
     places = {f"X{i}": X for i, X in known if np.array_equal(X, gp.rows.X)}
     return arrays | places | {"covariance": gp.covariance}
 

@@ -35,9 +35,12 @@ class ScaledOnceGPRegressor(TimeVaryingGPRegressor):
         return self._replace_state(super(ScaledOnceGPRegressor, fresh).fit(X, y, y_variance))
 
     def _make_rows(self, X, y, variance, total, like=None, standardize=None, **known):
-        if like is None and self.__sklearn_is_fitted__():
-            like, standardize = self._gp.rows, False
-        return super()._make_rows(X, y, variance, total, like, standardize, **known)
+        rows = super()._make_rows(X, y, variance, total, like, standardize, **known)
+        if like is not None:
+            return rows
+        # Location and scale of the first fit, in a state that its copies share.
+        once = vars(self).setdefault("_once", {"location": rows.location, "scale": rows.scale})
+        return rows._copy({"standardize": False, **once})
 
     def _standardize(self, restandardize):
         return False

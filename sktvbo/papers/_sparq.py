@@ -12,6 +12,7 @@ from .._warnings import warn_caller
 from ..acquisition import UCB, InformationGainBeta
 from ..exceptions import ModelWarning
 from ..gaussian_process import QuadraticInjection, TimeVaryingGPRegressor
+from ..gaussian_process._fitted import FittedGP
 from ..optimizers import SparQGPUCB
 from ..optimizers._parameters import algorithm
 from ._parts import STATIC
@@ -25,12 +26,18 @@ ERRATA = (
 )
 
 
-class LatestPresentGPRegressor(TimeVaryingGPRegressor):
-    """Regressor whose ages count from the latest observation, not from the time of the query."""
+class LatestPresentGP(FittedGP):
+    """Fitted model whose ages count from the latest observation, not from the time of the query."""
 
     def at(self, now):
-        """Return the estimator itself: the present time is that of the latest observation."""
+        """Return the model itself: the present time is that of the latest observation."""
         return self
+
+
+class LatestPresentGPRegressor(TimeVaryingGPRegressor):
+    """Regressor whose fitted value is a `LatestPresentGP`."""
+
+    _fitted_class = LatestPresentGP
 
 
 @algorithm

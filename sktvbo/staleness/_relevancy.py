@@ -12,6 +12,7 @@ from .._validation import check_int, check_real, invalid
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._composite import recognize_temporal_or_raise, temporal_length_scale
 from ..gaussian_process._kernel_families import recognize_or_raise
+from ..gaussian_process._regressor import held
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy
@@ -102,6 +103,7 @@ class RelevancyBudget(StaleDataPolicy):
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
+        surrogate = held(surrogate)
         surrogate.check_relevancy()
         budget = 1.0
         if self.budget_ is not None:
@@ -210,6 +212,7 @@ class RelevancyCap(StaleDataPolicy):
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
+        surrogate = held(surrogate)
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         self.removals_ = []
@@ -274,6 +277,7 @@ class MaximumSize(StaleDataPolicy):
         X, size = surrogate.X_train_, int(self.max_size)
         if len(X) <= size:
             return NO_ROWS
+        surrogate = held(surrogate)
         if not _supports_relevancy(surrogate):
             return np.argsort(X[:, -1], kind="stable")[: len(X) - size]
         return _rows(_least_relevant_beyond(size, surrogate, now))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Surrogate(Protocol):
     """Protocol of surrogates; a custom regressor with these methods can be used as one.
 
-    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` implements all of them. A surrogate is a
+    Of a fitted `~sktvbo.gaussian_process.TimeVaryingGPRegressor`, ``fitted_`` has all of them: an
+    optimizer holds this value, and its ``surrogate_`` is the regressor. A surrogate is a
     scikit-learn estimator; the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in
     the unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. If
     the optimizer minimizes, y has the opposite sign. Methods leave the surrogate unchanged.
@@ -36,7 +37,7 @@ class Surrogate(Protocol):
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
     - ``signal_variance_``: ``recommend`` with ``outcome_constraints``;
-    - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_parameters``
+    - ``rescaled``, as that of ``fitted_``: ``with_parameters``
       with another domain, which without it holds the hyperparameters in the unit box;
     - a parameter ``level_kernel``: where it is not None, ``posterior_at`` takes ``level=False``, as
       that of `~sktvbo.gaussian_process.TimeVaryingGPRegressor`;

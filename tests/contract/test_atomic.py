@@ -24,6 +24,7 @@ from sktvbo import (
 from sktvbo.acquisition import UCB
 from sktvbo.domain import FiniteSet, WithContext
 from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process._fitted import FittedGP
 from sktvbo.kernels import Forgetting
 from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, SlidingWindow
 
@@ -341,8 +342,8 @@ def test_what_a_policy_records_are_numbers(record):
     assert not hasattr(opt, "told_y_") or len(opt.told_y_) == 0
 
 
-class NaNRelevancies(TimeVaryingGPRegressor):
-    """A surrogate some of whose relevancies are not known."""
+class NaNRelevanciesGP(FittedGP):
+    """A fitted model some of whose relevancies are not known."""
 
     def relevancy_sweep(self, now=None):
         sweep = super().relevancy_sweep(now)
@@ -350,6 +351,10 @@ class NaNRelevancies(TimeVaryingGPRegressor):
         found[1] = np.nan
         sweep.relevancy = lambda: found
         return sweep
+
+
+class NaNRelevancies(TimeVaryingGPRegressor):
+    _fitted_class = NaNRelevanciesGP
 
 
 @pytest.mark.parametrize("policy", [MaximumSize(6), RelevancyCap(6, 1), RelevancyBudget(9.0, 6)])

@@ -21,12 +21,12 @@ def test_a_failure_is_no_observation(case):
     opt, _ = case.after(7)
     case.consult(opt, 7.0)
     x = opt.ask(7.0)
-    surrogate, shown = opt.surrogate_, opt.told_X_
+    surrogate, shown = opt._run.surrogate, opt.told_X_
     opt.tell(x, failed=True)
     assert (opt.n_failed_, opt.n_told_) == (1, 7)
     assert_array_equal(opt.failed_X_, [[*x, 7.0]])
     assert_array_equal(opt.told_X_, shown)
-    assert opt.surrogate_ is surrogate
+    assert opt._run.surrogate is surrogate
     assert len(opt.pending_X_) == 0
     with pytest.raises(AskTellError, match="still pending"):
         opt.tell(x, failed=True)

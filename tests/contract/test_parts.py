@@ -318,7 +318,7 @@ class OnlyTheProtocol(BaseEstimator):
         inner = clone(self.inner)
         if self.temporal_kernel is not None:
             inner.set_params(temporal_kernel=self.temporal_kernel)
-        self.fitted = inner.fit(X, y)
+        self.fitted = inner.fit(X, y).fitted_
         return self
 
     def __getattr__(self, name):

@@ -20,6 +20,7 @@ from sktvbo import (
 )
 from sktvbo.acquisition import UCB
 from sktvbo.domain import WithContext, as_domain
+from sktvbo.gaussian_process._fitted import FittedGP
 from sktvbo.gaussian_process._regressor import TimeVaryingGP
 
 pytest.importorskip("pandas")
@@ -86,8 +87,11 @@ def test_failed_and_pending_rows_have_none():
 
 
 def test_a_surrogate_without_a_known_noise_has_no_residuals():
-    class Noiseless(TimeVaryingGPRegressor):
+    class NoiselessGP(FittedGP):
         noise_std_ = property()
+
+    class Noiseless(TimeVaryingGPRegressor):
+        _fitted_class = NoiselessGP
 
     opt = BayesianOptimizer(BOX, surrogate=Noiseless(), n_initial_points=3, random_state=0)
     for t in range(6):

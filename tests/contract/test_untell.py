@@ -22,7 +22,7 @@ def conditioned_afresh(opt):
     gp, X = opt.surrogate_, opt.X_.copy()
     rows = np.column_stack([as_domain(opt.domain).to_unit(X[:, :-1]), X[:, -1]])
     few = len(rows) < min(opt.n_initial_points, 10)
-    return gp.with_rows(rows, opt.y_, restandardize=not few)
+    return gp.fitted_.with_rows(rows, opt.y_, restandardize=not few).regressor()
 
 
 @pytest.mark.parametrize("name", MODELLED)

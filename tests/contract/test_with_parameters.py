@@ -325,7 +325,7 @@ def test_another_surrogate_is_fitted_to_the_observations():
         assert_allclose(new.surrogate_.theta_, fresh.surrogate_.theta_, atol=1e-6)
         assert hasattr(new.surrogate_, "outlier_weights_") == ("robust" in changes)
     held = opt.with_parameters(acquisition="mean", n_initial_points=8, max_size=12)
-    assert held.surrogate_ is opt.surrogate_
+    assert held._run.surrogate is opt._run.surrogate
     with pytest.raises(ValueError, match=r"periods where times are numbers. Got 'auto'"):
         opt.with_parameters(seasonal_periods="auto")
 
@@ -335,7 +335,7 @@ def test_a_policy_with_other_parameters_starts_again():
     assert opt.with_parameters(max_step=0.5).policy_ is opt.policy_
     new = opt.with_parameters(alpha=0.25)
     assert (new.policy_.alpha, new.policy_.budget_) == (0.25, None)
-    assert new.surrogate_ is opt.surrogate_
+    assert new._run.surrogate is opt._run.surrogate
     named, _ = BY_NAME["improvement"].after()
     assert named.with_parameters(policy__alpha=0.5, acquisition__xi=0.3).policy_.alpha == 0.5
     assert named.policy_.alpha == named.policy.alpha == 2.0

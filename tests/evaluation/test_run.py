@@ -332,9 +332,9 @@ def test_a_step_has_the_surrogate_before_its_observation(problem):
         optimizer = step.optimizer
         assert (optimizer.n_told_, len(optimizer.X_)) == (i, step.size)
         assert_array_equal(optimizer.told_X_[-1], [*step.x, step.time])
-        assert step.surrogate is before
         assert (step.surrogate is None) == (i <= 8)
-        before = optimizer.surrogate_
+        assert (before and before.gp) is (step.surrogate and step.surrogate._gp)
+        before = optimizer._run.surrogate
 
 
 def test_the_surrogate_of_a_step_does_not_change_later(problem):

@@ -82,7 +82,7 @@ def as_learnt(gp):
 
 def afresh(gp, X, y, v=None):
     """Condition on rows from nothing, with the hyperparameters, scale of y and time of another."""
-    return gp.with_rows(X, y, v).at(gp.now_)
+    return gp.fitted_.with_rows(X, y, v).at(gp.now_).regressor()
 
 
 def prior(gp):

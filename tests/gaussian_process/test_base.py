@@ -134,7 +134,8 @@ def test_advancing_to_the_present_changes_nothing(model, column):
 
 def test_at_a_later_time():
     X, y, _ = lifted()
-    still, ageing = make().fit(X, y), make(noise_model=QuadraticInjection(0.3)).fit(X, y)
+    still = make().fit(X, y).fitted_
+    ageing = make(noise_model=QuadraticInjection(0.3)).fit(X, y).fitted_
     assert still.at(99.0) is still
     assert ageing.at(ageing.now_) is ageing
     assert ageing.at(0.0) is ageing

@@ -61,7 +61,7 @@ def test_slopes_are_differences():
 def test_the_score_and_its_slopes(fitted, name, window):
     """Against the formula; compiled values agree up to location and scale."""
     gp, t = fitted[name], 61.0
-    posterior = gp.posterior_between(t, 64.0) if window else gp.posterior_at(t)
+    posterior = gp.fitted_.posterior_between(t, 64.0) if window else gp.posterior_at(t)
     score = score_of(gp, posterior, [5.0, 5.0, 0.0] if window else [5.0, 5.0])
     U = np.random.RandomState(2).uniform(size=(200, 2 + window))
     mean, std = posterior(U)
@@ -102,7 +102,7 @@ class Own(UCB):
 def test_compiled_climbs_end_at_maxima(fitted, name, window):
     """Climbs of the same score as a function end there, and no small step leads up."""
     gp, t = fitted[name], 61.0
-    posterior = gp.posterior_between(t, 64.0) if window else gp.posterior_at(t)
+    posterior = gp.fitted_.posterior_between(t, 64.0) if window else gp.posterior_at(t)
     rates, u = ([5.0, 2.0, 0.0] if window else [5.0, 2.0]), 2 + window
     score = score_of(gp, posterior, rates)
     known = objective_of(score, posterior)
@@ -121,7 +121,7 @@ def test_compiled_climbs_end_at_maxima(fitted, name, window):
 def test_the_maximum_is_the_same_without_compiled_code(fitted):
     gp, box = fitted["matern"], Box([(0.0, 1.0)] * 2)
     for t, low in ((61.0, None), (75.0, None), (61.0, 61.0)):
-        posterior = gp.posterior_at(t) if low is None else gp.posterior_between(low, 64.0)
+        posterior = gp.posterior_at(t) if low is None else gp.fitted_.posterior_between(low, 64.0)
         space = box.search_space()
         space = space if low is None else space.during(low, 64.0)
         score = score_of(gp, posterior, [5.0, 5.0] if low is None else [5.0, 5.0, 0.0])

@@ -57,7 +57,7 @@ CHANGES = {
     "condition_on": (lambda gp, **o: gp.condition_on(NEW, NEW_Y, NEW_V, **o), range(30), True),
     "without": (lambda gp, **o: gp.without([7, 0], **o), [*range(1, 7), *range(8, 30)], False),
     "without many": (lambda gp, **o: gp.without(range(29), **o), [29], False),
-    "with_rows": (lambda gp, **o: gp.with_rows(NEW, NEW_Y, NEW_V, **o), [], True),
+    "with_rows": (lambda gp, **o: with_rows(gp, NEW, NEW_Y, NEW_V, **o), [], True),
     "without, condition_on": (
         lambda gp, **o: gp.without([7, 0], **o).condition_on(NEW, NEW_Y, NEW_V, **o),
         [*range(1, 7), *range(8, 30)],
@@ -67,6 +67,11 @@ CHANGES = {
 every_change = pytest.mark.parametrize(
     ("change", "left", "appended"), CHANGES.values(), ids=list(CHANGES)
 )
+
+
+def with_rows(gp, *rows, **options):
+    """Return a regressor with other rows, hyperparameters held."""
+    return gp.fitted_.with_rows(*rows, **options).regressor()
 
 
 def fitted(model, **parameters):
@@ -91,7 +96,7 @@ def fingerprint(gp):
         *(change for change, *_ in CHANGES.values()),
         lambda gp: gp.refit(),
         lambda gp: gp.refit(EXTRA, temporal_kernel=clone(gp.temporal_kernel)),
-        lambda gp: gp.at(99.0),
+        lambda gp: gp.fitted_.at(99.0).regressor(),
     ],
     ids=[*CHANGES, "refit", "refit with all", "at"],
 )
@@ -145,7 +150,7 @@ def test_with_rows_alone_rewinds_the_present_time():
     assert gp.condition_on(NEW, NEW_Y).now_ == 80.0
     assert gp.without([29]).now_ == 80.0
     assert gp.refit(EXTRA).now_ == 80.0
-    again = gp.with_rows(X, Y, V)
+    again = with_rows(gp, X, Y, V)
     assert again.now_ == X[:, -1].max()
     expected = fitted(MODELS["ageing"])
     assert np.any(np.abs(gp.predict(PLACES) - expected.predict(PLACES)) > 1e-3)
@@ -254,16 +259,12 @@ BAD_ROWS = {
 }
 TAKES_ROWS = {
     "condition_on": lambda gp, *rows: gp.condition_on(*rows),
-    "with_rows": lambda gp, *rows: gp.with_rows(*rows),
     "refit": lambda gp, *rows: gp.refit(rows),
 }
 # name: (call, message)
 BAD = {
     "condition_on: none": (
         lambda gp: gp.condition_on(np.empty((0, 3)), []), "0 sample.* minimum of 1 is required",
-    ),
-    "with_rows: none": (
-        lambda gp: gp.with_rows(np.empty((0, 3)), []), "0 sample.* minimum of 1 is required",
     ),
     "total_variance": (
         lambda gp: gp.condition_on(ROW, VALUE, total_variance=True),
@@ -290,7 +291,7 @@ BAD = {
     "refit: no kernel": (
         lambda gp: gp.refit(temporal_kernel="rbf"), "'temporal_kernel' parameter of ",
     ),
-    "at: NaN": (lambda gp: gp.at(np.nan), "now must be a float in the range"),
+    "at: NaN": (lambda gp: gp.fitted_.at(np.nan), "now must be a float in the range"),
 } | {
     f"{name}, {case}": (lambda gp, call=call, arrays=arrays: call(gp, *arrays), message)
     for name, call in TAKES_ROWS.items()
@@ -313,7 +314,7 @@ def test_bad_arguments_change_nothing(name):
     [
         *(lambda gp, call=call: call(gp, X0, Y0) for call in TAKES_ROWS.values()),
         lambda gp: gp.without([0]),
-        lambda gp: gp.at(1.0),
+        lambda gp: gp.fitted_.at(1.0),
     ],
     ids=[*TAKES_ROWS, "without", "at"],
 )
@@ -327,7 +328,7 @@ def test_arrays_of_the_caller_are_neither_changed_nor_shared():
     arrays = [NEW.copy(), NEW_Y.copy(), NEW_V.copy(), np.array([2, 1]), *map(np.copy, EXTRA)]
     rows, indices, extra = arrays[:3], arrays[3], tuple(arrays[4:])
     new = gp.without(indices).condition_on(*rows, total_variance=True).refit(extra)
-    other = gp.with_rows(*rows)
+    other = with_rows(gp, *rows)
     before = everything(new, PLACES), everything(other, PLACES)
     for array, given in zip(arrays, (NEW, NEW_Y, NEW_V, [2, 1], *EXTRA)):
         assert_array_equal(array, given)

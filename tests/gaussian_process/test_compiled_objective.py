@@ -48,7 +48,7 @@ def score_of(gp, acquisition, t):
 def test_scores_are_those_of_the_posterior(fitted, name, acquisition):
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
     score, at_t = score_of(gp, acquisition, 61.0)
-    window = gp.posterior_between(61.0, 64.0)
+    window = gp.fitted_.posterior_between(61.0, 64.0)
     both = [(at_t, np.ascontiguousarray(U[:, :2])), (window, U)]
     for posterior, places in both if name in COMPILED else both[:1]:
         expected = score.values(*posterior(places), places)
@@ -66,7 +66,7 @@ def test_other_kernels_have_none_where_time_moves(fitted, name):
     score, posterior = score_of(gp, UCB(2.0), 61.0)
     assert (posterior.compiled() is None) == (name not in AT_A_TIME)
     assert isinstance(objective_of(score, posterior), CompiledObjective) == (name in AT_A_TIME)
-    assert gp.posterior_between(61.0, 62.0).compiled() is None
+    assert gp.fitted_.posterior_between(61.0, 62.0).compiled() is None
 
 
 def polished(posterior, score, start):
@@ -94,7 +94,7 @@ def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
     score, at_t = score_of(gp, acquisition, 61.0)
     for posterior, places in (
         (at_t, np.ascontiguousarray(U[:, :2])),
-        (gp.posterior_between(61.0, 64.0), U),
+        (gp.fitted_.posterior_between(61.0, 64.0), U),
     ):
         objective = objective_of(score, posterior)
         exact, found = objective.values(places), objective.leading(places, n)
@@ -127,7 +127,7 @@ def test_both_climbers_find_a_near_maximum(fitted, name, acquisition, window, mo
     gp = fitted[name]
     score, posterior = score_of(gp, acquisition, 61.0)
     if window:
-        posterior = gp.posterior_between(61.0, 64.0)
+        posterior = gp.fitted_.posterior_between(61.0, 64.0)
     u = 2 + window
     starts = np.random.RandomState(1).uniform(size=(4, u))
     objective, space = objective_of(score, posterior), unit_box(u)
@@ -182,7 +182,7 @@ def random_problem(seed):
     score, posterior = score_of(gp, acquisition, float(n))
     if rng.uniform() < 0.25:
         window = n, 1.25 * n
-        return score, gp.posterior_between(*window), box.search_space().during(*window), rng
+        return score, gp.fitted_.posterior_between(*window), box.search_space().during(*window), rng
     return score, posterior, box.search_space(), rng
 
 

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
-from sktvbo.exceptions import ModelWarning, UnsupportedKernelError
+from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process._composite import (
     SHORTEST_PERIODIC,
     Circle,
@@ -482,13 +482,3 @@ def test_many_sites_are_left_to_the_factor(caplog):
         with caplog.at_level(logging.INFO, logger="sktvbo.gaussian_process"):
             assert gp._kalman_is_faster(covariance, rows) == (kind is Filter)
         assert ("more than 300" in caplog.text) == (kind is None)
-
-
-def test_a_large_state_is_warned_of():
-    kernel = Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed")
-    X = np.column_stack([np.arange(9.0), np.zeros(9)])
-    gp = TimeVaryingGPRegressor(Matern(), kernel, optimizer=None, solver="kalman")
-    with pytest.warns(
-        ModelWarning, match=r"has 378 numbers: 42 for each of 9 places.* s and .* GB"
-    ):
-        gp.fit(X, np.sin(X[:, 0]))

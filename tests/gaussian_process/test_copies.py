@@ -101,7 +101,7 @@ def test_clone_is_unfitted():
         gp.forget,
         gp.log_marginal_likelihood,
         gp.relevancy,
-        gp.relevancy_sweep,
+        lambda _: gp.fitted_,
         gp.posterior_at,
         lambda _: gp.theta_,
         lambda _: gp.spatial_kernel_,

@@ -427,7 +427,7 @@ def test_views_and_their_gradients(temporal, level, tau):
         for a, b in zip(one(SITES), other(SITES)):
             assert_allclose(b, a, rtol=1e-8)
     for low, high in ((21.0, 25.0), (5.0, 22.0)):
-        one, other = (gp.posterior_between(low, high) for gp in (dense, kalman))
+        one, other = (gp.fitted_.posterior_between(low, high) for gp in (dense, kalman))
         point = np.array([0.1, 0.2, 0.3])
         for a, b in zip(one.with_gradient(point), other.with_gradient(point)):
             assert_allclose(b, a, rtol=1e-6, atol=1e-7)

@@ -220,7 +220,6 @@ READERS = {
 WRITERS = {
     "partial_fit": lambda gp, X, y: copy.deepcopy(gp).partial_fit(X, y),
     "condition_on": lambda gp, X, y: gp.condition_on(X, y),
-    "with_rows": lambda gp, X, y: gp.with_rows(X, y),
     "refit": lambda gp, X, y: gp.refit((X, y)),
 }
 HOURS = 24.0 * 19783.0 + 6.0 * np.arange(60)  # since 1970

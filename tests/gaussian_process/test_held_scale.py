@@ -25,7 +25,7 @@ CHANGES = {
     "forget": lambda gp: gp.forget([0]),
     "partial_fit": lambda gp: gp.partial_fit(NEW[:1], [9.0]),
     "condition_on": lambda gp: gp.condition_on(NEW[:1], [9.0]),
-    "with_rows": lambda gp: gp.with_rows(NEW[:1], [9.0]),
+    "with_rows": lambda gp: gp.fitted_.with_rows(NEW[:1], [9.0]),
     "pickle": lambda gp: pickle.loads(pickle.dumps(gp)).forget([0]),
 }
 
@@ -138,6 +138,6 @@ def test_constant_values_define_no_scale(kind, optimizer, first, level):
 def test_a_search_with_constant_rows_changes_nothing():
     X, y = sensors()
     gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
-    other = gp.with_rows(X[:3], [7.0] * 3).refit()
+    other = gp.fitted_.with_rows(X[:3], [7.0] * 3).refit()
     assert_array_equal(other.theta_, gp.theta_)
     assert other.noise_std_ == gp.noise_std_

@@ -57,7 +57,7 @@ def mixed_steps(gp, n_steps, rng, n=N):
             more = observed(rng, now)
             x, y = np.vstack([x, more[0]]), np.append(y, more[1])
         gp = gp.condition_on(x, y)
-        sweep = gp.relevancy_sweep(now)
+        sweep = gp.fitted_.relevancy_sweep(now)
         drop = []
         while sweep.n > n + i % 3:
             least = np.argmin(sweep.relevancy())

@@ -112,7 +112,10 @@ def test_deviations_without_level_are_those_of_the_part_that_depends_on_the_plac
 @pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
 def test_an_interval_of_time_has_the_predictions(mean, level):
     gp = fitted(level=level, **mean)
-    window, U = gp.posterior_between(NOW, NOW + 4.0), np.random.RandomState(1).uniform(size=(6, 3))
+    window, U = (
+        gp.fitted_.posterior_between(NOW, NOW + 4.0),
+        np.random.RandomState(1).uniform(size=(6, 3)),
+    )
     rows = np.column_stack([U[:, :2], NOW + 4.0 * U[:, 2]])
     for found, expected in zip(window(U), gp.predict(rows, return_std=True)):
         assert_allclose(found, expected, rtol=1e-9)

@@ -232,7 +232,7 @@ def test_relevancy_is_that_of_brute_force(prior):
 def test_a_sweep_predicts_the_relevancies_after_removals(prior):
     X, y = data(15)
     gp = make(prior).fit(X, y)
-    sweep = gp.relevancy_sweep(20.0)
+    sweep = gp.fitted_.relevancy_sweep(20.0)
     before = gp.predict(PLACES)
     for position in (3, 0, 7):
         sweep.remove(position)
@@ -254,7 +254,7 @@ def test_the_long_past_is_irrelevant_even_if_informative_about_the_mean(prior, t
     gp = make(prior, temporal_kernel=temporal).fit(X, y)
     options = {"spatial_kernel": SPATIAL, "temporal_kernel": temporal, "signal_variance": SIGNAL}
     options |= {"noise_variance": NOISE, "now": newest + 100.0, "mean_prior_std": prior}
-    sweep = gp.relevancy_sweep(newest + 100.0)
+    sweep = gp.fitted_.relevancy_sweep(newest + 100.0)
     for found in (sweep.relevancy(), wasserstein_relevancy(X, y, **options)):
         assert_array_equal(found == 0.0, np.arange(18) < 2)
     for position in (0, 9):

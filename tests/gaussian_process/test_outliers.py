@@ -388,7 +388,11 @@ def test_a_reading_of_any_size_has_no_influence(size):
 def test_copies_have_the_weights():
     X, y = data()
     gp = regressor().fit(X, y)
-    for other in (pickle.loads(pickle.dumps(gp)), copy.deepcopy(gp), gp.rescaled(X, [1.0], 1.0)):
+    for other in (
+        pickle.loads(pickle.dumps(gp)),
+        copy.deepcopy(gp),
+        gp.fitted_.rescaled(X, [1.0], 1.0),
+    ):
         np.testing.assert_array_equal(other.outlier_weights_, gp.outlier_weights_)
     assert not hasattr(regressor(robust=False).fit(X, y), "outlier_weights_")
 

@@ -192,12 +192,12 @@ def lost(seed, **parameters):
 @pytest.mark.parametrize("seed", [4, 31])
 def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts(seed, monkeypatch):
     gp, X, y = lost(seed)
-    found = gp.with_rows(X, y).refit()
+    found = gp.fitted_.with_rows(X, y).refit().regressor()
     fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
     best = fresh.log_marginal_likelihood_value_
     assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
     monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
-    left = gp.with_rows(X, y).refit()
+    left = gp.fitted_.with_rows(X, y).refit().regressor()
     assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
     assert found._search_record.n_failed == 1
     assert found.refit()._search_record.n_failed == 0
@@ -215,7 +215,7 @@ def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
     monkeypatch.setattr(_regressor, "search", noted)
     monkeypatch.setattr(_regressor, "explains_little", lambda gp: True)
     for _ in range(9):
-        gp = gp.with_rows(X, rng.normal(size=60)).refit()
+        gp = gp.fitted_.with_rows(X, rng.normal(size=60)).refit().regressor()
     # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
     assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
     monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
@@ -227,7 +227,7 @@ def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
 def test_starts_without_a_density_are_left_out():
     gp, X, y = lost(4, hyperpriors={"noise_variance": stats.uniform(0.0, 0.99)})
     never = {"temporal_kernel__length_scale": stats.uniform(4e3, 6.6e4)}
-    found = gp.set_params(hyperpriors=never).with_rows(X, y).refit()
+    found = gp.set_params(hyperpriors=never).fitted_.with_rows(X, y).refit()
     assert found.temporal_kernel_.length_scale >= 4e3
 
 

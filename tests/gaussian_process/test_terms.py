@@ -135,6 +135,6 @@ def test_terms_after_updates():
         more, values = rows(4, seed=1)
         more[:, -1] += 40.0
         new = gp.condition_on(more, values).without([0, 1])
-        fresh = gp.with_rows(new.X_train_, new.y_train_)
+        fresh = gp.fitted_.with_rows(new.X_train_, new.y_train_).regressor()
         found, expected = (each.predict_terms(PLACES, True) for each in (new, fresh))
         assert_allclose(found, expected, atol=1e-6)

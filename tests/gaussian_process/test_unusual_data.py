@@ -157,7 +157,7 @@ def test_near_duplicates_by_the_thousand(kind, distance, noise, copies, rng):
         optimizer=None,
     ).fit(X, np.tile(y, copies))
     assert_allclose(gp.predict(X[:10]), y, atol=5e-3)
-    sweep = gp.relevancy_sweep(9.0)
+    sweep = gp.fitted_.relevancy_sweep(9.0)
     for _ in range(3):
         relevancy = sweep.relevancy()
         assert np.isfinite(relevancy).all()

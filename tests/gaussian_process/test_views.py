@@ -55,7 +55,7 @@ def test_gradient_in_space(gp, t):
 
 def test_a_view_is_unchanged_by_later_updates(gp):
     gp = copy.copy(gp)
-    views = gp.posterior_at(LATEST), gp.posterior_between(LATEST, LATEST + 2.0)
+    views = gp.posterior_at(LATEST), gp.fitted_.posterior_between(LATEST, LATEST + 2.0)
     points = PLACES, np.column_stack([PLACES, np.linspace(0.0, 1.0, 7)])
     before = [(*view(p), *view.with_gradient(p[0])) for view, p in zip(views, points)]
     gp.partial_fit(rows(gp, PLACES[:1], LATEST), [9.0])
@@ -69,7 +69,7 @@ def test_a_view_is_unchanged_by_later_updates(gp):
 
 @pytest.mark.parametrize(("low", "high"), [(52.0, 59.0), (LATEST, 64.0), (66.0, 66.0)])
 def test_in_a_window_it_is_predict(gp, low, high):
-    posterior = gp.posterior_between(low, high)
+    posterior = gp.fitted_.posterior_between(low, high)
     u = np.array([0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 1.0])
     expected = gp.predict(rows(gp, PLACES, low + u * (high - low)), return_std=True)
     points = np.column_stack([PLACES, u])
@@ -83,14 +83,14 @@ def test_in_a_window_it_is_predict(gp, low, high):
 @pytest.mark.parametrize(("low", "high"), [(52.0, 59.0), (60.5, 64.0), (66.0, 66.0)])
 def test_gradient_in_space_and_time(gp, low, high):
     for u, place in zip((0.137, 0.5, 0.911), PLACES):
-        check_gradient(gp.posterior_between(low, high), np.append(place, u))
+        check_gradient(gp.fitted_.posterior_between(low, high), np.append(place, u))
 
 
 def test_the_gradient_in_time_is_relative_to_the_window(gp):
     """Twice the window has twice the slope."""
     place = PLACES[0]
-    short = gp.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
-    wide = gp.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
+    short = gp.fitted_.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
+    wide = gp.fitted_.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
     for slope, double in zip(short[2:], wide[2:]):
         assert_allclose(double, slope * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
 
@@ -99,7 +99,7 @@ def test_the_gradient_in_time_is_relative_to_the_window(gp):
 def test_after_the_last_observation_the_mean_of_wiener_is_constant(fitted, name):
     gp = fitted[name]
     low, high = LATEST + 1.0, LATEST + 4.0
-    _, std, mean_slope, std_slope = gp.posterior_between(low, high).with_gradient(
+    _, std, mean_slope, std_slope = gp.fitted_.posterior_between(low, high).with_gradient(
         np.array([0.3, 0.6, 0.4])
     )
     scale = np.std(lifted()[1]) if gp.normalize_y else 1.0
@@ -112,7 +112,7 @@ def test_slopes_at_the_time_at_which_a_kernel_starts():
     """The kernel is undefined earlier: the slope is one-sided."""
     X, y, _ = lifted()
     gp = make(RBF(0.4), Wiener(0.2, start=START)).fit(X, y)
-    posterior, h = gp.posterior_between(START, START + 1.0), 1e-7
+    posterior, h = gp.fitted_.posterior_between(START, START + 1.0), 1e-7
     now, later = (np.array([0.3, 0.6, u]) for u in (0.0, h))
     mean, std, *slopes = posterior.with_gradient(now)
     for value, slope, after in zip((mean, std), slopes, posterior(later[np.newaxis])):

@@ -99,7 +99,7 @@ def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     expected = gp.refit(more)
     if name == "restarts":
         gp.random_state = np.random.RandomState(1)
-    search, n_parts = Search(gp, {"extra_rows": more}), 0
+    search, n_parts = Search(gp.fitted_, {"extra_rows": more}), 0
     while search.found is None:
         search, n_parts = one_part(search), n_parts + 1
         assert len(search.results) == n_parts
@@ -120,7 +120,7 @@ class Counted:
     def __init__(self, *parts):
         self.parts, self.n_begun = parts, 0
 
-    def _refitted(self):
+    def refitted(self):
         self.n_begun += 1
         total = 0
         for part in self.parts:
@@ -263,7 +263,7 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     before, timer = run_of(opt), run_of(opt).timer
     timer.seconds = 1.0
     timer._limits[SEARCH].clear()
-    search = replaced(begun_search(before, opt.surrogate_, before.data), expected=100.0)
+    search = replaced(begun_search(before, before.surrogate, before.data), expected=100.0)
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=40)
     assert run_of(opt).sliced_search is not search
@@ -315,9 +315,10 @@ def test_refit_before_the_surrogate_and_without_hyperparameters():
 def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
     opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
     before = run_of(opt)
-    search = begun_search(before, opt.surrogate_.refit(), before.data).continued(np.inf)
-    found = search.found
-    found._gp = found._condition(found._gp.covariance.with_theta(theta(opt) - 0.1), found._gp.rows)
+    search = begun_search(before, before.surrogate.refit(), before.data).continued(np.inf)
+    gp, model = search.found.gp, search.found.model
+    gp = model._condition(gp.covariance.with_theta(theta(opt) - 0.1), gp.rows)
+    search = replaced(search, found=replaced(search.found, gp=gp))
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=20)
     assert_array_equal(theta(opt), search.found.theta_)

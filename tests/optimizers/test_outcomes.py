@@ -469,7 +469,7 @@ def test_weighed_scores_are_climbed_as_without_compiled_code(driven, acquisition
     limits = tuple(
         limit._replace(high=limit.high - shift, low=-np.inf) for limit in run.config.limits
     )
-    run, model = replaced(run, config=replaced(run.config, limits=limits)), driven.surrogate_
+    run, model = replaced(run, config=replaced(run.config, limits=limits)), run.surrogate
     at_t, feasibility, space = model.posterior_at(t), Feasibility(run), Box(BOX).search_space()
     posterior, chance = at_t, feasibility.at(t)
     if window:

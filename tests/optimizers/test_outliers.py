@@ -112,7 +112,7 @@ def test_policies_remove_confirmed_outliers_first_and_no_others(policy):
         assert (new.outlier_weights_[40] < 0.01) == (size > 0.0)
         if isinstance(policy, RelevancyBudget):
             policy.budget_, policy.now_, policy.length_scale_ = 1.0, 39.0, 20.0
-        removed = list(policy.after_add(new, 40.0))
+        removed = list(policy.after_add(new.fitted_, 40.0))
         assert removed[0] == 30
         assert 40 not in removed
         assert np.argmin(new.relevancy(40.0)) == 30

@@ -121,7 +121,7 @@ def test_relevancies_are_those_of_a_fresh_sweep_after_removals(rows, temporal):
     X, y = rows
     options = {"noise_variance": 0.05, "optimizer": None}
     gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), temporal, **options).fit(X, y)
-    sweep = gp.relevancy_sweep(10.0)
+    sweep = gp.fitted_.relevancy_sweep(10.0)
     while sweep.n > 1:
         relevancy = sweep.relevancy()
         assert np.isfinite(relevancy).all()
