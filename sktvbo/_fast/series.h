@@ -137,27 +137,8 @@ SKTVBO_EXPANDED void sktvbo_mix_any(const ptrdiff_t r, const double *A, int tran
         sktvbo_mix(3, A, transpose, n, apart, beside, z);
 }
 
-/* A, Q (lines, 9) of the gap before row i. ``R`` is the order of a single chain, 0 for several. */
-SKTVBO_EXPANDED void sktvbo_transitions(const ptrdiff_t R, const sktvbo_series *S, double gap,
-                                        double *A, double *Q)
-{
-    ptrdiff_t l;
-    if (R) {
-        sktvbo_transition(R, S->rate[0] * gap, A, Q);
-        return;
-    }
-    for (l = 0; l < S->lines; l++) {
-        double x = S->rate[l] * gap;
-        if (S->order[l] == 1)
-            sktvbo_transition(1, x, A + 9 * l, Q + 9 * l);
-        else if (S->order[l] == 2)
-            sktvbo_transition(2, x, A + 9 * l, Q + 9 * l);
-        else
-            sktvbo_transition(3, x, A + 9 * l, Q + 9 * l);
-    }
-}
-
-/* m <- A m (k, N), and P <- A P A' (N, N); or with A' for A. */
+/* m <- A m (k, N), and P <- A P A' (N, N); or with A' for A. ``R`` is the order of
+   a single chain, a constant for the compiler, 0 for several; ``A`` (lines, 9). */
 SKTVBO_EXPANDED void sktvbo_move(const ptrdiff_t R, const ptrdiff_t k, const sktvbo_series *S,
                                  const double *A, int transpose, double *m, double *P)
 {
@@ -180,27 +161,6 @@ SKTVBO_EXPANDED void sktvbo_move(const ptrdiff_t R, const ptrdiff_t k, const skt
                            P + j * N + S->first[c]);
 }
 
-/* c = P h (N,); returns h' P h. */
-SKTVBO_EXPANDED double sktvbo_observed(const ptrdiff_t R, const sktvbo_series *S, const double *h,
-                                       const double *P, double *c)
-{
-    ptrdiff_t i, j, N = R ? R : S->N;
-    double total = 0.0;
-    if (R) {
-        for (j = 0; j < N; j++)
-            c[j] = P[j];
-        return c[0];
-    }
-    for (j = 0; j < N; j++)
-        c[j] = 0.0;
-    for (i = 0; i < S->chains; i++)
-        for (j = 0; j < N; j++)
-            c[j] += h[i] * P[S->first[i] * N + j];
-    for (i = 0; i < S->chains; i++)
-        total += h[i] * c[S->first[i]];
-    return total;
-}
-
 /* h' z. */
 SKTVBO_EXPANDED double sktvbo_sum(const ptrdiff_t R, const sktvbo_series *S, const double *h,
                                   const double *z)
@@ -214,6 +174,19 @@ SKTVBO_EXPANDED double sktvbo_sum(const ptrdiff_t R, const sktvbo_series *S, con
     return total;
 }
 
+/* c = P h (N,); returns h' P h. */
+SKTVBO_EXPANDED double sktvbo_observed(const ptrdiff_t R, const sktvbo_series *S, const double *h,
+                                       const double *P, double *c)
+{
+    ptrdiff_t i, j, N = R ? R : S->N;
+    for (j = 0; j < N; j++)
+        c[j] = R ? P[j] : 0.0;
+    for (i = 0; i < (R ? 0 : S->chains); i++)
+        for (j = 0; j < N; j++)
+            c[j] += h[i] * P[S->first[i] * N + j];
+    return sktvbo_sum(R, S, h, c);
+}
+
 /* Filter rows first to last in place; returns 0, or the row + 1 whose variance is not positive.
    ``sums`` (k, k + 1) is increased by E' E, its last column by log |S|. ``kept`` receives m and P
    before each observation; ``work`` has 18 lines + N numbers. */
@@ -223,11 +196,11 @@ SKTVBO_EXPANDED ptrdiff_t sktvbo_filter_rows(const ptrdiff_t R, const ptrdiff_t 
                                              double *sums, double *kept, double *work)
 {
     ptrdiff_t i, j, l, q, a, N = R ? R : S->N, size = (k + N) * N;
+    ptrdiff_t chains = R ? 1 : S->chains, lines = R ? 1 : S->lines;
     double own_m[6], own_P[9], own_work[21], E[2], squares[4] = {0.0};
     double product = 1.0, total = 0.0;
     double *m = R ? own_m : m_out, *P = R ? own_P : P_out;
-    double *A = R ? own_work : work, *Q = A + 9 * (R ? 1 : S->lines);
-    double *c = Q + 9 * (R ? 1 : S->lines);
+    double *A = R ? own_work : work, *Q = A + 9 * lines, *c = Q + 9 * lines;
     if (R) {
         memcpy(m, m_out, sizeof(double) * k * N);
         memcpy(P, P_out, sizeof(double) * N * N);
@@ -236,9 +209,11 @@ SKTVBO_EXPANDED ptrdiff_t sktvbo_filter_rows(const ptrdiff_t R, const ptrdiff_t 
         const double *h = R ? NULL : S->H + i * S->chains;
         double v, s, inverse;
         if (S->gap[i] > 0.0) {
-            sktvbo_transitions(R, S, S->gap[i], A, Q);
+            for (l = 0; l < lines; l++)
+                sktvbo_transition(R ? R : S->order[l], S->rate[l] * S->gap[i], A + 9 * l,
+                                  Q + 9 * l);
             sktvbo_move(R, k, S, A, 0, m, P);
-            for (j = 0; j < (R ? 1 : S->chains); j++) {
+            for (j = 0; j < chains; j++) {
                 ptrdiff_t line = R ? 0 : S->line[j], r = R ? R : S->order[line];
                 double *block = P + (R ? 0 : S->first[j] * (N + 1));
                 for (l = 0; l < r; l++)
@@ -309,10 +284,10 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
                                         double *work)
 {
     ptrdiff_t i, j, l, a, b, e, N = R ? R : S->N, size = (k + N) * N;
+    ptrdiff_t chains = R ? 1 : S->chains, lines = R ? 1 : S->lines;
     double own_r[6], own_Lambda[9], own_work[33];
     double *r = R ? own_r : r_out, *Lambda = R ? own_Lambda : Lambda_out;
-    double *A = R ? own_work : work, *Q = A + 9 * (R ? 1 : S->lines);
-    double *c = Q + 9 * (R ? 1 : S->lines), *x = c + N, *G = x + N;
+    double *A = R ? own_work : work, *Q = A + 9 * lines, *c = Q + 9 * lines, *x = c + N, *G = x + N;
     if (R) {
         memcpy(r, r_out, sizeof(double) * k * N);
         memcpy(Lambda, Lambda_out, sizeof(double) * N * N);
@@ -344,7 +319,7 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
             u[l] = (error - later) * inverse;
         }
         if (noise < INFINITY) {
-            for (j = 0; j < (R ? 1 : S->chains); j++) {
+            for (j = 0; j < chains; j++) {
                 ptrdiff_t o = R ? 0 : S->first[j];
                 double weight = R ? 1.0 : h[j];
                 for (l = 0; l < k; l++)
@@ -354,8 +329,8 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
                 for (a = 0; a < N; a++)
                     Lambda[a * N + o] -= weight * x[a];
             }
-            for (j = 0; j < (R ? 1 : S->chains); j++)
-                for (e = 0; e < (R ? 1 : S->chains); e++) {
+            for (j = 0; j < chains; j++)
+                for (e = 0; e < chains; e++) {
                     double both = R ? 1.0 : h[j] * h[e];
                     Lambda[R ? 0 : S->first[j] * N + S->first[e]] += g * both;
                 }
@@ -383,7 +358,8 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
         }
         if (!(S->gap[i] > 0.0))
             continue;
-        sktvbo_transitions(R, S, S->gap[i], A, Q);
+        for (l = 0; l < lines; l++)
+            sktvbo_transition(R ? R : S->order[l], S->rate[l] * S->gap[i], A + 9 * l, Q + 9 * l);
         if (on_weight) {
             /* With G = r r' - Lambda: G : dQ, and 2 (r m' + G (P - Q)) : F dx, as dA = F A dx. */
             for (a = 0; a < N; a++)
@@ -393,7 +369,7 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
                         total += r[l * N + a] * r[l * N + b];
                     G[a * N + b] = total;
                 }
-            for (j = 0; j < (R ? 1 : S->chains); j++) {
+            for (j = 0; j < chains; j++) {
                 ptrdiff_t line = R ? 0 : S->line[j], p = R ? R : S->order[line];
                 ptrdiff_t o = R ? 0 : S->first[j];
                 const double *At = A + 9 * line, *Qt = Q + 9 * line;

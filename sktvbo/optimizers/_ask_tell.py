@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from .._durations import check_time_unit
+from .._durations import check_time_unit, number_of_duration
 from .._validation import (
     LARGEST_Y,
     check_bool,
@@ -18,7 +18,6 @@ from .._validation import (
     invalid,
 )
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
-from ..gaussian_process._dates import number_of_duration
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
 from ._begin import has_auto_timeout

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 
+from .._durations import number_of_duration
 from .._validation import check_random_state, invalid
 from ..domain import as_domain
 from ..domain._constrained import constrained
 from ..exceptions import DomainError, InvalidObservationError
-from ..gaussian_process._dates import number_of_duration
 from ..staleness import MaximumSize
 from ._clock import make_clock
 from ._outcomes import check_names, limits_of

@@ -349,9 +349,10 @@ def test_queries_after_all_changes(temporal, level, tau, seed):
     dense, kalman = both(X[:40], y[:40], normalize_y=seed == 1, **options)
     Q, draws, end = queries(seed), tau == 2.0, X[-1, -1]
     assert_equal(dense, kalman, Q, draws=draws)
-    late = [[*SITES[0], end - 0.7], [*SITES[3], 1.3], [0.11, 0.77, end + 0.2]]
-    late += [[0.4, 0.9, end + 3.0], [0.11, 0.77, end + 4.0]]
-    grown(dense, kalman, zip([*X[40:], *late], rng.normal(size=25)))
+    late = [[*SITES[0], end - 0.7], [0.11, 0.77, end + 0.2]]
+    late += [[0.4, 0.9, end + 3.0], [*SITES[1], end - 0.1], [0.11, 0.77, end + 4.0]]
+    late += [[*SITES[3], 1.3], [*SITES[2], end + 5.0]]
+    grown(dense, kalman, zip([*X[40:], *late], rng.normal(size=20 + len(late))))
     two = np.array([[0.3, 0.3, end + 7.0], [0.1, 0.9, end + 6.0]]), rng.normal(size=2)
     for gp in (dense, kalman):
         gp.partial_fit(*two)
