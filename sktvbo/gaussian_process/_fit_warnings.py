@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._exact_posterior import Dense
+from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 from ._starts import extents_of, far_lengthscales
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
@@ -127,6 +128,29 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
         _warn(
             f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: {remedy}.",
             ConvergenceWarning,
+        )
+
+
+def advise_on_outliers(gp):
+    """Warn if robust regression has left all weights at 1."""
+    rows = gp.rows
+    if rows.n < MIN_ROWS:
+        _warn(
+            f"robust=True has no effect with {rows.n} rows: outliers are recognized from "
+            f"{MIN_ROWS} rows on."
+        )
+        return
+    if (rows.weights < 1.0).any():
+        return
+    distance, largest = smooth_distances(rows.X, rows.y, rows.layout.position)
+    residual = rows.scale * np.abs(gp.leave_one_out()[0])
+    far = (distance > largest) & (residual > 0.5 * distance)
+    large = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
+    if are_too_many(far) or are_too_many(large):
+        _warn(
+            "robust=True has no effect, because more than a quarter of the rows would be outliers: "
+            "they are far from neighbouring rows or from the predictions. Remove known outliers, "
+            "check the kernels, or raise the bounds of noise_variance."
         )
 
 

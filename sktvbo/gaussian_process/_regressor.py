@@ -36,7 +36,7 @@ from ._dates import (
     read_time,
     validated,
 )
-from ._fit_warnings import advise_on_fit, advise_on_rows, advise_on_size
+from ._fit_warnings import advise_on_fit, advise_on_outliers, advise_on_rows, advise_on_size
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, search
 from ._noise import NoiseModel
@@ -158,6 +158,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_rows(rows, type(self).__name__, has_mean)
         new._gp, new._search_record = completed(new._learn(rows, warn=self._advises))
         if self._advises:
+            if self.robust:
+                advise_on_outliers(new._gp)
             advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
         return self._replace_state(new)
 

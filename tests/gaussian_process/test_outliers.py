@@ -336,7 +336,8 @@ def test_sparse_regression_learns_without_the_outliers():
 
 def test_few_rows_have_weight_1():
     X, y = data(9, {4: 100.0})
-    gp = regressor(optimizer="fmin_l_bfgs_b", normalize_y=True).fit(X, y)
+    with pytest.warns(ModelWarning, match="no effect with 9 rows"):
+        gp = regressor(optimizer="fmin_l_bfgs_b", normalize_y=True).fit(X, y)
     assert (gp.outlier_weights_ == 1.0).all()
     X, y = data(10, {4: 100.0})
     gp = gp.condition_on(X[9:], y[9:], restandardize=True)
@@ -345,7 +346,9 @@ def test_few_rows_have_weight_1():
 
 def test_more_than_a_quarter_of_outliers_have_weight_1():
     X, y = data(outliers={i: (-1) ** (i // 3) * 50.0 for i in range(0, 60, 3)})
-    gp = regressor().fit(X, y)
+    with pytest.warns(ModelWarning, match="more than a quarter") as found:
+        gp = regressor().fit(X, y)
+    assert len([w for w in found if "robust" in str(w.message)]) == 1
     assert (gp.outlier_weights_ == 1.0).all()
 
 
@@ -449,6 +452,18 @@ def test_up_to_a_fifth_of_outliers_hardly_matter(kind, outliers):
         )
         errors = [np.sqrt(np.mean((gp.predict(Xs) - fs) ** 2)) for gp in (without, robust)]
         assert errors[1] < 1.5 * errors[0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.4])
+@pytest.mark.parametrize("kind", ["series", "still"])
+def test_more_outliers_than_are_handled_are_a_warning(kind, share):
+    X, f, _, _, rng = trend(kind, 200)
+    bad = rng.permutation(200) < 200 * share
+    y = f + 0.1 * rng.normal(size=200) + np.where(bad, 20.0 * rng.choice([-1.0, 1.0], 200), 0.0)
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True)
+    with pytest.warns(ModelWarning, match="more than a quarter"):
+        gp.fit(X, y)
+    assert (gp.outlier_weights_ == 1.0).all()
 
 
 @pytest.mark.parametrize("kind", ["series", "moving"])
