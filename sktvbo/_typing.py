@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """Methods that every surrogate has, a regressor or another: see `sktvbo.staleness.Surrogate`."""
+    """Methods of all surrogates, regressors or others: see `sktvbo.staleness.Surrogate`."""
 
     def fit(self, *args: Any, **kwargs: Any) -> Any: ...
     def condition_on(self, *args: Any, **kwargs: Any) -> Any: ...
