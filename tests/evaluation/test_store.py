@@ -98,7 +98,7 @@ def test_a_store_may_grow(tmp_path):
     assert str(more) == str(stored(None, algorithms=("one", "two", "three"), n_replications=5))
 
 
-@pytest.mark.parametrize("progress", [False, True])
+@pytest.mark.parametrize("progress", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_store_with_several_jobs(tmp_path, progress, capsys):
     options = {"n_jobs": 2, "progress": progress}
     first = stored(tmp_path, **options)

@@ -37,7 +37,7 @@ slow = pytest.mark.slow
     ("name", "options", "n", "special"),
     [
         ("eggholder", {}, 40, []),
-        ("six-hump-camel", {}, 40, []),
+        pytest.param("six-hump-camel", {}, 40, [], marks=pytest.mark.slow),
         ("six-hump-camel-switched", {}, 40, []),
         ("ackley", {}, 3, []),
         ("rosenbrock", {}, 2, []),
@@ -54,8 +54,8 @@ slow = pytest.mark.slow
             for smooth in (False, True)
         ),
         ("cart-pole", {}, 0, []),
-        ("cart-pole", {"process_noise": 0.1}, 0, []),
-        ("cart-pole", {"friction_factor": 0.3}, 0, []),
+        pytest.param("cart-pole", {"process_noise": 0.1}, 0, [], marks=pytest.mark.slow),
+        pytest.param("cart-pole", {"friction_factor": 0.3}, 0, [], marks=pytest.mark.slow),
     ],
 )
 def test_optimum_is_the_best_of_a_dense_search(name, options, n, special):
