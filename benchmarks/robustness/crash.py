@@ -7,9 +7,9 @@ child resumes, until the run is long enough. The run has every kind of call: sin
 batches, in a context where there is one, observations, failures, several observations at once, some
 that are taken back, cancelled queries. Then its journal is compared with a run of the same seed in
 one process: no observation is missing, doubled, or back after it was taken back, and the queries
-agree to 1e-4. Some runs amplify rounding, such as BOLT's with 12 rows: their queries differ by at
-most ten times what relative changes of the values by 1e-13 and 1e-10 make, the rounding of a value
-and of a posterior that is conditioned again. After any kill nothing that had returned is missing.
+agree to 1e-4. Some runs amplify rounding, such as BOLT's with 12 rows, whose likelihood has two
+optima: their queries differ by at most ten times what relative changes of the values by 1e-13 and
+1e-10 make. After any kill nothing that had returned is missing.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from sktvbo.domain import WithContext
 from sktvbo.exceptions import JournalError
 from sktvbo.optimizers._state import History
 
-# Relative rounding of a value, and of a posterior that is conditioned again.
+# Relative changes of values: rounding, and less than a climb's tolerance of a query changes a value.
 ROUNDING = 1e-13, 1e-10
 
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
