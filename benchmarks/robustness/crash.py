@@ -29,7 +29,7 @@ from sktvbo.domain import WithContext
 from sktvbo.exceptions import JournalError
 from sktvbo.optimizers._state import History
 
-# Relative changes of values: rounding, and less than a climb's tolerance of a query changes a value.
+# Relative changes of values: rounding, and less than a climb's tolerance of a query makes.
 ROUNDING = 1e-13, 1e-10
 
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
