@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
-from .._tables import is_one
 from .._validation import check_bool, check_int, check_real, invalid
 from ..acquisition import UCB, as_acquisition
 from ..exceptions import AskTellError
@@ -21,7 +20,7 @@ from ._feasibility import Feasibility
 from ._observe import is_searching, posterior_at_rows, refit, with_first_models
 from ._outcomes import OBJECTIVE, measured, view
 from ._parameters import algorithm
-from ._places import rows_in_context
+from ._places import rows_and_times
 from ._state import too_few
 from ._suggest import in_context, recommend
 
@@ -433,9 +432,7 @@ class BayesianOptimizer(AskTell):
         run = self._run_or_new()
         check_bool(return_std, "return_std")
         check_bool(include_noise, "include_noise")
-        one = is_one(X)
-        rows = rows_in_context(run, X, context, one)
-        times = run.read_times(t, len(rows))[0]
+        rows, times, one = rows_and_times(run, X, t, context)
         names = [*measured(run), OBJECTIVE]
         if outcome is not None and outcome not in names:
             raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
@@ -480,9 +477,7 @@ class BayesianOptimizer(AskTell):
             Places outside of the domain, invalid times, wrong shapes.
         """
         run = self._run_or_new()
-        one = is_one(X)
-        rows = rows_in_context(run, X, context, one)
-        times = run.read_times(t, len(rows))[0]
+        rows, times, one = rows_and_times(run, X, t, context)
         run, p = _with_belief(run, "probability_feasible()"), np.ones(len(rows))
         if run.config.limits:
             feasibility = Feasibility(run)

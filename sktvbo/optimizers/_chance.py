@@ -176,8 +176,8 @@ def with_slopes(function, posterior, U):
     return value, on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
 
 
-def posterior_in(surrogate, t, latest, moving=None, **options):
+def posterior_in(surrogate, t, latest, moving=None):
     """Return the posterior of f at a time, or in a window of time that ends later."""
     if latest == t:
-        return surrogate.posterior_at(t, moving, **options)
+        return surrogate.posterior_at(t, moving)
     return surrogate.posterior_between(t, latest, moving)

@@ -214,7 +214,7 @@ def check_held(optimizer, given):
 
     Parameters
     ----------
-    optimizer : BayesianOptimizer
+    optimizer : AskTell
     given : dict of str to object
         Parameters, also nested ones.
     """

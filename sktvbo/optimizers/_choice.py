@@ -9,7 +9,7 @@ from ..acquisition import AcquisitionState
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
-from ._chance import Chance, posterior_in
+from ._chance import Chance
 from ._part import Found, at_moment
 
 # A random query in a limited space is one of this many candidates.
@@ -188,7 +188,7 @@ class Choice:
         if latest > t:
             space = space.during(t, latest)
             chance = self.chance(t, latest, moving, causes)
-            posterior = posterior_in(surrogate, t, latest, run.domain.continuous)
+            posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
         score = Score.over(self.acquisition, state, space, t)
         if chance is not None:
             places = run.domain.search_space().candidates(_N_FLOOR)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import log_ndtr
-from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
 from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
@@ -22,6 +21,7 @@ from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 from ..gaussian_process._regressor import held, without_advice
+from ..kernels import LogNormal
 from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import is_missing, outcomes_of_failures
 from ._part import Part
@@ -195,7 +195,7 @@ def _fitted(run, failures, search=False):
     length, duration, signal = failures.learnt or usual
     names = "spatial_kernel__length_scale", "temporal_kernel__length_scale", "signal_variance"
     spreads = _LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD
-    priors = {n: lognorm(spread, scale=m) for n, m, spread in zip(names, usual, spreads)}
+    priors = dict(zip(names, map(LogNormal, usual, spreads)))
     model = TimeVaryingGPRegressor(
         Matern(length, (0.05, 1.0), nu=1.5),
         Matern(duration, (1e-2 * duration, 1e3 * duration), nu=1.5),

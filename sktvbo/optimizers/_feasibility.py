@@ -259,10 +259,10 @@ class Certificate:
 
     def part_of(self, space, t):
         """Return the part of a search space that is certified, at time t unless it has a window."""
-        chance, size = self.at(*(space.window or (t,))), space.size
+        size = space.size
         if math.isfinite(size):
             members = space.candidates(min(size, N_CANDIDATES))
-            count = chance.succeeds(members).sum()
+            count = self.at(*(space.window or (t,))).succeeds(members).sum()
             size = int(count) if len(members) >= size else math.inf
         changes = {"size": size, "n_halvings": _N_HALVINGS, "n_starts": _N_STARTS}
         return CertifiedSpace(**vars(space) | changes, reachable=space, time=t, certificate=self)
@@ -420,7 +420,7 @@ def _widening(surrogate, y, low, high):
     be within reach: far from all data the outcome deviates by at least a part of the distance of
     the data from the limit. That distance is the only scale of equal values within the limits.
     """
-    prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
+    prior = np.sqrt(surrogate.signal_variance_) * surrogate.gp.rows.scale
     width, least = _REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
     if np.ptp(y) == 0.0 and width > 0.0:
         return width, _LEAST * width * least

@@ -120,7 +120,8 @@ class Limits(Part):
         place, t = run.domain.unit_of([told.x]), told.t
         if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
             return self
-        violated = -np.expm1(Certificate(after.with_part(self), level).at(t).log(place)[0])
+        feasibility = Feasibility(after.with_part(self), widens=True)
+        violated = -np.expm1(feasibility.at(t).log(place)[0])
         excess = max(self.excess + _RATE * (violated - (1.0 - level)), 0.0)
         return replaced(self, excess=float(excess))
 

@@ -87,7 +87,10 @@ def is_repeated(run, told, others=()):
     if query is None or query.id in [other.id for other in run.pending.unanswered]:
         return False
     same = [each for each in others if each is not None and each.query_id == query.id]
-    row, *values = (same[0].row, *same[0][1:2], *same[0][3:5]) if same else run.answer_to(query)
+    if same:
+        row, values = same[0].row, (same[0].y, same[0].variance, same[0].outcomes)
+    else:
+        row, *values = run.answer_to(query)
     old = [row[-1], row[k:-1].tolist(), *values]
     new = [told.t, told.x[k:].tolist(), told.y, told.variance, told.outcomes]
     names = "t", "context", "y", "y_variance", "outcomes"
@@ -517,7 +520,7 @@ def observe_many(run, observations):
     that of a single one is made before the hyperparameters are learnt. Also return what was told:
     each `Observation`, and the `Failures` after each failure.
     """
-    entries, predicted, first = [], None, None
+    entries, predicted = [], None
     if len(observations) == 1 and not observations[0].failed:
         predicted = predicted_observation(run, observations[0])
 
@@ -551,8 +554,8 @@ def observe_many(run, observations):
     else:
         if run.surrogate is None:
             data = run.data.append(run.history.total, rest[0].row, rest[0].y, rest[0].variance)
-            first, rest = rest[0], rest[1:]
-            run = add(run, first, first=conditioned(run, learnt, data))
+            run = add(run, rest[0], first=conditioned(run, learnt, data))
+            rest = rest[1:]
         else:
             surrogate = conditioned(run, learnt, run.data)
             run = run.with_objective(surrogate=surrogate, sliced_search=None)

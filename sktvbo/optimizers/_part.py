@@ -32,11 +32,13 @@ class Told(NamedTuple):
     Attributes
     ----------
     x : ndarray of shape (d,)
+        Row of the query.
     y : float or None
         None if the measurement failed.
     t : float
+        Time of the measurement.
     variance : float
-        Known variance of the noise.
+        Known variance of the noise of y, in units of y².
     outcomes : tuple of (float or None), or None
         See `Observation`.
     query : Query or None

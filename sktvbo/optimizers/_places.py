@@ -7,7 +7,7 @@ from itertools import repeat
 
 import numpy as np
 
-from .._tables import Row, as_row, as_table, is_table, rows_of
+from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import check_variances
 from .._values import replaced
 from .._warnings import warn_caller
@@ -40,13 +40,16 @@ def place_of(run, x, context=None, *, answered=False):
         return row_in_context(domain, row[:k], context)  # it was asked in a wider domain
 
 
-def rows_in_context(run, X, context, one):
-    """Return rows (m, d) of places as users give them, one or several, with their contexts."""
-    domain, X = run.domain, without_outcomes(run, X)
+def rows_and_times(run, X, t, context):
+    """Return rows (m, d) and times (m,) of places as users give them, and whether X is one place.
+
+    The rows include the contexts.
+    """
+    one, domain, X = is_one(X), run.domain, without_outcomes(run, X)
     rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
     if np.isnan(rows).any():
         domain.contexts(None, len(rows))  # an error: it must be given
-    return rows
+    return rows, run.read_times(t, len(rows))[0], one
 
 
 def warn_ambiguous():

@@ -481,10 +481,11 @@ class RunConfig:
 
     Attributes
     ----------
-    algorithm : BayesianOptimizer
+    algorithm : AskTell
         A copy of the optimizer, for its parameters and hooks.
     domain : Domain
-    acquisition : callable
+    acquisition : callable or None
+        None without a surrogate.
     n_initial : int
         Observations before there is a surrogate.
     start_points : ndarray of shape (k, d)

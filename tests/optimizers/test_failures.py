@@ -15,6 +15,7 @@ from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 from sktvbo.optimizers import _failures
 from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._durable import run_of
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +175,13 @@ def test_the_chance_of_success_is_worked_out_once_a_call(options, n_initial, mon
     monkeypatch.setattr(_failures, "_fitted", lambda *of: fits.append(of) or fitted(*of))
     opt.suggest(9.0, n=3)
     assert len(fits) == 1
+
+
+def test_in_a_wider_domain_the_learnt_lengthscale_keeps_its_meaning():
+    opt = WDBO([(0.0, 1.0)], random_state=0)
+    for t in range(12):
+        x = [(0.37 * t) % 1.0]
+        opt.tell(x, None if x[0] > 0.6 else 1.0, float(t), failed=x[0] > 0.6)
+    length, *others = run_of(opt).failures.learnt
+    wider = opt.with_parameters(domain=[(0.0, 4.0)])
+    assert run_of(wider).failures.learnt == (length / 4.0, *others)

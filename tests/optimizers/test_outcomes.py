@@ -380,6 +380,15 @@ def test_a_violation_of_a_certified_query_widens_without_y(held):
     assert run_of(held).part("limits").excess > before + 0.2
 
 
+def test_a_failure_without_outcomes_neither_widens_nor_narrows(held):
+    run = run_of(held)
+    held._run = run.with_part(replaced(run.part("limits"), excess=0.2))
+    x, other = held.ask(30.0), copy.deepcopy(held)
+    held.tell(x, failed=True)
+    other.tell(x, failed=True, outcomes=outcomes(x, 30.0))
+    assert run_of(held).part("limits").excess == 0.2 > run_of(other).part("limits").excess
+
+
 def test_a_start_point_may_be_told_in_part():
     opt = cautious()
     opt.tell(opt.suggest(0.0), 1.0, outcomes={"load": 0.1, "heat": None})

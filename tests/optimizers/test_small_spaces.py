@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from sktvbo import GPUCB, TVGPUCB, WDBO
-from sktvbo.domain import Context, FiniteSet
+from sktvbo.domain import Arms, Context, FiniteSet
 from sktvbo.optimizers import _visits
+from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._durable import run_of
 
 GRID = np.array([[i, j] for i in range(4) for j in range(5)], dtype=float)
 ARMS = {"arm": [f"arm {i}" for i in range(9)]}
@@ -109,3 +111,25 @@ def test_members_are_visited_in_each_context():
         visited.add((x["arm"], context["load"]))
         opt.tell(x, float(int(x["arm"][4:]) == 3), float(t), context=context)
     assert len(visited) == 18
+
+
+def narrowed(opt, queries):
+    """Number of members that visits leave for the query after some others of a batch."""
+    run = run_of(opt)
+    choice = Choice(run, run.surrogate, None, run.time.now, None, run.time.now, queries)
+    return run.part("visits").narrow(choice, run.domain.search_space()).size
+
+
+def test_visits_are_unknown_where_the_history_is_short():
+    for history, size in ((None, 2), (0, 3)):
+        opt = GPUCB(Arms(3), history=history, random_state=0)
+        opt.tell_many(np.ones((260, 1)), np.zeros(260), np.arange(260.0))
+        assert narrowed(opt, (([1.0], 260.0),) * 4) == size
+
+
+def test_a_repeated_member_is_left_by_one_query_of_a_batch():
+    opt = GPUCB(FiniteSet(np.arange(30.0)[:, np.newaxis]), n_initial_points=2, random_state=0)
+    for t in range(4):
+        opt.tell([3.0], 0.0, float(t))
+    assert narrowed(opt, ()) == 29
+    assert narrowed(opt, (([5.0], 4.0),)) == 30

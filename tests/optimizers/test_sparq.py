@@ -371,3 +371,17 @@ def test_answers_and_pending_queries_together():
     opt.tell(batch[0], 0.4)
     opt.tell(first, 0.3)
     assert opt.told_X_[-2:, 2].tolist() == [STEPS + 1.0, STEPS]
+
+
+def test_answers_end_with_an_observation_that_is_taken_back_but_not_with_a_query():
+    opt = make()
+    for t in np.arange(10.0):
+        step(opt, t)
+    places = opt.ask_expert(10.0)
+    opt.tell_expert(places, value(places, 10.0))
+    opt.announce(places[0], 10.0)
+    opt.cancel(places[0])
+    assert len(opt.expert_y_) == len(places) > 0
+    opt.untell()
+    assert len(opt.expert_y_) == 0
+    assert_array_equal(opt.belief_.X_train_, opt.surrogate_.X_train_)
