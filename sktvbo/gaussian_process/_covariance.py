@@ -28,6 +28,7 @@ from ._composite import (
     Composite,
     recognize_temporal_or_raise,
     summands,
+    temporal_length_scale,
 )
 from ._kernel_families import Factor, hyperparameters, recognize, recognize_or_raise
 
@@ -41,7 +42,14 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
+_FOR_THETA = (
+    "theta",
+    "temporal_length_scale",
+    "_varying",
+    "_stationary",
+    "_kernels",
+    "_compiled",
+)
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "_learnt")
 
 
@@ -299,6 +307,11 @@ class SeparableCovariance(ABC):
         elif not isinstance(spatial, Empirical):
             spatial = recognize_or_raise(spatial, self.n_dims, purpose)
         return spatial, recognize_temporal_or_raise(temporal, purpose)
+
+    @cached_property
+    def temporal_length_scale(self):
+        """Lengthscale l_T of the temporal kernel, see `_composite.temporal_length_scale`."""
+        return temporal_length_scale(self.temporal)
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]

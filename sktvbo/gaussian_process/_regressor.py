@@ -26,6 +26,7 @@ from .._validation import (
     invalid,
     known_variance,
 )
+from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
@@ -834,6 +835,18 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 def held(surrogate):
     """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
     return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
+
+
+def length_scale_in_time(surrogate):
+    """Return the lengthscale l_T of a surrogate's temporal kernel, in units of time.
+
+    A fitted value of these regressors computes it once for its hyperparameters; a custom surrogate
+    has its ``temporal_kernel_`` recognized at each call.
+    """
+    surrogate = held(surrogate)
+    if isinstance(surrogate, FittedGP):
+        return surrogate.gp.covariance.temporal_length_scale
+    return temporal_length_scale(surrogate.temporal_kernel_)
 
 
 def as_estimator(surrogate):
