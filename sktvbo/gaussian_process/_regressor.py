@@ -50,10 +50,8 @@ if TYPE_CHECKING:
     from typing import Literal, Self
 
     from numpy.typing import ArrayLike
-    from sklearn.gaussian_process.kernels import Kernel
 
     from .._typing import Array, Mask, Posterior, RandomState, Time
-    from ._noise import NoiseModel
 
 
 # Searches of a robust fit after the first one, at most.
@@ -181,6 +179,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            As `fit`, and `condition_on` after it; the estimator is unchanged.
         """
         if self.__sklearn_is_fitted__():
             return self._replace_state(self.condition_on(X, y, y_variance))
@@ -202,6 +205,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Indices out of range, or of all rows; the estimator is unchanged.
         """
         return self._replace_state(self.without(indices))
 
@@ -216,6 +224,13 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            A time that is not finite, or before the latest training time.
 
         Notes
         -----
