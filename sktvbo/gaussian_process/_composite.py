@@ -593,13 +593,10 @@ def _add(series, key, polynomial):
     series[key] = polyadd(series[key], polynomial) if key in series else polynomial
 
 
-def recognize_temporal(kernel, level=None):
-    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code.
-
-    With the kernel of a level it is the `Composite` of both.
-    """
-    factor = recognize(kernel, 1) if level is None else None
-    return Composite.of(kernel, level) if factor is None else factor
+def recognize_temporal(kernel):
+    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code."""
+    factor = recognize(kernel, 1)
+    return Composite.of(kernel) if factor is None else factor
 
 
 def recognize_temporal_or_raise(kernel, purpose):

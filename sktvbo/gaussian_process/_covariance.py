@@ -28,6 +28,7 @@ from ._composite import (
     Composite,
     recognize_temporal_or_raise,
     summands,
+    temporal_length_scale,
 )
 from ._kernel_families import Factor, hyperparameters, recognize, recognize_or_raise
 
@@ -41,7 +42,14 @@ _KERNELS = ("spatial_kernel", "temporal_kernel", "level_kernel")
 _BLOCK = 64
 
 # Values computed on demand, which are no part of the state: for one theta, and for all.
-_FOR_THETA = ("theta", "_varying", "_stationary", "_kernels", "_compiled")
+_FOR_THETA = (
+    "theta",
+    "temporal_length_scale",
+    "_varying",
+    "_stationary",
+    "_kernels",
+    "_compiled",
+)
 _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "_learnt")
 
 
@@ -300,6 +308,11 @@ class SeparableCovariance(ABC):
             spatial = recognize_or_raise(spatial, self.n_dims, purpose)
         return spatial, recognize_temporal_or_raise(temporal, purpose)
 
+    @cached_property
+    def temporal_length_scale(self):
+        """Lengthscale l_T of the temporal kernel, see `_composite.temporal_length_scale`."""
+        return temporal_length_scale(self.temporal)
+
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
         found = " * ".join(str(factor) for factor in factors if factor is not None)
@@ -547,13 +560,21 @@ class CompiledCovariance(SeparableCovariance):
         return temporal.compiled(spatial.family, self.signal_variance)
 
     def _points(self, S, t):
-        """Return scaled places (d, n), and times (n,)."""
+        """Return the result of `_scale`, stored for the latest points."""
         # A likelihood, its gradient and a posterior scale the same points one after another.
         known_S, known_t, points = self._scaled
         if known_S is not S or known_t is not t:
-            points = self.factors[0].scale(S), np.ascontiguousarray(t)
+            points = self._scale(S, t)
             self._scaled = S, t, points
         return points
+
+    def _scale(self, S, t):
+        """Return scaled places (d, n), and times (n,)."""
+        return self.factors[0].scale(S), np.ascontiguousarray(t)
+
+    def _write_cross(self, one, other, out):
+        """Write the covariance between two results of `_points` to ``out``."""
+        self._compiled.cross_gram(*one, *other, out)
 
     def to_scaled(self, S, t):
         return self._points(S, t)[0], t
@@ -570,13 +591,13 @@ class CompiledCovariance(SeparableCovariance):
         one = self._points(S, t)
         other = one if S2 is None else self._points(S2, t2)
         out = np.empty((len(one[1]), len(other[1]))) if out is None else out
-        self._compiled.cross_gram(*one, *other, out)
+        self._write_cross(one, other, out)
         return out
 
     def row(self, S, t, i):
         Z, t = self._points(S, t)
         k = np.empty((1, len(t)))
-        self._compiled.cross_gram(Z[:, i : i + 1].copy(), t[i : i + 1], Z, t, k)
+        self._write_cross((Z[:, i : i + 1].copy(), t[i : i + 1]), (Z, t), k)
         return k[0]
 
     def variance(self, S, t):
@@ -662,14 +683,10 @@ class PairCovariance(CompiledCovariance):
         rates, weights = np.ones(1), np.array([self.signal_variance])
         return CompiledSum(self._families[0], self.factors[1].families, rates, weights, 0)
 
-    def _points(self, S, t):
+    def _scale(self, S, t):
         """Return space (d, n) and time (n,), each over its lengthscale."""
-        known_S, known_t, points = self._scaled
-        if known_S is not S or known_t is not t:
-            spatial, temporal = self.pair
-            points = spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
-            self._scaled = S, t, points
-        return points
+        spatial, temporal = self.pair
+        return spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
 
     def to_scaled(self, S, t):
         return self._points(S, t)
@@ -682,18 +699,8 @@ class PairCovariance(CompiledCovariance):
         _gram.gram(*self._points(S, t), *self._families, self.signal_variance, out)
         return out
 
-    def cross(self, S, t, S2=None, t2=None, out=None):
-        one = self._points(S, t)
-        other = one if S2 is None else self._points(S2, t2)
-        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+    def _write_cross(self, one, other, out):
         _gram.cross_gram(*one, *other, *self._families, self.signal_variance, out)
-        return out
-
-    def row(self, S, t, i):
-        Z, u = self._points(S, t)
-        k, point = np.empty((1, len(u))), (Z[:, i : i + 1].copy(), u[i : i + 1])
-        _gram.cross_gram(*point, Z, u, *self._families, self.signal_variance, k)
-        return k[0]
 
     def at_one_time(self, S, t, time):
         spatial, temporal = self.pair
@@ -727,15 +734,11 @@ class ProductCovariance(CompiledCovariance):
     upper triangle.
     """
 
-    def _points(self, S, t):
+    def _scale(self, S, t):
         """Return scaled places (d, n), a constant (n,), and coordinates (c, n) of the leaves."""
-        known_S, known_t, points = self._scaled
-        if known_S is not S or known_t is not t:
-            spatial, temporal = self.factors
-            leaves = [None if isinstance(k, Amplitude) else k.points(t) for k in temporal.leaves]
-            points = spatial.scale(S), np.zeros(len(t)), leaves
-            self._scaled = S, t, points
-        return points
+        spatial, temporal = self.factors
+        leaves = [None if isinstance(k, Amplitude) else k.points(t) for k in temporal.leaves]
+        return spatial.scale(S), np.zeros(len(t)), leaves
 
     def _factors_of(self, r, points):
         """Return (points, families) of the products of two factors whose product is term r.
@@ -778,11 +781,8 @@ class ProductCovariance(CompiledCovariance):
         out.fill(0.0)
         return self._sum(self._points(S, t), None, out)
 
-    def cross(self, S, t, S2=None, t2=None, out=None):
-        points = self._points(S, t)
-        other = points if S2 is None else self._points(S2, t2)
-        out = np.empty((len(points[1]), len(other[1]))) if out is None else out
-        return self._sum(points, other, out)
+    def _write_cross(self, one, other, out):
+        self._sum(one, other, out)
 
     row = SeparableCovariance.row
 

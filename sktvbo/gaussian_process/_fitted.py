@@ -123,7 +123,7 @@ class FittedGP(Learnt):
 
     @property
     def optimizer(self):
-        """Parameter of the model, as are the following ones."""
+        """Parameter of the model, as is ``level_kernel``."""
         return self.model.optimizer
 
     @property

@@ -157,7 +157,7 @@ def _search_from(objective, theta, bounds, optimizer, hessian):
         raise invalid(
             "hyperpriors",
             "distributions with a density at the start of the search",
-            got=f"no density at {prior.where(theta)}",
+            got=f"no density at {prior.excluded(theta)}",
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
@@ -265,7 +265,7 @@ class HyperPrior:
             gradient[i] = np.subtract(up, down, out=np.zeros(len(i)), where=inside) / (2.0 * _STEP)
         return gradient
 
-    def where(self, theta):
+    def excluded(self, theta):
         """Return names and values of the hyperparameters without density at theta."""
         return ", ".join(
             f"{name} = {np.exp(theta[i])}"

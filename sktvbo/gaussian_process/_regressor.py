@@ -26,6 +26,7 @@ from .._validation import (
     invalid,
     known_variance,
 )
+from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
@@ -49,10 +50,8 @@ if TYPE_CHECKING:
     from typing import Literal, Self
 
     from numpy.typing import ArrayLike
-    from sklearn.gaussian_process.kernels import Kernel
 
     from .._typing import Array, Mask, Posterior, RandomState, Time
-    from ._noise import NoiseModel
 
 
 # Searches of a robust fit after the first one, at most.
@@ -180,6 +179,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            As `fit`, and `condition_on` after it; the estimator is unchanged.
         """
         if self.__sklearn_is_fitted__():
             return self._replace_state(self.condition_on(X, y, y_variance))
@@ -201,6 +205,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Indices out of range, or of all rows; the estimator is unchanged.
         """
         return self._replace_state(self.without(indices))
 
@@ -215,6 +224,13 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         self : TimeVaryingGP
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            A time that is not finite, or before the latest training time.
 
         Notes
         -----
@@ -834,6 +850,18 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 def held(surrogate):
     """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
     return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
+
+
+def length_scale_in_time(surrogate):
+    """Return the lengthscale l_T of a surrogate's temporal kernel, in units of time.
+
+    A fitted value of these regressors computes it once for its hyperparameters; a custom surrogate
+    has its ``temporal_kernel_`` recognized at each call.
+    """
+    surrogate = held(surrogate)
+    if isinstance(surrogate, FittedGP):
+        return surrogate.gp.covariance.temporal_length_scale
+    return temporal_length_scale(surrogate.temporal_kernel_)
 
 
 def as_estimator(surrogate):

@@ -171,6 +171,13 @@ def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None
     convolution : ndarray of shape (n, m)
         ∫ k(x, z) k(x', z) dz over R^d, in units of space to the d.
 
+    Raises
+    ------
+    UnsupportedKernelError
+        A kernel without a closed form.
+    ValueError
+        Wrong shapes, NaN, or an integral beyond the range of floats.
+
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -208,6 +215,13 @@ def temporal_convolution(
     -------
     convolution : ndarray of shape (n, m)
         ``∫ k(|τ − t|) k(|τ − s|) dτ`` over τ ≥ now, in units of time.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        A kernel without a closed form, or one that does not decay.
+    ValueError
+        Wrong shapes, NaN, or a time after ``now``.
 
     Notes
     -----

@@ -4,7 +4,7 @@ import numpy as np
 
 from .._validation import check_real
 from ..acquisition import as_acquisition
-from ..gaussian_process._composite import temporal_length_scale
+from ..gaussian_process._regressor import length_scale_in_time
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -88,7 +88,7 @@ class ABO(Algorithm):
     def _latest_query_time(self, t, surrogate, policy):
         if not policy.settled:
             return t
-        return t + self.lookahead * temporal_length_scale(surrogate.temporal_kernel_)
+        return t + self.lookahead * length_scale_in_time(surrogate)
 
 
 class LengthScaleTrend(StaleDataPolicy):
@@ -104,7 +104,7 @@ class LengthScaleTrend(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """Record the lengthscale."""
-        latest = temporal_length_scale(surrogate.temporal_kernel_)
+        latest = length_scale_in_time(surrogate)
         self.length_scales_ = (*self.length_scales_, latest)[-_N_TREND:]
         return super().after_add(surrogate, now)
 

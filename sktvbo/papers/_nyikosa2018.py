@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from .._sklearn import BaseEstimator
 from .._validation import check_int, check_real
 from ..acquisition import UCB
-from ..gaussian_process._composite import temporal_length_scale
+from ..gaussian_process._regressor import length_scale_in_time
 from ..optimizers import ABO
 from ..optimizers._parameters import algorithm
 from ..staleness import StaleDataPolicy
@@ -80,7 +80,7 @@ class StableLengthScale(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """Record the lengthscale."""
-        latest = temporal_length_scale(surrogate.temporal_kernel_)
+        latest = length_scale_in_time(surrogate)
         self.length_scales_ = (*self.length_scales_, latest)[-5:]
         self.n_steps_ += 1
         slope = abs(latest - self.length_scales_[0]) / 4.0

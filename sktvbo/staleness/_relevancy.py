@@ -10,9 +10,9 @@ from scipy.optimize import nnls
 
 from .._validation import check_int, check_real, invalid
 from ..exceptions import UnsupportedKernelError
-from ..gaussian_process._composite import recognize_temporal_or_raise, temporal_length_scale
+from ..gaussian_process._composite import recognize_temporal_or_raise
 from ..gaussian_process._kernel_families import recognize_or_raise
-from ..gaussian_process._regressor import held
+from ..gaussian_process._regressor import held, length_scale_in_time
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy
@@ -129,7 +129,7 @@ class RelevancyBudget(StaleDataPolicy):
                     budget /= price
         self.budget_, self.removals_ = budget, removals
         self.removed_relevancy_ = max((relevancy for _, relevancy in removals), default=0.0)
-        self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
+        self.now_, self.length_scale_ = now, length_scale_in_time(surrogate)
         return _rows(removals)
 
     def check(self, surrogate: Surrogate | None = None) -> None:

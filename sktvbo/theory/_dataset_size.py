@@ -117,6 +117,13 @@ def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes
     criterion : float
         Between 0 and n: roughly the number of new observations with equal information.
 
+    Raises
+    ------
+    UnsupportedKernelError
+        The kernel is not stationary, or increases with age.
+    ValueError
+        A response time that is not positive and finite.
+
     Examples
     --------
     >>> from sktvbo.kernels import Forgetting

@@ -53,6 +53,13 @@ def regret_slope_lower_bound(
     slope : float or ndarray of shape (n,)
         ε_c, in units of f: the expected cumulative regret after T iterations is Ω(ε_c T).
 
+    Raises
+    ------
+    UnsupportedKernelError
+        A spatial kernel that is not stationary, or a temporal kernel of unknown spectral density.
+    ValueError
+        A number out of its range.
+
     Notes
     -----
     ε_c = σ_c φ(L√d / σ_c) - L√d Φ(-L√d / σ_c), with
@@ -98,8 +105,9 @@ def regret_slope_lower_bound(
 def power_above(temporal_kernel, frequency):
     """Return the share of the variance in time above frequencies f (n,), 1 - 2 ∫_0^f S_T.
 
-    S_T is the spectral density of the correlation. With lengthscale l, 2π l f has Student's
-    t-distribution with 2ν degrees of freedom, for RBF the normal distribution.
+    S_T is the spectral density of the correlation (Rasmussen and Williams 2006, eq. 4.15). With
+    lengthscale l, 2π l f has Student's t-distribution with 2ν degrees of freedom, for RBF the
+    normal distribution.
     """
     family = family_of(temporal_kernel)
     if family is not None:

@@ -330,8 +330,10 @@ def test_caches_are_not_copied():
     fresh = pickle.dumps(covariance)
     theta, bounds = covariance.theta, covariance.bounds
     covariance.stationary_factors()
+    assert covariance.temporal_length_scale == 3.0
     assert pickle.dumps(covariance) == fresh
     moved = covariance.with_theta(theta + 0.1)
     assert_allclose(moved.theta, theta + 0.1)
     assert_array_equal(moved.bounds, bounds)
     assert moved.stationary_factors()[1].length_scales[0] > 3.0
+    assert moved.temporal_length_scale == moved.temporal.length_scale > 3.0

@@ -395,12 +395,15 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, level, n):
     X, y = np.column_stack([grid[rng.randint(len(grid), size=160)], times]), rng.normal(size=160)
     options = {"level_kernel": level, "sites": grid, "mean_prior_std": 1.0}
     dense, kalman = both(X[:10], y[:10], temporal_kernel=temporal, **options)
+    n_shared = 0
     for i in range(10, 160):
         before = kalman._gp
         kalman.partial_fit(X[i : i + 1], y[i : i + 1])
+        n_shared += np.shares_memory(before.state.pending_u, kalman._gp.state.pending_u)
         # Another extension of the same state does not change the memory that they share.
         before.append(X[i : i + 1], np.array([9.0]), np.zeros(1), np.zeros(1, dtype=bool))
     assert kalman._gp.state.n_pending not in (0, 150)
+    assert n_shared > 120  # copies are made only where the memory grows
     dense.fit(X, y)
     everywhere = np.column_stack([grid, np.full(len(grid), times[-1] + 0.7)])
     found, expected = (gp.predict(everywhere, return_std=True) for gp in (kalman, dense))
@@ -455,6 +458,28 @@ def test_little_noise_coincident_times_and_gaps_of_years(temporal):
     truth = extended(dense, X, y, Q)
     errors = [np.abs(gp.predict(Q) - truth).max() for gp in (dense, kalman)]
     assert errors[1] <= max(3.0 * errors[0], 1e-11)
+
+
+@pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=1.5)], ids=str)
+def test_many_sites_keep_the_digits_of_a_small_variance(temporal):
+    """Of an observation with noise of 1e-12 of the prior variance, also after a new place."""
+    sites, noise = np.linspace(0.0, 100.0, 300)[:, np.newaxis], 1e-12
+    gp = TimeVaryingGPRegressor(
+        *(Matern(0.5, nu=0.5), temporal),
+        noise_variance=noise,
+        optimizer=None,
+        solver="kalman",
+        sites=sites,
+    ).fit(np.column_stack([sites[:5], np.zeros(5)]), np.zeros(5))
+    place = np.append(sites[7], 1.0)[np.newaxis]
+    gp = gp.condition_on(place, [1.0])
+    assert gp._gp.state.n_pending == 1
+    std = gp.predict(place, return_std=True)[1]
+    assert_allclose(std**2, noise, rtol=1e-10)
+    state, more = gp._gp.state, gp._gp._track_places(np.array([[33.3]])).state
+    present = np.arange(more.m.shape[1]) % more.M < state.M
+    assert more.M == state.M + 1
+    assert_array_equal(more.P[np.ix_(present, present)], state.P)
 
 
 def extended(gp, X, y, Q):
