@@ -269,6 +269,14 @@ def _draw_observations(ax, part, y):
 # --- over time ------------------------------------------------------------------------------------
 
 
+def _times(since, until, n_times):
+    """Return evenly spaced times (n_times,)."""
+    check_int(n_times, "n_times", low=2)
+    if not since < until:
+        raise invalid("until", f"later than since={since}", until)
+    return np.linspace(since, until, n_times)
+
+
 @dataclass(frozen=True, eq=False)
 class Track:
     """Posterior along one parameter over time.
@@ -400,13 +408,9 @@ class TrackDisplay(PanelDisplay):
         """
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
-        check_int(n_times, "n_times", low=2)
         told, now = optimizer.told_X_, present(optimizer)
-        until = now if until is None else until
         since = float(told[:, -1].min()) if since is None else since
-        if not since < until:
-            raise invalid("until", f"later than since={since}", until)
-        times = np.linspace(since, until, n_times)
+        times = _times(since, now if until is None else until, n_times)
         sections = _Sections(optimizer, times, n_values, context, names, units)
         recommended = coordinates(sections.domain, sections.points)
         queried, chances = coordinates(sections.domain, told[:, :-1]), None
@@ -599,7 +603,6 @@ class OutcomeDisplay(PanelDisplay):
         """
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
-        check_int(n_times, "n_times", low=2)
         if optimizer.outcome_constraints is None:
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
         run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
@@ -607,7 +610,7 @@ class OutcomeDisplay(PanelDisplay):
         told_at = optimizer.told_X_[:, -1]
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        times = np.linspace(told_at.min(), now if until is None else until, n_times)
+        times = _times(float(told_at.min()), now if until is None else until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for name, low, high in run.config.limits:
             found = [

@@ -330,6 +330,8 @@ def test_tracks_have_the_probability_that_limits_hold(limited, plt):
     figure = display.plot().figure_
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "limits hold (0.5)" in labels
+    safe = limited.with_parameters(safety=0.9, start_points=[[0.1]])
+    assert TrackDisplay.from_optimizer(safe, n_times=2, n_values=2).safety == 0.9
     n_drawn = len(display.axes_[0].collections)
     unlimited = TrackDisplay(
         [type(track)(track.axis, track.mean, track.recommended, track.queried)],
@@ -359,15 +361,23 @@ def test_outcomes_over_time(limited, plt):
     assert lines["predicted where recommended"].get_color() == "red"
 
 
+@pytest.mark.parametrize("until", [0.0, -5.0, np.nan])
+def test_outcomes_end_after_the_first_observation(limited, until):
+    with pytest.raises(ValueError, match=r"until must be later than since=0\.0"):
+        OutcomeDisplay.from_optimizer(limited, until=until)
+
+
 def test_two_limits_have_one_entry_in_the_legend(plt):
     told, limits = np.array([0.1, 0.7]), (0.2, 0.8)
     track = OutcomeTrack("load", "load", *limits, told, told, 0.1 * told)
-    times, kept = np.array([0.0, 1.0]), np.array([True, True])
+    times, kept = np.array([0.0, 1.0]), np.array([True, False])
     display = OutcomeDisplay([track], times, times, kept).plot()
     lines = [line for line in display.axes_[0].lines if line.get_linestyle() == "--"]
     assert [line.get_ydata()[0] for line in lines] == [0.2, 0.8]
     labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
     assert labels.count("limit") == 1
+    found = {line.get_label(): list(line.get_ydata()) for line in display.axes_[0].lines}
+    assert (found["kept (1)"], found["removed (1)"]) == ([0.1], [0.7])
 
 
 def test_optimizers_without_outcomes_or_a_surrogate():
