@@ -21,6 +21,7 @@ from ._common import (
     fitted_surrogate,
     in_numbers,
     line_style,
+    merge_style,
     outline,
     present,
     was_removed,
@@ -243,16 +244,18 @@ class SliceDisplay(PanelDisplay):
 
 def _draw_slice(ax, part, k, n_times, label, options):
     """Draw the slice of the k-th time."""
+    from matplotlib.lines import Line2D
+
     axis, mean, std = part.axis, part.mean[k], part.std[k]
     style = line_style(k) | {"label": label}
     if axis.discrete:
         # Dots of several times are side by side.
         shift = 0.12 * (k - 0.5 * (n_times - 1)) if not axis.log else 0.0
         style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
-        ax.errorbar(axis.values + shift, mean, 2.0 * std, **style | options)
+        ax.errorbar(axis.values + shift, mean, 2.0 * std, **merge_style(style, options, Line2D))
     else:
         draw_band(ax, axis.values, mean - 2.0 * std, mean + 2.0 * std, style["color"])
-        ax.plot(axis.values, mean, **style | {"linewidth": 1.8} | options)
+        ax.plot(axis.values, mean, **merge_style(style | {"linewidth": 1.8}, options, Line2D))
     ax.axvline(part.incumbent[k], color=style["color"], linewidth=1.0, linestyle=":")
 
 
@@ -264,6 +267,14 @@ def _draw_observations(ax, part, y):
 
 
 # --- over time ------------------------------------------------------------------------------------
+
+
+def _times(since, until, n_times):
+    """Return evenly spaced times (n_times,)."""
+    check_int(n_times, "n_times", low=2)
+    if not since < until:
+        raise invalid("until", f"later than since={since}", until)
+    return np.linspace(since, until, n_times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,13 +408,9 @@ class TrackDisplay(PanelDisplay):
         """
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
-        check_int(n_times, "n_times", low=2)
         told, now = optimizer.told_X_, present(optimizer)
-        until = now if until is None else until
         since = float(told[:, -1].min()) if since is None else since
-        if not since < until:
-            raise invalid("until", f"later than since={since}", until)
-        times = np.linspace(since, until, n_times)
+        times = _times(since, now if until is None else until, n_times)
         sections = _Sections(optimizer, times, n_values, context, names, units)
         recommended = coordinates(sections.domain, sections.points)
         queried, chances = coordinates(sections.domain, told[:, :-1]), None
@@ -596,7 +603,6 @@ class OutcomeDisplay(PanelDisplay):
         """
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
-        check_int(n_times, "n_times", low=2)
         if optimizer.outcome_constraints is None:
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
         run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
@@ -604,7 +610,7 @@ class OutcomeDisplay(PanelDisplay):
         told_at = optimizer.told_X_[:, -1]
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        times = np.linspace(told_at.min(), now if until is None else until, n_times)
+        times = _times(float(told_at.min()), now if until is None else until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for name, low, high in run.config.limits:
             found = [
@@ -638,14 +644,18 @@ class OutcomeDisplay(PanelDisplay):
             matplotlib is not installed.
         """
         axes = self._panels(axes, len(self.tracks), sharex=True)
+        from matplotlib.lines import Line2D
+
+        style = line_style(0) | {"label": "predicted where recommended"}
+        style = merge_style(style, line_options, Line2D)
         for ax, track in zip(axes, self.tracks):
             told = np.column_stack([track.told, self.told_at])
             draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
-            style = line_style(0) | {"label": "predicted where recommended"} | line_options
             low, high = track.mean - 2.0 * track.std, track.mean + 2.0 * track.std
             draw_band(ax, self.times, low, high, line_style(0)["color"])
             ax.plot(self.times, track.mean, **style)
-            for limit in {track.low, track.high} - {-np.inf, np.inf}:
-                ax.axhline(limit, color="black", linestyle="--", label="limit")
+            limits = [limit for limit in (track.low, track.high) if np.isfinite(limit)]
+            for limit, label in zip(limits, ("limit", None)):
+                ax.axhline(limit, color="black", linestyle="--", label=label)
             ax.set(xlabel=f"time ({self.time_unit})", ylabel=track.label)
         return self._finish(axes)

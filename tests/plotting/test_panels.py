@@ -17,6 +17,7 @@ from sktvbo.plotting import (
     SliceDisplay,
     TrackDisplay,
 )
+from sktvbo.plotting._panels import OutcomeTrack
 
 SPACE = {
     "rate": ("log-real", 1e-4, 1.0),
@@ -141,7 +142,7 @@ def test_arms_have_one_axis(arms):
 def test_axes_are_in_the_users_names_units_and_scales(named, plt):
     display = SliceDisplay.from_optimizer(
         named, n_values=21, units={"rate": "1/s"}, value_label="loss"
-    ).plot()
+    ).plot(c="red")
     panels = dict(zip(SPACE, display.axes_))
     labels = ["rate (1/s)", "depth", "width", "seed", "drop", "loss", "size"]
     assert [ax.get_xlabel() for ax in display.axes_] == labels
@@ -155,12 +156,13 @@ def test_axes_are_in_the_users_names_units_and_scales(named, plt):
     assert len(by_name["seed"].values) == 21
     single = [name for name, axis in by_name.items() if axis.discrete]
     assert single == ["depth", "loss", "size"]
+    assert panels["loss"].containers[0].lines[0].get_color() == "red"
     assert display.axes_[0].get_ylabel() == "loss"
     assert display.figure_ is display.axes_[0].figure
 
 
 def test_a_band_is_two_standard_deviations(box, plt):
-    display = SliceDisplay.from_optimizer(box, n_values=5).plot(observations=False, linewidth=3.0)
+    display = SliceDisplay.from_optimizer(box, n_values=5).plot(observations=False, lw=3.0)
     ax, part = display.axes_[1], display.slices[1]
     (line,) = [line for line in ax.lines if len(line.get_xdata()) == 5]
     assert_array_equal(line.get_ydata(), part.mean[0])
@@ -328,6 +330,8 @@ def test_tracks_have_the_probability_that_limits_hold(limited, plt):
     figure = display.plot().figure_
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "limits hold (0.5)" in labels
+    safe = limited.with_parameters(safety=0.9, start_points=[[0.1]])
+    assert TrackDisplay.from_optimizer(safe, n_times=2, n_values=2).safety == 0.9
     n_drawn = len(display.axes_[0].collections)
     unlimited = TrackDisplay(
         [type(track)(track.axis, track.mean, track.recommended, track.queried)],
@@ -350,10 +354,30 @@ def test_outcomes_over_time(limited, plt):
     x = limited.recommend(25.0)
     found = limited.predict(x, 25.0, True, outcome="load")
     assert_allclose([load.mean[-1], load.std[-1]], found)
-    axes = display.plot(color="red").axes_
+    axes = display.plot(c="red").axes_
     assert [ax.get_ylabel() for ax in axes] == ["load (%)", "objective"]
-    levels = [line.get_ydata()[0] for line in axes[0].lines if line.get_label() == "limit"]
-    assert levels == [0.8]
+    lines = {line.get_label(): line for line in axes[0].lines}
+    assert lines["limit"].get_ydata()[0] == 0.8
+    assert lines["predicted where recommended"].get_color() == "red"
+
+
+@pytest.mark.parametrize("until", [0.0, -5.0, np.nan])
+def test_outcomes_end_after_the_first_observation(limited, until):
+    with pytest.raises(ValueError, match=r"until must be later than since=0\.0"):
+        OutcomeDisplay.from_optimizer(limited, until=until)
+
+
+def test_two_limits_have_one_entry_in_the_legend(plt):
+    told, limits = np.array([0.1, 0.7]), (0.2, 0.8)
+    track = OutcomeTrack("load", "load", *limits, told, told, 0.1 * told)
+    times, kept = np.array([0.0, 1.0]), np.array([True, False])
+    display = OutcomeDisplay([track], times, times, kept).plot()
+    lines = [line for line in display.axes_[0].lines if line.get_linestyle() == "--"]
+    assert [line.get_ydata()[0] for line in lines] == [0.2, 0.8]
+    labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert labels.count("limit") == 1
+    found = {line.get_label(): list(line.get_ydata()) for line in display.axes_[0].lines}
+    assert (found["kept (1)"], found["removed (1)"]) == ([0.1], [0.7])
 
 
 def test_optimizers_without_outcomes_or_a_surrogate():
