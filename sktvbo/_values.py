@@ -64,19 +64,8 @@ class GrowableArrays:
     stay valid. A second append to the same rows copies them into new arrays.
     """
 
-    def __init__(self, arrays, capacity):
-        self._arrays = {
-            name: np.empty((capacity, *array.shape[1:]), array.dtype)
-            for name, array in arrays.items()
-        }
-        self._capacity, self._filled = capacity, 0
-
-    def _append(self, arrays, n):
-        end = self._filled + n
-        for name, array in arrays.items():
-            self._arrays[name][self._filled : end] = array
-        self._filled = end
-        return {name: array[:end] for name, array in self._arrays.items()}
+    def __init__(self, capacity, filled):
+        self.arrays, self.capacity, self.filled = {}, capacity, filled
 
 
 def append_rows(arrays, more, storage=None):
@@ -84,20 +73,30 @@ def append_rows(arrays, more, storage=None):
 
     Parameters
     ----------
-    arrays, more : dict of str to ndarray
-        Arrays of n rows each, and of m rows each.
+    arrays : dict of str to ndarray
+        Arrays of n rows each; others than those of ``more`` are left out.
+    more : dict of str to array-like
+        Arrays of m rows each.
     storage : GrowableArrays or None
         Storage of ``arrays``, if they have one.
 
     Returns
     -------
-    arrays : dict of str to ndarray
+    longer : dict of str to ndarray
         Arrays of n + m rows each; read only.
     storage : GrowableArrays
     """
-    n, m = len(next(iter(arrays.values()))), len(next(iter(more.values())))
+    first = next(iter(more))
+    n, end, longer = len(arrays[first]), len(arrays[first]) + len(more[first]), {}
     with GROW_LOCK:
-        if storage is None or storage._filled != n or n + m > storage._capacity:
-            storage = GrowableArrays(arrays, n + m + max(16, n // 2))
-            storage._append(arrays, n)
-        return storage._append(more, m), storage
+        if storage is None or storage.filled != n or end > storage.capacity:
+            storage = GrowableArrays(end + max(16, n // 2), n)
+            for name, new in more.items():
+                shape, old = np.shape(new)[1:], arrays[name]
+                whole = storage.arrays[name] = np.empty((storage.capacity, *shape), old.dtype)
+                whole[:n] = old.reshape(n, *shape)
+        for name, new in more.items():
+            whole = storage.arrays[name]
+            whole[n:end], longer[name] = new, whole[:end]
+        storage.filled = end
+    return longer, storage

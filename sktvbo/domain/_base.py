@@ -118,7 +118,8 @@ class Domain:
         ndarray of shape (n, n_unit)
             NaN where it is undefined, such as the logarithm of a negative number.
         """
-        return self._to_unit(np.asarray(X, dtype=np.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._to_unit(np.asarray(X, dtype=np.float64))
 
     def from_unit(self, U: ArrayLike) -> Array:
         """Map the unit form to rows, the inverse of `to_unit`.
@@ -222,7 +223,8 @@ class Domain:
         ndarray of shape (d,)
             NaN for a context that is not given.
         """
-        self.contexts(context, 1)
+        if context is not None:
+            self.contexts(context, 1)  # an error
         return self.validate_point(x)
 
     def places(self, X: PointsLike, context: ContextsLike | None = None) -> Array:

@@ -107,10 +107,6 @@ class _Product(Domain):
             return self._to_unit(np.array(list(itertools.product(*values))))
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
-    def unit_of(self, X: ArrayLike) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return super().unit_of(X)
-
     def decode_measured(self, x: ArrayLike) -> Point:
         """Return a row in the form of users, also outside of the domain.
 

@@ -1,5 +1,7 @@
 """Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -116,23 +118,26 @@ class DenseCholesky:
 
     ``append`` writes into free space after the factor, so that growing costs O(n²) a row without
     copies. Older factors stay valid: their rows are never changed.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Lower factor; entries above the diagonal are undefined.
+    jitter : float, default=0.0
+        In the diagonal of Δ.
+    buffer : Buffer, default=None
+        Its first rows and columns are L; None: L alone.
     """
 
-    def __init__(self, L, jitter=0.0):
-        self._buffer = Buffer(L)
-        self.n = len(L)
-        self.jitter = jitter
+    def __init__(self, L, jitter=0.0, buffer=None):
+        self.L, self.n, self.jitter = L, len(L), jitter
+        self._buffer = Buffer(L) if buffer is None else buffer
 
     def __getstate__(self):
         return {"L": np.tril(self.L), "jitter": self.jitter}
 
     def __setstate__(self, state):
         self.__init__(**state)
-
-    @property
-    def L(self):
-        """Lower factor (n, n), a view; entries above the diagonal are undefined."""
-        return self._buffer.array[: self.n, : self.n]
 
     @property
     def log_determinant(self):
@@ -183,9 +188,7 @@ class DenseCholesky:
     def _from_buffer(self, buffer, n):
         """Return the factor in the first n rows of a buffer."""
         buffer.filled = n
-        new = object.__new__(DenseCholesky)
-        new._buffer, new.n, new.jitter = buffer, n, self.jitter
-        return new
+        return DenseCholesky(buffer.array[:n, :n], self.jitter, buffer)
 
 
 def matvec(K, x):
@@ -217,9 +220,8 @@ def product(A, B):
     return out
 
 
-def dot(a, b):
-    """Return aᵀ b, without BLAS and its threads; see `matvec`."""
-    return np.einsum("i,i->", a, b)
+# aᵀ b, without BLAS and its threads; see `matvec`.
+dot = partial(np.einsum, "i,i->")
 
 
 def lower_inverse(L):

@@ -333,7 +333,7 @@ class Composite:
         """Product of the amplitudes of each term."""
         return [prod(self.leaves[i].value for i in amplitudes) for amplitudes, *_ in self.roles]
 
-    @property
+    @cached_property
     def variance(self):
         """k(0)."""
         return sum(self.amplitudes)
@@ -390,17 +390,25 @@ class Composite:
 
         From those (2 R, ...) by the logarithms of the R amplitudes and R lengthscales of its terms.
         """
-        scales = np.ones(len(slopes))
-        scales[len(self.terms) :] = [factor.log_slope for factor in self.factors]
-        return np.einsum("pi,i...->p...", self._members * scales, slopes)
+        return np.einsum("pi,i...->p...", self._chain, slopes)
+
+    @cached_property
+    def _chain(self):
+        """Derivatives by theta of the logarithms of amplitudes and lengthscales, (n_theta, 2 R)."""
+        slopes = [factor.log_slope for factor in self.factors]
+        return self._members * np.append(np.ones(len(slopes)), slopes)
+
+    @cached_property
+    def _correlation(self):
+        """The compiled kernel in time alone, of a composite with `families`."""
+        return self.compiled(Family.CONSTANT, 1.0)
 
     def row_with_slope(self, t, times):
         """Return k (n,) between a time and others, and its derivative (n,) in the former."""
         if self.families is not None:
             k, dk = np.empty((2, 1, len(times)))
-            kernel, places = self.compiled(Family.CONSTANT, 1.0), np.empty((0, len(times)))
-            times = np.ascontiguousarray(times)
-            kernel.cross_with_gradient(np.empty(0), t, places, times, k[0], dk)
+            places, times = np.empty((0, len(times))), np.ascontiguousarray(times)
+            self._correlation.cross_with_gradient(np.empty(0), t, places, times, k[0], dk)
             return k[0], dk[0]
         rows = [self._row(leaf, t, times) for leaf in self.leaves]
         total, slope = np.zeros(len(times)), np.zeros(len(times))

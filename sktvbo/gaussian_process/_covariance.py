@@ -46,7 +46,7 @@ _FOR_THETA = (
     "theta",
     "temporal_length_scale",
     "_varying",
-    "_stationary",
+    "stationary_factors",
     "_kernels",
     "_compiled",
 )
@@ -291,15 +291,12 @@ class SeparableCovariance(ABC):
             factor = factor + Separable(ConstantKernel(1.0, "fixed"), self.level)
         return ConstantKernel(self.signal_variance, "fixed") * factor
 
+    @cached_property
     def stationary_factors(self):
-        """Return k_S and k_T in the form that relevancies need, or raise UnsupportedKernelError.
+        """k_S and k_T in the form that relevancies need, or an UnsupportedKernelError.
 
         A level is left out: it does not matter to a choice among places.
         """
-        return self._stationary
-
-    @cached_property
-    def _stationary(self):
         purpose = "The relevancy of observations"
         spatial, temporal, *_ = self._kernels
         if spatial is None:
@@ -423,7 +420,7 @@ class SeparableCovariance(ABC):
     def gradient(self, S, t, K, P, a):
         """Return Σ_ij W_ij ∂K_ij/∂theta, W = a aᵀ − P, for λ's and the kernels' part of theta.
 
-        K is ``gram(S, t)``; K and P (n, n) need only their lower triangles.
+        K is ``gram(S, t)``, or None; K and P (n, n) need only their lower triangles.
         """
 
     @abstractmethod
@@ -545,11 +542,11 @@ class CompiledCovariance(SeparableCovariance):
         return new
 
     @cached_property
-    def _stationary(self):
+    def stationary_factors(self):
         spatial, temporal = self.factors[0], self.factors[1].varying
         is_constant = self._given[0] is not None and spatial.family == Family.CONSTANT
         if is_constant or not temporal.decays:
-            return super()._stationary  # an error that names the kernel
+            return super().stationary_factors  # an error that names the kernel
         return spatial, temporal.alone or temporal
 
     # --- matrices ---------------------------------------------------------------------------------
@@ -711,7 +708,7 @@ class PairCovariance(CompiledCovariance):
         return self.at_one_time(S, t, time)
 
     def gradient(self, S, t, K, P, a):
-        slopes = np.empty(2 + S.shape[1])
+        slopes, K = np.empty(2 + S.shape[1]), self.gram(S, t) if K is None else K
         _gram.contract_gradient(*self._points(S, t), *self._families, K, P, a, slopes)
         return self._folded(slopes)
 
@@ -806,7 +803,7 @@ class ProductCovariance(CompiledCovariance):
             _gram.contract_gradient(*points, *families, K, P, a, slopes)
             return slopes
 
-        return self._slopes(contract, K, (S, t))
+        return self._slopes(contract, self.gram(S, t) if K is None else K, (S, t))
 
     def slope_products(self, S, t, K, a):
         def contract(points, families, K):
@@ -934,7 +931,7 @@ class GenericCovariance(SeparableCovariance):
     def gradient(self, S, t, K, P, a):
         spatial, temporal, *level = self._given
         _cholesky.symmetrize(P)
-        W = np.outer(a, a) - P
+        W, K = np.outer(a, a) - P, self.gram(S, t) if K is None else K
         on_signal = [np.sum(W * K)] * self._sizes[0]
         K_T, slope_T = temporal(t[:, np.newaxis], eval_gradient=True)
         if spatial is None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ _MIN_ROWS_TO_UPDATE = 1000
 
 _ARRAYS = ("X", "y", "variance", "total")
 _OF_OUTLIERS = ("weights", "scores")
+_ALL = slice(None)
 
 
 class Moments(NamedTuple):
@@ -119,8 +121,7 @@ class Rows:
 
     def __getstate__(self):
         # Values computed on demand and spare storage are not part of the state.
-        own = vars(self)
-        return {name: own[name] for name in _FIELDS} | {"storage": None}
+        return dict(zip(_FIELDS, _of_fields(vars(self)))) | {"storage": None}
 
     @classmethod
     def of(cls, X, y, variance, total, layout, **options):
@@ -165,24 +166,16 @@ class Rows:
         """True if no known variance is given."""
         return not (self.total.any() or self.variance.any())
 
-    def noise(self, covariance, rows=None):
-        """Return the noise variance (n,) under a covariance, in units of the standardized y."""
-        noise = self.full_noise(covariance, rows)
-        if self.weights is None:
-            return noise
-        return noise / (self.weights if rows is None else self.weights[rows])
+    def noise(self, covariance, rows=_ALL, full=False):
+        """Return the noise variance (n,) under a covariance, in units of the standardized y.
 
-    def full_noise(self, covariance, rows=None):
-        """Return the same as `noise`, with weight 1 for all rows."""
-        if rows is None:
-            if self._has_no_known_variance:
-                return covariance.noise(self.ages)
-            rows = slice(None)
-        model = covariance.noise(self.now - self.X[rows, self.layout.position])
-        if self._has_no_known_variance:
-            return model
-        known = self.variance[rows] / self.scale / self.scale
-        return np.where(self.total[rows], 0.0, model) + known
+        Of all rows, or of some; ``full``: with weight 1 for all.
+        """
+        noise = covariance.noise(self.ages[rows])
+        if not self._has_no_known_variance:
+            known = self.variance[rows] / self.scale / self.scale
+            noise = np.where(self.total[rows], 0.0, noise) + known
+        return noise if self.weights is None or full else noise / self.weights[rows]
 
     def noise_gradient(self, covariance, w):
         """Return Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
@@ -202,11 +195,10 @@ class Rows:
         ``standardize``: True lets location and scale follow y, False holds them, None: as before.
         """
         added = {"X": X, "y": y, "variance": variance, "total": total}
-        old = self._arrays
         if self.weights is not None:
             added["weights"] = np.ones(len(y)) if weights is None else weights
             added["scores"] = np.zeros(len(y)) if scores is None else scores
-        arrays, storage = append_rows(old, added, self.storage)
+        arrays, storage = append_rows(vars(self), added, self.storage)
         now = max(self.now, float(np.maximum.reduce(X[:, self.layout.position])))
         moments = None
         many = self.n >= _MIN_ROWS_TO_UPDATE and self.weights is None
@@ -264,8 +256,8 @@ class Rows:
 
     def _copy(self, changes):
         """Return rows with some fields replaced, without values computed on demand."""
-        new, own = object.__new__(type(self)), vars(self)
-        vars(new).update({name: own[name] for name in _FIELDS}, **changes)
+        new = object.__new__(type(self))
+        vars(new).update(zip(_FIELDS, _of_fields(vars(self))), **changes)
         return new
 
     def _changed(self, changes, standardize, moments=None):
@@ -289,6 +281,7 @@ class Rows:
 
 
 _FIELDS = tuple(Rows.__dataclass_fields__)
+_of_fields = itemgetter(*_FIELDS)
 
 
 def time_position(column, n_columns, names, owner):

@@ -77,6 +77,7 @@ class InverseCache:
         return bool(error <= _MAX_ERROR * np.abs(expected).max())
 
 
+@dataclass(eq=False)
 class Cache:
     """Matrices of a `Dense` that are computed on demand; neither copied nor pickled with it.
 
@@ -88,8 +89,9 @@ class Cache:
     places : PlaceConvolutions or None
     """
 
-    def __init__(self, inverse=None, lower_precision=None, places=None):
-        self.inverse, self.lower_precision, self.places = inverse, lower_precision, places
+    inverse: InverseCache | None = None
+    lower_precision: np.ndarray | None = None
+    places: object = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +166,7 @@ class Dense(BasisPosterior, Conditioned):
     @property
     def gradient(self):
         """Gradient of ``objective`` in theta, O(n²) if P is computed."""
-        K = self.covariance.gram(*self.basis)
-        return _gradient(self.covariance, self.rows, K, self.inverse.P, self.weights)
+        return _gradient(self.covariance, self.rows, None, self.inverse.P, self.weights)
 
     @property
     def basis(self):
@@ -193,7 +194,7 @@ class Dense(BasisPosterior, Conditioned):
         places = self.cache.places
         if places is not None:
             for i in range(n, rows.n):
-                places = places.append(rows.S[i : i + 1])
+                places = places.append(rows.S[: i + 1])
         return self._updated(rows, solver, inverse, places)
 
     def leave_one_out(self):
@@ -279,22 +280,18 @@ class Dense(BasisPosterior, Conditioned):
         # Conversions of a time may have rounded it.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
-        factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
+        spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
-        past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
-        C = self._convolutions(factors, now)
-        if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
-            mean_variance = self.covariance.mean_variance
-            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
-        return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past)
-
-    def _convolutions(self, factors, now):
-        """Return C (n, n) at a time since the origin."""
-        (spatial, temporal), rows = factors, self.rows
+        past = _relevancy.long_past(temporal, rows.t) if self.mean.is_learnt else None
         if self.cache.places is None:
             self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
-        in_time = _relevancy.convolutions_in_time(temporal, now - rows.t)
-        return in_time * self.cache.places.C
+        ages = (now - rows.layout.origin) - rows.t
+        C = _relevancy.convolutions_in_time(temporal, ages) * self.cache.places.C
+        P = self.inverse.P
+        if P.diagonal().max() * RESOLUTION * signal > 1.0:
+            mean_variance = self.covariance.mean_variance
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
+        return _relevancy.RelevancySweep(P, self.weights, C, past)
 
 
 class Weighted(Dense):
@@ -455,7 +452,8 @@ def _solve_for_weights(solver, rows, mean_variance):
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
         if mean_variance > 0.0:
-            mean, gain = estimate_mean(mean_variance, solver.solve(np.ones(len(y))), y)
+            u = solver.solve(np.ones(len(y)))
+            mean, gain = estimate_mean(mean_variance, u.sum(), u @ y, u)
             a -= mean.value * mean.direction
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

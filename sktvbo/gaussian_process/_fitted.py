@@ -70,7 +70,8 @@ class Learnt:
 
     @property
     def noise_std_(self) -> float:
-        return float(np.sqrt(self.noise_variance_) * self._fitted.rows.scale)
+        gp = self._fitted
+        return float(np.sqrt(gp.covariance.noise_variance) * gp.rows.scale)
 
     @property
     def spatial_kernel_(self) -> Kernel:
@@ -341,7 +342,7 @@ class FittedGP(Learnt):
 
     def check_relevancy(self) -> None:
         """Raise an UnsupportedKernelError unless these kernels have relevancies in closed form."""
-        self.gp.covariance.stationary_factors()
+        self.gp.covariance.stationary_factors  # noqa: B018
 
     def relevancy_sweep(self, now: float | None = None) -> RelevancySweep:
         """Return relevancies that are updated while rows are removed, O(n²) each.
@@ -362,5 +363,6 @@ class FittedGP(Learnt):
 
 def _rows(X, y, y_variance=None):
     """Return X (m, d + 1), y, variance and mask (m,) of rows."""
-    X, y = (np.ascontiguousarray(array, dtype=np.float64) for array in (X, y))
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    y = np.ascontiguousarray(y, dtype=np.float64)
     return X, y, *known_variance(y_variance, len(X))

@@ -238,8 +238,8 @@ class HyperPrior:
                     "a frozen scipy.stats distribution, such as scipy.stats.gamma(3, scale=0.1)"
                 )
                 raise invalid(f"hyperpriors[{name!r}]", expected, distribution)
-            where = [i for i, known in enumerate(names) if known == name]
-            if not where:
+            where = np.flatnonzero(np.equal(names, name))
+            if not len(where):
                 known = ", ".join(dict.fromkeys(names)) or "none"
                 expected = f"the name of a hyperparameter that is learnt ({known})"
                 raise invalid("A key of hyperpriors", expected, name)

@@ -31,7 +31,7 @@ from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
-from ._prior_mean import ZERO, Mean, estimate_mean_from_sums
+from ._prior_mean import ZERO, Mean, estimate_mean
 
 # Sums are computed in blocks of this many rows, which bounds the memory.
 _BLOCK = 4096
@@ -119,7 +119,7 @@ class Sums:
             gamma = outer.solve(self.one)
             ones = self.weight - self.one @ gamma
             cross = (self.weighted_y - location * self.weight) / scale - self.one @ beta
-            mean, gain = estimate_mean_from_sums(mean_variance, ones, cross, gamma)
+            mean, gain = estimate_mean(mean_variance, ones, cross, gamma)
             beta = beta - mean.value * gamma
             value += gain
         return (value if np.isfinite(value) else -np.inf), outer, beta, mean

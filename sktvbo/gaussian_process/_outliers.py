@@ -187,7 +187,7 @@ def _are_edges(gp, indices, least):
     """
     rows, covariance = gp.rows, gp.covariance
     found, order = np.zeros(rows.n, dtype=bool), np.argsort(rows.t, kind="stable")
-    times, noise = rows.t[order], rows.full_noise(covariance)
+    times, noise = rows.t[order], rows.noise(covariance, full=True)
     for i in indices:
         sides = []
         first, last = np.searchsorted(times, rows.t[i]), np.searchsorted(times, rows.t[i], "right")
@@ -207,7 +207,7 @@ def _are_edges(gp, indices, least):
 def leave_one_out(gp):
     """Return scores (n,) of leave-one-out predictions, their variances and those of the noise."""
     rows, covariance = gp.rows, gp.covariance
-    noise, (residual, latent) = rows.full_noise(covariance), gp.leave_one_out()
+    noise, (residual, latent) = rows.noise(covariance, full=True), gp.leave_one_out()
     # Of a weight near 0, the difference is rounding.
     spread = np.clip(latent, 0.0, covariance.variance(rows.S, rows.t)) + noise
     return residual / np.sqrt(spread), spread, noise

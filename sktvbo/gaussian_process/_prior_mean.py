@@ -109,22 +109,18 @@ def prior_variance(std):
     return variance if variance >= np.finfo(float).tiny else 0.0
 
 
-def estimate_mean(variance, direction, y):
+def estimate_mean(variance, ones, cross, direction):
     """Return the posterior of the mean given y (n,), and its term of the log likelihood.
 
     Parameters
     ----------
     variance : float
         τ² > 0, perhaps infinite.
-    direction : ndarray of shape (n,)
-        u.
-    y : ndarray of shape (n,)
+    ones, cross : float
+        1ᵀ u and uᵀ y.
+    direction : ndarray of shape (n,) or None
+        u, see `Mean`.
     """
-    return estimate_mean_from_sums(variance, direction.sum(), direction @ y, direction)
-
-
-def estimate_mean_from_sums(variance, ones, cross, direction):
-    """Return the same as `estimate_mean`, from 1ᵀ u and uᵀ y."""
     precision = 1.0 / variance + ones
     value = cross / precision
     log_prior = np.log(variance) if variance < np.inf else -np.log(2.0 * np.pi)

@@ -858,7 +858,6 @@ def length_scale_in_time(surrogate):
     A fitted value of these regressors computes it once for its hyperparameters; a custom surrogate
     has its ``temporal_kernel_`` recognized at each call.
     """
-    surrogate = held(surrogate)
     if isinstance(surrogate, FittedGP):
         return surrogate.gp.covariance.temporal_length_scale
     return temporal_length_scale(surrogate.temporal_kernel_)

@@ -42,12 +42,11 @@ from .._validation import (
     finite_array,
     invalid,
 )
-from .._values import replaced
 from ..kernels import Empirical, split_time
 from ._cholesky import Buffer, DenseCholesky, cholesky, dot, product
 from ._composite import Composite, recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
-from ._kernel_families import FAMILIES, Factor, recognize_or_raise
+from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def wasserstein_relevancy(
         (1.0, "fixed"),
         S.shape[1],
     )
-    factors = covariance.stationary_factors()
+    factors = covariance.stationary_factors
     C = convolutions(*factors, S, _ages(t, now))
     solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
     mean_variance = prior_variance(mean_prior_std)
@@ -388,44 +387,36 @@ class PlaceConvolutions:
     Attributes
     ----------
     spatial : Factor or Empirical
-    S : ndarray of shape (n, d)
+    C : ndarray of shape (n, n)
+        C_S, a view of the first rows and columns of the buffer.
     buffer : Buffer
-        Holds C_S in its first rows and columns.
     """
 
     spatial: object
-    S: np.ndarray
+    C: np.ndarray
     buffer: Buffer
 
     @classmethod
     def of(cls, spatial, S):
-        """Compute the convolutions, O(n²)."""
-        return cls(spatial, S, Buffer(convolutions_in_space(spatial, S)))
+        """Compute the convolutions of places S (n, d), O(n²)."""
+        C = convolutions_in_space(spatial, S)
+        return cls(spatial, C, Buffer(C))
 
-    @property
-    def C(self):
-        """Convolutions (n, n), a view."""
-        return self.buffer.array[: len(self.S), : len(self.S)]
-
-    def append(self, s):
-        """Append a row at s (1, d), O(n)."""
-        n, buffer = len(self.S), self.buffer.with_space_after(len(self.S))
-        C = buffer.array
-        C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
-        if isinstance(self.spatial, Factor):
-            C[n, n] = self.C[0, 0]  # the same at all places
-        else:
-            C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+    def append(self, S):
+        """Append the last one of places S (n + 1, d), O(n)."""
+        n, buffer = len(self.C), self.buffer.with_space_after(len(self.C))
+        C = buffer.array[: n + 1, : n + 1]
+        C[n] = C[:, n] = convolutions_in_space(self.spatial, S[n:], S)[0]
         buffer.filled = n + 1
-        return replaced(self, S=np.vstack([self.S, s]), buffer=buffer)
+        return PlaceConvolutions(self.spatial, C, buffer)
 
     def drop(self, i):
         """Drop row i, O(n²)."""
-        n, buffer = len(self.S), self.buffer.for_drop(len(self.S))
+        n, buffer = len(self.C), self.buffer.for_drop(len(self.C))
         buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
-        return replaced(self, S=np.delete(self.S, i, axis=0), buffer=buffer)
+        return PlaceConvolutions(self.spatial, C, buffer)
 
 
 def long_past(temporal, t):
@@ -451,7 +442,8 @@ def sweep(solver, y, mean_variance, signal_variance, C, past):
         P = solver.inverse()
     a, mean = solver.solve(y), ZERO
     if mean_variance > 0.0:
-        mean, _ = estimate_mean(mean_variance, solver.solve(np.ones(len(y))), y)
+        u = solver.solve(np.ones(len(y)))
+        mean, _ = estimate_mean(mean_variance, u.sum(), u @ y, u)
         a = a - mean.value * mean.direction
     P = mean.downdate(P)
     return RelevancySweep(P, a, C, past=past)
@@ -502,18 +494,13 @@ class RelevancySweep:
         self._unit = ldexp(1.0, -2 * excess)
         self._p = self._P.diagonal()
         self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
-        self._index, self._pending_removal, self._n = np.arange(len(a)), None, len(a)
+        self._index, self.n = np.arange(len(a)), len(a)
         self._update_sums()
-
-    @property
-    def n(self) -> int:
-        return self._n if self._pending_removal is None else self._n - 1
 
     @property
     def index(self) -> Indices:
         """Index of the observation at each position (n,)."""
-        self._apply_removal()
-        return self._index[: self._n]
+        return self._index[: self.n]
 
     def relevancy(self) -> Array:
         """Return R̂ of W-DBO eq. (12) at each position.
@@ -522,8 +509,7 @@ class RelevancySweep:
         -------
         ndarray of shape (n,)
         """
-        self._apply_removal()
-        n = self._n
+        n = self.n
         if n == 1:
             return np.ones(1)  # without it the posterior is the prior
         p = self._p[:n]
@@ -542,17 +528,9 @@ class RelevancySweep:
         ----------
         position : int
         """
-        # Deferred until a result is needed: the last removal of a loop is often never used.
-        self._apply_removal()
-        self._pending_removal = int(position)
-
-    def _apply_removal(self):
-        """Apply the pending removal."""
-        if self._pending_removal is None:
-            return
-        i, self._pending_removal = self._pending_removal, None
-        _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
-        self._n -= 1
+        arrays = self._P, self._C, self._a, self._q, self._index
+        _fast.remove(*arrays, self.n, int(position))
+        self.n -= 1
         self._update_sums()
 
     def _update_sums(self):
@@ -560,7 +538,7 @@ class RelevancySweep:
 
         Updates by differences would lose all digits to the removed ones.
         """
-        left = slice(self._n), slice(self._n)
-        P, C, a = self._P[left], self._C[left], self._a[: self._n]
+        left = slice(self.n), slice(self.n)
+        P, C, a = self._P[left], self._C[left], self._a[: self.n]
         self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
         self._variance_part = np.einsum("ij,ij->", P, C)

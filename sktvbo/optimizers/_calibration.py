@@ -52,11 +52,13 @@ class Calibration(Part):
         return cls()
 
     def told(self, run, after, told):
-        log = after.history.log
-        if self.has_warned or told.failed or log[-1].predicted is None:
+        if self.has_warned or told.failed:
             return self
-        mean, std = log[-1].predicted
-        if not abs(log[-1].y - mean) > _LARGEST * std:
+        last = after.history.log[-1]
+        if last.predicted is None:
+            return self
+        mean, std = last.predicted
+        if not abs(last.y - mean) > _LARGEST * std:
             return self
         latest = after.history.latest(_N_RESIDUALS)
         predicted = [entry.predicted for entry in latest]

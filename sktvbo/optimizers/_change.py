@@ -109,7 +109,7 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        parts=tuple(part.continued(run, new, change) for part in new.parts),
+        parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
         place=new.place,
     ).with_part(Start(n_started))
     if run.surrogate is None:

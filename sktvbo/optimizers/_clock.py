@@ -100,7 +100,8 @@ def make_clock(clock, owner=None):
 def as_time(t, unit):
     """Return the kind of a time, see `gaussian_process._dates`, and the time as a finite number."""
     kind, number = read_time(t, unit, "t", InvalidObservationError)
-    _check_no_duration(kind, unit)
+    if kind == DURATIONS:
+        raise _no_duration(unit)
     return kind, finite_number(number, "t", InvalidObservationError, LARGEST_X)
 
 
@@ -114,12 +115,11 @@ def as_times(t, n, unit):
         kind, number = as_time(t, unit)
         return kind, np.full(n, number)
     kind, numbers = read_times(t, unit, "t", InvalidObservationError)
-    _check_no_duration(kind, unit)
+    if kind == DURATIONS:
+        raise _no_duration(unit)
     return kind, finite_array(numbers, "t", (n,), InvalidObservationError, LARGEST_X)
 
 
-def _check_no_duration(kind, unit):
-    if kind == DURATIONS:
-        advice = f"Give the duration as a number, in units of {unit!r}."
-        error = InvalidObservationError
-        raise invalid("t", "a number or a date", got="a duration", advice=advice, error=error)
+def _no_duration(unit):
+    advice, error = f"Give the duration as a number, in units of {unit!r}.", InvalidObservationError
+    return invalid("t", "a number or a date", got="a duration", advice=advice, error=error)

@@ -73,14 +73,15 @@ class Durable(BaseEstimator):
     def _timed_step(self):
         """Context with the same as `_run_or_new`, of a step whose time may be limited."""
         run = self._run_or_new()
-        if run.timer is None:
+        timer = run.timer
+        if timer is None:
             yield run
             return
         try:
-            run.timer.begin()
+            timer.begin()
             yield run
         finally:
-            run.timer.stop()  # unless `_take` has ended the step
+            timer.stop()  # unless `_take` has ended the step
 
     def _take(self, run, after, kind, **said):
         """Replace the present state by the next one: the only place where a run changes.
@@ -93,11 +94,12 @@ class Durable(BaseEstimator):
                 "its own parts. A clock, kernel, acquisition function or policy may look at the "
                 "optimizer, and must not ask() or tell() it."
             )
-        if run.algorithm.journal is not None:
+        if run.config.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
-        if after.timer is not None:
-            after.timer.end(kind)
+        timer = after.timer
+        if timer is not None:
+            timer.end(kind)
         if logger.isEnabledFor(logging.INFO):
             log_events(run, after)
 

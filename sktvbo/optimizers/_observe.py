@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Mapping
 from numbers import Real
+from operator import attrgetter
 
 import numpy as np
 
@@ -37,6 +38,9 @@ _MAX_AGE = 10
 # Hyperparameters are learnt from at most this many of the observations of tell_many, the latest.
 _MAX_LEARNT = 1000
 
+# Name of a policy's result in messages, of its class and a method.
+_ROWS_OF = "The rows that {}.{} returns"
+
 _NO_POSITIONS = np.empty(0, dtype=np.intp)
 
 
@@ -45,7 +49,7 @@ def addressed(run, x, t):
     found = [x] if isinstance(x, Query) else run.matching(x, t)
     if found:
         query = found[-1]
-        row, k = query.x, run.domain.n_chosen
+        row, k = query.x, run.config.domain.n_chosen
         if x is not query and k < len(x):
             row = with_context_of(x, query.x, k)
         return row, query.t if t is None else t, query
@@ -83,8 +87,8 @@ def is_repeated(run, told, others=()):
     AskTellError
         Something else was told.
     """
-    query, k = told.query, run.domain.n_chosen
-    if query is None or query.id in [other.id for other in run.pending.unanswered]:
+    query, k = told.query, run.config.domain.n_chosen
+    if query is None or query.id in map(attrgetter("id"), run.pending.unanswered):
         return False
     same = [each for each in others if each is not None and each.query_id == query.id]
     if same:
@@ -168,46 +172,31 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    query, data, history = told.query, run.data, run.history
+    query, data, history, row = told.query, run.data, run.history, told.row
     passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
     pending, now, changes = run.pending.answered(query, passed), max(told.t, run.time.now), {}
     if not told.failed:
-        data = run.data.append(history.total, told.row, told.y, told.variance)
+        data = run.data.append(history.total, row, told.y, told.variance)
         model, policy, left = run.objective, run.policy, data
         if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
             model, policy, left = _updated_model(run, told, data, now, hold, first)
         elif not data_only:
             left = run.algorithm._before_surrogate(run, data)
-        entry = _entry_of(run, told, policy, data, left, now, predicted)
+        removed, weights = _NO_POSITIONS, ()
+        if left is not data:
+            at = np.minimum(np.searchsorted(left.positions, data.positions), len(left) - 1)
+            removed = data.positions[left.positions[at] != data.positions]
+            known = run.outlier_weights
+            weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
+        of_step = len(left), removed, _checked_record(policy), told.variance
+        answered = query and query.id
+        entry = Observation(row, told.y, now, *of_step, answered, predicted, weights, told.outcomes)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}
     time = replaced(run.time, now=now, passed=passed)
     after = replaced(run, time=time, pending=pending, **changes)
     learns = not (hold or data_only or first is not None)
     return after_step(run, after, "told", told._replace(whole=data, learns=learns))
-
-
-def _entry_of(run, told, policy, whole, data, now, predicted):
-    """Return the `Observation` after a step, which has removed rows of the ``whole`` data set."""
-    removed, weights = _NO_POSITIONS, ()
-    if len(data) < len(whole):
-        at = np.minimum(np.searchsorted(data.positions, whole.positions), len(data) - 1)
-        removed = whole.positions[data.positions[at] != whole.positions]
-        known = run.outlier_weights
-        weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
-    return Observation(
-        told.row,
-        told.y,
-        now,
-        len(data),
-        removed,
-        _checked_record(policy),
-        told.variance,
-        told.query_id,
-        predicted,
-        weights,
-        told.outcomes,
-    )
 
 
 # --- surrogate and policy -------------------------------------------------------------------------
@@ -228,9 +217,10 @@ def _updated_model(run, told, data, now, hold, first):
     queries = made_until(run.time.now, run.query_sizes)
     max_size = None if timer is None else timer.size_for(n)
     policy.watch(RunSoFar(history.n_told + 1, queries, run.latest_observations, max_size))
-    if run.surrogate is not None:
-        found = policy.before_add(run.surrogate, X[0, :-1], told.t, target[0])
-        drop = check_rows(found, len(run.data), _rows_of(policy, "before_add"))
+    before = run.objective.surrogate
+    if before is not None:
+        found = policy.before_add(before, X[0, :-1], told.t, target[0])
+        drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
         data = data.drop(drop)
         model = _next_model(run, X, target, drop, data, hold, fresh)
     elif first is not None:
@@ -295,14 +285,14 @@ def on_its_rows(run, surrogate=None):
 
 def _without_stale(run, policy, surrogate, data, now):
     """Return a surrogate and its data set without what a policy drops."""
-    found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
-    drop = check_rows(found, len(data), name)
-    if len(drop) == len(data):
-        raise invalid(name, f"fewer than all {len(data)}", got="all of them")
+    n, name = len(data), _ROWS_OF.format(type(policy).__name__, "after_add")
+    drop = check_rows(policy.after_add(surrogate, now), n, name)
+    if len(drop) == n:
+        raise invalid(name, f"fewer than all {n}", got="all of them")
     if not len(drop):
         return surrogate, data
     data = data.drop(drop)
-    return surrogate.without(drop, restandardize=len(data) >= run.min_to_learn), data
+    return surrogate.without(drop, restandardize=n - len(drop) >= run.min_to_learn), data
 
 
 def first_surrogate(run, data):
@@ -338,21 +328,23 @@ def _next_model(run, X, target, drop, data, hold, fresh):
 
     A ``fresh`` surrogate is computed from the rows alone.
     """
-    surrogate, few, n = run.surrogate, len(data) < run.min_to_learn, len(data)
-    sliced = run.sliced_search
-    early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
+    (surrogate, search, sliced), n = run.objective, len(data)
+    few = n < run.min_to_learn
+    early = (
+        run.config.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
+    )
     if sliced is not None and sliced.found is not None and not early:
         return _with_found(run, sliced, None, data)
     if fresh:
         surrogate = conditioned(run, surrogate, data)
     else:
         known, scale = _some_variances(data.variance[-1:]), {"restandardize": not few}
-        if len(drop) == len(run.data):
+        if n == 1:
             surrogate = surrogate.with_rows(X, target, *known, **scale)
         else:
             surrogate = surrogate.without(drop, **scale) if len(drop) else surrogate
             surrogate = surrogate.condition_on(X, target, *known, **scale)
-    search = SearchState(run.search.age + 1, run.search.size)
+    search = SearchState(search.age + 1, search.size)
     # An expert's answers have taught more than stale observations would.
     hold = hold or (few and run.model is not run.surrogate)
     goes_on = sliced is not None and run.timer is not None and not early
@@ -466,14 +458,15 @@ def can_be_searched(surrogate):
 
 def search_is_due(run, surrogate, size, required=False):
     """Return True if the hyperparameters of a surrogate of ``size`` rows are to be searched."""
-    every, age = run.algorithm.refit_every, run.search.age + 1
+    every, last = run.config.algorithm.refit_every, run.objective.search
+    age = last.age + 1
     if not can_be_searched(surrogate):
         return False
     if required or every is None:
         return required
     if every != "auto":
         return age >= every
-    if not 0.5 * run.search.size <= size <= 1.1 * run.search.size or age >= _MAX_AGE * size:
+    if not 0.5 * last.size <= size <= 1.1 * last.size or age >= _MAX_AGE * size:
         return True
     gain = getattr(surrogate, "search_gain", None)
     return gain is None or gain() > _MIN_GAIN
@@ -502,11 +495,6 @@ def _checked_record(policy):
             raise invalid(name, expected, got=f"{key!r}: {value!r}")
         found[key] = None if value is None else float(value)
     return found
-
-
-def _rows_of(policy, method):
-    """Return the name of a policy's result in messages."""
-    return f"The rows that {type(policy).__name__}.{method} returns"
 
 
 # --- many observations ----------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def view(run, i):
     if n_missing > 0 and data.positions is not run.data.positions:
         n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
         history = replaced(history, n_measured=n_measured)
-    parts = tuple(part for part in run.parts if part.name not in ("limits", "expert"))
+    parts = {name: part for name, part in run.parts.items() if name not in ("limits", "expert")}
     return replaced(
         run,
         objective=models[i] if models else Model(),

@@ -227,7 +227,7 @@ class Part:
 
 def at_moment(run, moment):
     """Return the parts (list) of a run that do something at a moment, the name of a method."""
-    return [part for part in run.parts if moment in type(part)._moments]
+    return [part for part in run.parts.values() if moment in part._moments]
 
 
 def after_step(run, after, moment, *arguments):
@@ -242,5 +242,6 @@ def after_step(run, after, moment, *arguments):
         Further arguments of it.
     """
     for part in at_moment(run, moment):
-        after = after.with_part(getattr(part, moment)(run, after, *arguments))
+        new = getattr(part, moment)(run, after, *arguments)
+        after = after if new is part else after.with_part(new)
     return after

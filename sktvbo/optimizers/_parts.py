@@ -14,11 +14,11 @@ KINDS = (StepTimer, Failures, StepLimiter, Start, Limits, Visits, Expert, Calibr
 
 
 def begun_parts(config):
-    """Return the parts (tuple) of a run that begins.
+    """Return the parts of a run that begins, by name.
 
     Parameters
     ----------
     config : RunConfig
     """
     parts = (kind.begun(config) for kind in KINDS)
-    return tuple(part for part in parts if part is not None)
+    return {part.name: part for part in parts if part is not None}

@@ -119,7 +119,7 @@ def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
     parts["data"] = run.data.positions
-    parts |= {part.name: part for part in run.parts if part.is_stored}
+    parts |= {name: part for name, part in run.parts.items() if part.is_stored}
     if external:
         parts["covariance"] = external["covariance"]
     return parts
@@ -166,13 +166,13 @@ def restored_run(run, stored):
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
     objective = Model(values.pop("surrogate"), values.pop("search"))
-    parts = [values.pop(part.name) if part.is_stored else part for part in run.parts]
+    parts = {name: values.pop(name) if part.is_stored else part for name, part in run.parts.items()}
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,
         **values,
         objective=objective,
-        parts=tuple(parts),
+        parts=parts,
         data=data,
         history=History(Log(latest, log.limit, stored.n_told), **taken_back),
         query_sizes=stored.query_sizes,

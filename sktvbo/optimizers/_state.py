@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -278,11 +278,8 @@ class DataSet:
 
     def append(self, position, row, y, variance):
         """Append an observation, row (d + 1,)."""
-        old = {name: getattr(self, name) for name in _ARRAYS}
-        if not len(self.y):
-            old["rows"] = np.empty((0, len(row)))
         more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
-        arrays, room = append_rows(old, more, self.room)
+        arrays, room = append_rows(vars(self), more, self.room)
         return DataSet(**arrays, room=room)
 
     def drop(self, indices):
@@ -425,8 +422,13 @@ class PendingQueries:
 
     def without(self, query):
         """Remove a query, which may have expired."""
-        live = [other for other in self.queries if other.id != query.id]
-        return self.with_expired(live, [other for other in self.expired if other.id != query.id])
+        queries, expired = (
+            tuple([each for each in self.queries if each.id != query.id]),
+            self.expired,
+        )
+        if len(queries) == len(self.queries):
+            expired = tuple([each for each in expired if each.id != query.id])
+        return replaced(self, queries=queries, expired=expired)
 
     def answered(self, query, passed):
         """Remove a query, None for none; those that are too old at a time expire."""
@@ -469,7 +471,7 @@ def at_place(x, n_chosen, queries):
     if not queries:
         return []
     rows = np.array([query.x for query in queries])[:, :n_chosen]
-    return [queries[i] for i in np.flatnonzero((rows == x[:n_chosen]).all(axis=1))]
+    return list(compress(queries, (rows == x[:n_chosen]).all(axis=1)))
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -607,8 +609,8 @@ class RunState:
     data : DataSet
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
-    parts : tuple of Part
-        The capabilities that it uses, see `sktvbo.optimizers._part`.
+    parts : dict of str to Part
+        The capabilities that it uses, by name, see `sktvbo.optimizers._part`.
     place : Place
         Position in its journal, if it has one.
     """
@@ -625,37 +627,28 @@ class RunState:
     history: History = field(default_factory=History)
     data: DataSet = field(default_factory=DataSet)
     forecast: Forecast | None = None
-    parts: tuple = ()
+    parts: dict = field(default_factory=dict)
     place: Place = START
 
     # --- parts ------------------------------------------------------------------------------------
 
     def part(self, name):
         """Return the part of a name, None if the run does not use it."""
-        for part in self.parts:
-            if part.name == name:
-                return part
-        return None
+        return self.parts.get(name)
 
     def with_part(self, part):
         """Return the run with a part in place of that of the same name."""
-        parts = self.parts
-        for i, other in enumerate(parts):
-            if other is part:
-                return self
-            if other.name == part.name:
-                return replaced(self, parts=(*parts[:i], part, *parts[i + 1 :]))
-        return self
+        return replaced(self, parts=self.parts | {part.name: part})
 
     @property
     def failures(self):
         """`Failures` of queries."""
-        return self.part("failures")
+        return self.parts["failures"]
 
     @property
     def timer(self):
         """`StepTimer` of a run with a ``step_budget``, or None."""
-        return self.part("step budget")
+        return self.parts.get("step budget")
 
     # --- configuration ----------------------------------------------------------------------------
 
@@ -708,8 +701,8 @@ class RunState:
     @property
     def model(self):
         """The surrogate that queries are made with: with an expert's answers if there are any."""
-        expert = self.part("expert")
-        return (expert and expert.surrogate) or self.surrogate
+        expert = self.parts.get("expert")
+        return (expert and expert.surrogate) or self.objective.surrogate
 
     @property
     def outlier_weights(self):
@@ -787,8 +780,8 @@ class RunState:
         A query in the context of x comes first, then the one asked for last at t or before. Oldest
         first where several match equally. If there are none, the only expired query at x.
         """
-        k, now = self.domain.n_chosen, self.time.now
-        found = at_place(x, k, self.pending_now)
+        k, now = self.config.domain.n_chosen, self.time.now
+        found = at_place(x, k, self.pending.at(now))
         if not found:
             late = at_place(x, k, self.pending.expired_at(now))
             found = late if len(late) == 1 else []

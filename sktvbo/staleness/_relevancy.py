@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,11 +103,11 @@ class RelevancyBudget(StaleDataPolicy):
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
-        self.check()
-        surrogate = held(surrogate)
-        surrogate.check_relevancy()
-        budget = 1.0
-        if self.budget_ is not None:
+        surrogate, budget = held(surrogate), 1.0
+        if self.budget_ is None:  # the first use
+            self.check()
+            surrogate.check_relevancy()
+        else:
             # The lengthscale at the start of the interval (algorithm 1, line 24). Time goes back
             # only when the latest observation was taken back.
             elapsed = min(max(now - self.now_, 0.0) / self.length_scale_, self.max_step)
@@ -128,7 +129,7 @@ class RelevancyBudget(StaleDataPolicy):
                 if paid:
                     budget /= price
         self.budget_, self.removals_ = budget, removals
-        self.removed_relevancy_ = max((relevancy for _, relevancy in removals), default=0.0)
+        self.removed_relevancy_ = max(removals, key=itemgetter(1), default=(0, 0.0))[1]
         self.now_, self.length_scale_ = now, length_scale_in_time(surrogate)
         return _rows(removals)
 

@@ -296,14 +296,14 @@ def test_a_noise_model_has_any_number_of_hyperparameters(free, noise, rng):
 
 
 def test_stationary_factors():
-    spatial, temporal = covariance((Matern([0.4, 0.9], nu=2.5), RBF(3.0))).stationary_factors()
+    spatial, temporal = covariance((Matern([0.4, 0.9], nu=2.5), RBF(3.0))).stationary_factors
     assert (spatial.family, temporal.family) == (Family.MATERN52, Family.RBF)
     assert_array_equal(spatial.length_scales, [0.4, 0.9])
-    spatial, temporal = covariance((None, Forgetting(0.2))).stationary_factors()
+    spatial, temporal = covariance((None, Forgetting(0.2))).stationary_factors
     assert len(spatial.length_scales) == 0
     assert temporal.length_scales == pytest.approx([Forgetting(0.2).length_scale])
     arms = Empirical(np.eye(2))
-    assert covariance((arms, RBF(3.0))).stationary_factors()[0] == arms
+    assert covariance((arms, RBF(3.0))).stationary_factors[0] == arms
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_stationary_factors():
 )
 def test_kernels_without_stationary_factors(kernels, culprit):
     with pytest.raises(UnsupportedKernelError, match=f"relevancy .* not available for {culprit}"):
-        covariance(kernels).stationary_factors()
+        _ = covariance(kernels).stationary_factors
 
 
 def test_caches_are_not_copied():
@@ -329,11 +329,11 @@ def test_caches_are_not_copied():
     )
     fresh = pickle.dumps(covariance)
     theta, bounds = covariance.theta, covariance.bounds
-    covariance.stationary_factors()
+    assert len(covariance.stationary_factors) == 2
     assert covariance.temporal_length_scale == 3.0
     assert pickle.dumps(covariance) == fresh
     moved = covariance.with_theta(theta + 0.1)
     assert_allclose(moved.theta, theta + 0.1)
     assert_array_equal(moved.bounds, bounds)
-    assert moved.stationary_factors()[1].length_scales[0] > 3.0
+    assert moved.stationary_factors[1].length_scales[0] > 3.0
     assert moved.temporal_length_scale == moved.temporal.length_scale > 3.0

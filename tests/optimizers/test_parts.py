@@ -116,8 +116,12 @@ def test_causes_of_several_parts_are_multiplied(monkeypatch):
 
 
 def test_a_run_has_the_parts_that_it_uses():
-    names = [part.name for part in run_of(driven(GPUCB(BOX), 1)).parts]
-    assert names == ["failures", "start", "visits", "calibration"]
+    assert list(run_of(driven(GPUCB(BOX), 1)).parts) == [
+        "failures",
+        "start",
+        "visits",
+        "calibration",
+    ]
     assert not at_moment(run_of(driven(GPUCB(BOX, acquisition="ei"), 1)), "narrow")
 
 

@@ -26,7 +26,7 @@ from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, ProcessPosterio
 from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
-from .._prior_mean import ZERO, Mean, estimate_mean_from_sums
+from .._prior_mean import ZERO, Mean, estimate_mean
 from ._series import timeline
 from ._smoother import Observations, Timeline
 from ._state import FilterState
@@ -524,7 +524,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
         return -np.inf, np.zeros(len(covariance.bounds)) if eval_gradient else None
     value = -0.5 * (rows.n * LOG_2PI + sums[0, -1] + sums[0, 0])
     if learnt:
-        mean, gain = estimate_mean_from_sums(covariance.mean_variance, sums[1, 1], sums[0, 1], None)
+        mean, gain = estimate_mean(covariance.mean_variance, sums[1, 1], sums[0, 1], None)
         value += gain
     if not eval_gradient:
         return value, None
@@ -603,5 +603,5 @@ def _solve(state, rows, units, mean_variance):
     value = -0.5 * (state.n * LOG_2PI + log_det + square)
     if not mean_variance > 0.0:
         return ZERO, value
-    mean, gain = estimate_mean_from_sums(mean_variance, ones, a * y1 + b * ones, None)
+    mean, gain = estimate_mean(mean_variance, ones, a * y1 + b * ones, None)
     return mean, value + gain

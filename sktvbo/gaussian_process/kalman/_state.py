@@ -165,11 +165,8 @@ class FilterState:
                 "Solving with the covariance overflowed in the Kalman filter. Scale y to a "
                 "moderate range (normalize_y=True), or raise noise_variance."
             )
-        pending, storage = append_rows(
-            {"u": self.pending_u, "t": self.pending_t},
-            {"u": u.reshape(1, -1), "t": np.array([t])},
-            self.storage,
-        )
+        step = {"pending_u": u.reshape(1, -1), "pending_t": [t]}
+        pending, storage = append_rows(vars(self), step, self.storage)
         new = replace(
             self,
             t=float(t),
@@ -177,9 +174,8 @@ class FilterState:
             blocks=blocks,
             sums=sums,
             n=self.n + 1,
-            pending_u=pending["u"],
-            pending_t=pending["t"],
             storage=storage,
+            **pending,
         )
         if new.n_pending < _MAX_PENDING:
             return new
