@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def distinct_rows(rows):
     return ordered[new], order[new]
 
 
+@dataclass(eq=False)
 class GrowableArrays:
     """Arrays with spare rows at the end, shared by values that grew from one another.
 
@@ -64,8 +66,9 @@ class GrowableArrays:
     stay valid. A second append to the same rows copies them into new arrays.
     """
 
-    def __init__(self, capacity, filled):
-        self.arrays, self.capacity, self.filled = {}, capacity, filled
+    capacity: int
+    filled: int
+    arrays: dict = field(default_factory=dict)
 
 
 def append_rows(arrays, more, storage=None):

@@ -177,16 +177,13 @@ class DenseCholesky:
         # A smaller pivot is only rounding of the subtraction.
         if not pivot > 1e-14 * kappa:
             return None
-        return self._from_buffer(buffer, n + 1)
+        buffer.filled = n + 1
+        return DenseCholesky(buffer.array[: n + 1, : n + 1], self.jitter, buffer)
 
     def drop(self, i):
         """Return the factor without row and column i, O(n²)."""
-        buffer = self._buffer.for_drop(self.n)
+        n, buffer = self.n - 1, self._buffer.for_drop(self.n)
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
-        return self._from_buffer(buffer, self.n - 1)
-
-    def _from_buffer(self, buffer, n):
-        """Return the factor in the first n rows of a buffer."""
         buffer.filled = n
         return DenseCholesky(buffer.array[:n, :n], self.jitter, buffer)
 

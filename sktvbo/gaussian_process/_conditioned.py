@@ -184,6 +184,10 @@ class Conditioned(ProcessPosterior):
     def at(self, now):
         """Move the present time; noise that grows with age changes."""
 
+    @abstractmethod
+    def relevancy_sweep(self, now):
+        """Return the `RelevancySweep` of the rows in the exact model, at a time of users."""
+
     def leave_one_out(self):
         """Return residuals (n,) of y and variances (n,) of f at the rows, given the other rows.
 
@@ -222,9 +226,9 @@ class Conditioned(ProcessPosterior):
         """Condition on the rows of `to_plain`: equal up to rounding."""
         return cls.of(plain["covariance"], plain["rows"], *plain["basis"])
 
-    def _needs_recomputing(self, n):
-        """Return True if another update, to n rows, would accumulate too much round-off."""
-        return self.n_updates >= max(_MAX_UPDATES, n)
+    def _can_update(self, rows):
+        """Return True if another update, to other rows, is possible and accurate."""
+        return self.n_updates < max(_MAX_UPDATES, rows.n) and self._has_same_noise(rows)
 
     def _recomputed(self, rows):
         """Condition on other rows without any update."""

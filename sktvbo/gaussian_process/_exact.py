@@ -313,8 +313,5 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return SiteIndex(distinct(rows.S))
         return SiteIndex(finite_array(self.sites, "sites", ("m", d))).with_places(rows.S)
 
-    def _dense(self, gp):
-        return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
-
     def _exact(self):
         return self._fitted

@@ -25,6 +25,9 @@ from ._prior_mean import ZERO, Mean, estimate_mean
 _MAX_RESIDUAL = 1e-9
 _COMPARE_EVERY = 8
 
+# A new factor is faster than updates of more than one in this many rows.
+_MANY = 10
+
 # Update the inverse from this many rows on. For fewer rows it is faster to compute it from the
 # factor.
 _MIN_ROWS_TO_UPDATE = 200
@@ -158,7 +161,7 @@ class Dense(BasisPosterior, Conditioned):
         if cache.inverse is None:
             P, cache.lower_precision = cache.lower_precision, None
             if P is None:
-                P = self.mean.downdate(self.solver.inverse())
+                P = self.mean.downdate(lower_inverse(self.solver.L.copy()))
             _cholesky.symmetrize(P)
             cache.inverse = InverseCache(P)
         return cache.inverse
@@ -179,7 +182,7 @@ class Dense(BasisPosterior, Conditioned):
     def append(self, X, y, variance, total, standardize=None, **robust):
         """Append rows, O(n²) each; O(n³) for many, or if the noise of the present rows changes."""
         rows, n = self.rows.append(X, y, variance, total, standardize, **robust), self.rows.n
-        if not self._can_update(rows, len(X)):
+        if _MANY * len(X) > n or not self._can_update(rows):
             return self._recomputed(rows)
         noise, solver = rows.noise(self.covariance, slice(n, None)), self.solver
         for i in range(n, rows.n):
@@ -203,11 +206,6 @@ class Dense(BasisPosterior, Conditioned):
         precision = self.inverse.P.diagonal()
         return self.weights / precision, 1.0 / precision - self.rows.noise(self.covariance)
 
-    def _can_update(self, rows, n_changes):
-        """Return True if updates to other rows are cheaper than a new factor, and accurate."""
-        few = 10 * n_changes <= self.rows.n and not self._needs_recomputing(rows.n)
-        return few and self._has_same_noise(rows)
-
     def _inverse_with(self, k, solver):
         """Append the last row of a factor to the inverse, from its covariances k (n,)."""
         l, pivot = np.split(solver.L[-1], [len(k)])
@@ -218,7 +216,7 @@ class Dense(BasisPosterior, Conditioned):
     def drop(self, indices, standardize=None):
         """Drop rows, O(n²) each; O(n³) for many, or if the noise of the other rows changes."""
         rows, n = self.rows.drop(indices, standardize), self.rows.n
-        if not self._can_update(rows, len(indices)):
+        if _MANY * len(indices) > n or not self._can_update(rows):
             return self._recomputed(rows)
         solver, inverse, places = self.solver, self.cache.inverse, self.cache.places
         if n < _MIN_ROWS_TO_UPDATE:
@@ -282,7 +280,9 @@ class Dense(BasisPosterior, Conditioned):
             now = latest
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
-        past = _relevancy.long_past(temporal, rows.t) if self.mean.is_learnt else None
+        past = None
+        if self.mean.is_learnt:
+            past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if self.cache.places is None:
             self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
         ages = (now - rows.layout.origin) - rows.t

@@ -6,6 +6,7 @@ import copy
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +15,12 @@ from .._validation import LARGEST_X, check_real, check_rows, finite_array, inval
 from .._values import replaced
 from ._conditioned import Conditioned
 from ._dates import finite_posterior
-from ._hyperparameters import SearchRecord
+from ._hyperparameters import HyperPrior, SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
 from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
+from ._quasi_newton import predicted_gain
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -118,18 +120,11 @@ class FittedGP(Learnt):
     gp: Conditioned
     record: SearchRecord = field(default_factory=SearchRecord)
 
-    @property
-    def _fitted(self):
-        return self.gp
+    _fitted = property(attrgetter("gp"))
 
-    @property
-    def optimizer(self):
-        """Parameter of the model, as is ``level_kernel``."""
-        return self.model.optimizer
-
-    @property
-    def level_kernel(self):
-        return self.model.level_kernel
+    # Parameters of the model.
+    optimizer = property(attrgetter("model.optimizer"))
+    level_kernel = property(attrgetter("model.level_kernel"))
 
     def regressor(self) -> Any:
         """Return the fitted regressor.
@@ -294,9 +289,15 @@ class FittedGP(Learnt):
         -----
         O(n²) in the exact model, except the first time after a search.
         """
-        if self.model.optimizer is None:
+        covariance, theta = self.gp.covariance, self.gp.covariance.theta
+        if self.model.optimizer is None or not len(theta):
             return 0.0
-        return self.record.predicted_gain(self.gp, self.model.hyperpriors)
+        hessian = self.record.hessian_for(len(theta), self.gp.rows.n)
+        if hessian is None:
+            return np.inf
+        prior = HyperPrior(self.model.hyperpriors, covariance.names)
+        slope = self.gp.gradient + prior.gradient(theta)
+        return predicted_gain(-slope, hessian, theta, covariance.bounds)
 
     # --- posterior --------------------------------------------------------------------------------
 
@@ -357,8 +358,7 @@ class FittedGP(Learnt):
         sweep : sktvbo.relevancy.RelevancySweep
             Of the exact model; its removals do not change this one.
         """
-        gp = self.model._dense(self.gp)
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+        return self.gp.relevancy_sweep(self.gp.rows.latest if now is None else now)
 
 
 def _rows(X, y, y_variance=None):

@@ -31,6 +31,7 @@ from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
+from ._exact_posterior import Dense
 from ._prior_mean import ZERO, Mean, estimate_mean
 
 # Sums are computed in blocks of this many rows, which bounds the memory.
@@ -230,7 +231,7 @@ class Inducing(BasisPosterior, Conditioned):
 
     def _updated(self, rows, source, where, sign):
         """Condition on rows that differ by those of ``source`` at ``where``."""
-        if self._needs_recomputing(rows.n) or not self._has_same_noise(rows):
+        if not self._can_update(rows):
             return self._recomputed(rows)
         change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         known = (self.Z, self.solver, self.sums.plus(change, sign), self.units, self.n_updates + 1)
@@ -240,6 +241,9 @@ class Inducing(BasisPosterior, Conditioned):
         """Move the present time, O(n m²) with a noise model, O(1) without."""
         rows = self.rows.at(now)
         return replace(self, rows=rows) if self._has_same_noise(rows) else self._recomputed(rows)
+
+    def relevancy_sweep(self, now):
+        return Dense.of(self.covariance, self.rows).relevancy_sweep(now)
 
     def _apart(self, rows):
         # The variance of f given the points.

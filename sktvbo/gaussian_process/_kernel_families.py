@@ -6,14 +6,16 @@ tests.
 
 from dataclasses import dataclass
 from functools import cache
-from math import sqrt
+from math import comb, factorial, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import erfcx
 from scipy.stats import t as student_t
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
+from .._fast import convolution as _convolution
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
@@ -183,6 +185,86 @@ class Factor:
         if self.n_theta == 1:
             return np.array([slopes.sum(axis=0) * self.log_slope])
         return slopes
+
+    def convolution(self, X, Y=None):
+        """Return the convolution over its value at distance 0, (n, m); 1 without columns."""
+        Z = self.scale(X)
+        W, twice_mu = Z if Y is None else self.scale(Y), 0
+        if not len(Z):
+            return np.ones((len(X), W.shape[1]))
+        if self.family == Family.RBF:
+            # The convolution falls as exp(−r²/(4 l²)), and Z holds x / (√2 l).
+            Z, W = Z * np.sqrt(0.5), W * np.sqrt(0.5)
+        else:
+            twice_mu = int(4.0 * FAMILIES[self.family].order) + len(Z)
+        out = np.empty((Z.shape[1], W.shape[1]))
+        _convolution.spatial(Z, W, self.family, twice_mu, 1.0, out, Y is None)
+        return out
+
+    # --- closed forms in time, of one lengthscale -------------------------------------------------
+
+    def future(self, u, v, origin=0.0):
+        """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
+
+        The division prevents underflow for large ages.
+        """
+        if self.family == Family.RBF:
+            return _future_rbf(self.length_scales[0], u, v, origin)
+        # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
+        # Matérn kernels this equals W-DBO eq. (72)-(75), without cancellation.
+        alpha, rate = FAMILIES[self.family].polynomial, self.units[0]
+        B = future_basis(alpha, rate, u, origin)
+        A = B if v is u else future_basis(alpha, rate, v, origin)
+        return B @ (basis_products(len(alpha)) / rate) @ A.T
+
+    def envelope(self, gaps):
+        """Return the correlation (n,) at times apart."""
+        z = self.units[0] * gaps
+        if self.family == Family.RBF:
+            return np.exp(-z * z)
+        return future_basis(FAMILIES[self.family].polynomial, 1.0, z)[:, 0]
+
+
+def future_basis(alpha, rate, ages, origin=0.0):
+    """Return exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
+
+    For τ from now on, k(τ − t) is an exponential times a polynomial of degree p in c (τ − now),
+    with coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
+    """
+    z = rate * ages
+    powers = z[:, np.newaxis] ** np.arange(len(alpha))
+    decay = np.exp(rate * origin - z)
+    return decay[:, np.newaxis] * np.einsum("nj,jm->nm", powers, _basis_coefficients(alpha))
+
+
+@cache
+def _basis_coefficients(alpha):
+    """Return the coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
+    n = len(alpha)
+    return np.array(
+        [[alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)] for j in range(n)]
+    )
+
+
+@cache
+def basis_products(n):
+    """Return G (n, n), the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
+    return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])
+
+
+def _future_rbf(l, u, v, origin):
+    """Return exp(origin² / l²) ∫ k k over the future, for k(age) = exp(−age² / (2 l²)).
+
+    The integral is (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)). With erfcx(z) = e^{z²} erfc(z)
+    the exponential is a product that neither underflows early nor multiplies large by small.
+    """
+    u, v, origin = u / l, v / l, origin / l
+
+    def decay(ages):
+        return np.exp(0.5 * (origin - ages) * (origin + ages))
+
+    tail = erfcx(0.5 * (u[:, np.newaxis] + v))
+    return 0.5 * np.sqrt(np.pi) * l * decay(u)[:, np.newaxis] * tail * decay(v)
 
 
 def recognize(kernel, n_dims):

@@ -571,12 +571,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # --- attributes, posterior, relevancies -------------------------------------------------------
 
     @abstractmethod
-    def _dense(self, gp):
-        """Return the exact dense posterior of the rows of a conditioned GP."""
-
     def _exact(self):
         """Return the exact posterior in any form."""
-        return self._dense(self._fitted)
 
     @property
     def _fitted(self):

@@ -22,15 +22,13 @@ whose correlation in time with the newest one is below 1e-8 is irrelevant, as wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from math import comb, factorial, frexp, ldexp
+from math import frexp, ldexp
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfcx, gammaln
+from scipy.special import gammaln
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._fast import convolution as _convolution
 from .._fast import relevancy as _fast
 from .._fast.gram import Family
 from .._validation import (
@@ -44,7 +42,7 @@ from .._validation import (
 )
 from ..kernels import Empirical, split_time
 from ._cholesky import Buffer, DenseCholesky, cholesky, dot, product
-from ._composite import Composite, recognize_temporal_or_raise
+from ._composite import recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
 from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
@@ -149,7 +147,7 @@ def wasserstein_relevancy(
     C = convolutions(*factors, S, _ages(t, now))
     solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
     mean_variance = prior_variance(mean_prior_std)
-    past = long_past(factors[1], t) if mean_variance > 0.0 else None
+    past = factors[1].envelope(t.max() - t) < RESOLUTION if mean_variance > 0.0 else None
     return sweep(solver, y, mean_variance, signal_variance, C, past).relevancy()
 
 
@@ -191,7 +189,7 @@ def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None
     if isinstance(kernel, Empirical):
         return kernel.convolution(X, Y)
     factor = recognize_or_raise(kernel, X.shape[1], "The spatial convolution")
-    return _volume(factor) * _spatial_convolution(factor, X, Y)
+    return _volume(factor) * factor.convolution(X, Y)
 
 
 def temporal_convolution(
@@ -238,7 +236,7 @@ def temporal_convolution(
     factor = recognize_temporal_or_raise(kernel, "The temporal convolution")
     u = _ages(finite_array(t, "t", ("n",)), now)
     v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
-    return _future(factor, u, v, 0.0)
+    return factor.future(u, v)
 
 
 def _ages(t, now):
@@ -252,21 +250,6 @@ def _ages(t, now):
 def _too_early(got):
     advice = "The integral over the future is not defined for later observations."
     return invalid("now", "no earlier than any observation", got=got, advice=advice)
-
-
-def _spatial_convolution(factor, X, Y=None):
-    """Return the convolution over its value at distance 0, (n, m)."""
-    Z = factor.scale(X)
-    W = Z if Y is None else factor.scale(Y)
-    twice_mu = 0
-    if factor.family == Family.RBF:
-        # The convolution falls as exp(−r²/(4 l²)), and Z holds x / (√2 l).
-        Z, W = Z * np.sqrt(0.5), W * np.sqrt(0.5)
-    else:
-        twice_mu = int(4.0 * FAMILIES[factor.family].order) + X.shape[1]
-    out = np.empty((Z.shape[1], W.shape[1]))
-    _convolution.spatial(Z, W, factor.family, twice_mu, 1.0, out, Y is None)
-    return out
 
 
 def _volume(factor):
@@ -293,72 +276,13 @@ def _volume(factor):
     return np.exp(log_volume)
 
 
-def _future(factor, u, v, origin):
-    """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at ``origin``.
-
-    The division prevents underflow for large ages.
-    """
-    if isinstance(factor, Composite):
-        return factor.future(u, v, origin)
-    if factor.family == Family.RBF:
-        return _future_rbf(factor.length_scales[0], u, v, origin)
-    # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
-    # Matérn kernels this equals W-DBO eq. (72)-(75), without cancellation.
-    alpha, rate = FAMILIES[factor.family].polynomial, factor.units[0]
-    B = future_basis(alpha, rate, u, origin)
-    A = B if v is u else future_basis(alpha, rate, v, origin)
-    return B @ (basis_products(len(alpha)) / rate) @ A.T
-
-
-def future_basis(alpha, rate, ages, origin=0.0):
-    """Return exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
-
-    For τ from now on, k(τ − t) is an exponential times a polynomial of degree p in c (τ − now),
-    with coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
-    """
-    z = rate * ages
-    powers = z[:, np.newaxis] ** np.arange(len(alpha))
-    decay = np.exp(rate * origin - z)
-    return decay[:, np.newaxis] * np.einsum("nj,jm->nm", powers, _basis_coefficients(alpha))
-
-
-@cache
-def _basis_coefficients(alpha):
-    """Return the coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
-    n = len(alpha)
-    return np.array(
-        [[alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)] for j in range(n)]
-    )
-
-
-@cache
-def basis_products(n):
-    """Return G (n, n), the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
-    return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])
-
-
-def _future_rbf(l, u, v, origin):
-    """Return exp(origin² / l²) ∫ k k over the future, for k(age) = exp(−age² / (2 l²)).
-
-    The integral is (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)). With erfcx(z) = e^{z²} erfc(z)
-    the exponential is a product that neither underflows early nor multiplies large by small.
-    """
-    u, v, origin = u / l, v / l, origin / l
-
-    def decay(ages):
-        return np.exp(0.5 * (origin - ages) * (origin + ages))
-
-    tail = erfcx(0.5 * (u[:, np.newaxis] + v))
-    return 0.5 * np.sqrt(np.pi) * l * decay(u)[:, np.newaxis] * tail * decay(v)
-
-
 def convolutions(spatial, temporal, S, ages):
     """Return C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
 
     The factor is the decay of the newest observation over ∫ k_S². Relevancies are ratios, which do
     not depend on it. It prevents 0/0 for old data, or in hundreds of dimensions.
     """
-    return convolutions_in_time(temporal, ages) * convolutions_in_space(spatial, S)
+    return convolutions_in_time(temporal, ages) * spatial.convolution(S)
 
 
 def convolutions_in_time(temporal, ages):
@@ -368,16 +292,7 @@ def convolutions_in_time(temporal, ages):
     youngest = ages.min()
     if youngest < 0.0:
         raise _too_early(f"a time {-youngest:.3g} before one")
-    return _future(temporal, ages, ages, youngest)
-
-
-def convolutions_in_space(spatial, X, Y=None):
-    """Return the convolutions (n, m) of a recognized spatial kernel, 1 without spatial columns."""
-    if not X.shape[1]:
-        return np.ones((len(X), len(X if Y is None else Y)))
-    if isinstance(spatial, Empirical):
-        return spatial.convolution(X, Y)
-    return _spatial_convolution(spatial, X, Y)
+    return temporal.future(ages, ages, youngest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,14 +314,14 @@ class PlaceConvolutions:
     @classmethod
     def of(cls, spatial, S):
         """Compute the convolutions of places S (n, d), O(n²)."""
-        C = convolutions_in_space(spatial, S)
+        C = spatial.convolution(S)
         return cls(spatial, C, Buffer(C))
 
     def append(self, S):
         """Append the last one of places S (n + 1, d), O(n)."""
         n, buffer = len(self.C), self.buffer.with_space_after(len(self.C))
         C = buffer.array[: n + 1, : n + 1]
-        C[n] = C[:, n] = convolutions_in_space(self.spatial, S[n:], S)[0]
+        C[n] = C[:, n] = self.spatial.convolution(S[n:], S)[0]
         buffer.filled = n + 1
         return PlaceConvolutions(self.spatial, C, buffer)
 
@@ -417,16 +332,6 @@ class PlaceConvolutions:
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
         return PlaceConvolutions(self.spatial, C, buffer)
-
-
-def long_past(temporal, t):
-    """Return a mask (n,) of observations with almost no correlation with the newest one."""
-    if isinstance(temporal, Composite):
-        return temporal.envelope(t.max() - t) < RESOLUTION
-    z = temporal.units[0] * (t.max() - t)
-    if temporal.family == Family.RBF:
-        return np.exp(-z * z) < RESOLUTION
-    return future_basis(FAMILIES[temporal.family].polynomial, 1.0, z)[:, 0] < RESOLUTION
 
 
 def sweep(solver, y, mean_variance, signal_variance, C, past):

@@ -188,8 +188,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             return self._condition(gp.covariance, gp.rows)
         return gp
 
-    def _dense(self, gp):
-        return Dense.of(gp.covariance, gp.rows)
+    def _exact(self):
+        return Dense.of(self._fitted.covariance, self._fitted.rows)
 
     # --- bound ------------------------------------------------------------------------------------
 

@@ -394,7 +394,7 @@ class AskTell(Durable):
                 warn_ambiguous()
             row, t, query = addressed(run, x, t)
             told = Told(row, y, t, 0.0 if failed else variance, others, query)
-            if is_repeated(run, told):
+            if isinstance(x, Query) and is_repeated(run, told):  # only a handle can be
                 return
             predicted = None if failed else predicted_observation(run, told)
             after = observe(run, told, predicted=predicted)

@@ -176,7 +176,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
     pending, now, changes = run.pending.answered(query, passed), max(told.t, run.time.now), {}
     if not told.failed:
-        data = run.data.append(history.total, row, told.y, told.variance)
+        data = run.data.append(history.log.total, row, told.y, told.variance)
         model, policy, left = run.objective, run.policy, data
         if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
             model, policy, left = _updated_model(run, told, data, now, hold, first)

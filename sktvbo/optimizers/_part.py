@@ -241,7 +241,8 @@ def after_step(run, after, moment, *arguments):
     *arguments
         Further arguments of it.
     """
-    for part in at_moment(run, moment):
-        new = getattr(part, moment)(run, after, *arguments)
-        after = after if new is part else after.with_part(new)
+    for part in run.parts.values():
+        if moment in part._moments:
+            new = getattr(part, moment)(run, after, *arguments)
+            after = after if new is part else after.with_part(new)
     return after

@@ -394,7 +394,7 @@ class PendingQueries:
 
     def at(self, now):
         """Return the queries that have not expired."""
-        if self.timeout == np.inf:
+        if self.timeout == np.inf or not self.queries:
             return self.queries
         return tuple([query for query in self.queries if query.t >= now - self.timeout])
 
@@ -420,24 +420,22 @@ class PendingQueries:
         pending = replaced(pending, queries=queries[-MAX_PENDING:], n_total=n_total)
         return pending, max(len(queries) - MAX_PENDING, 0)
 
-    def without(self, query):
-        """Remove a query, which may have expired."""
+    def without(self, query, **changes):
+        """Remove a query, which may have expired, and change other fields."""
         queries, expired = (
             tuple([each for each in self.queries if each.id != query.id]),
             self.expired,
         )
         if len(queries) == len(self.queries):
             expired = tuple([each for each in expired if each.id != query.id])
-        return replaced(self, queries=queries, expired=expired)
+        return replaced(self, queries=queries, expired=expired, **changes)
 
     def answered(self, query, passed):
         """Remove a query, None for none; those that are too old at a time expire."""
         pending = self
         if query is not None:
-            pending = self.without(query)
-            if self.delays is not None:
-                times = (*self.answered_at, query.t)[-_MAX_DELAYS:]
-                pending = replaced(pending, answered_at=times)
+            times = () if self.delays is None else (*self.answered_at, query.t)
+            pending = self.without(query, answered_at=times[-_MAX_DELAYS:])
         return pending._expired_before(passed)
 
     def _expired_before(self, now):

@@ -86,11 +86,7 @@ class StaleDataPolicy(BaseEstimator):
     """
 
     max_size: int | str | None = None
-
-    @property
-    def queries_prior(self) -> bool:
-        """False: the next query uses the data set."""
-        return False
+    queries_prior = False
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; called when a run begins.

@@ -228,6 +228,9 @@ class Filter(Conditioned):
     def at(self, now):
         return replace(self, rows=self.rows.at(now))
 
+    def relevancy_sweep(self, now):
+        return Dense.of(self.covariance, self.rows).relevancy_sweep(now)
+
     def during(self, low, high, level=True):
         """Return the posterior from low to high, with weights on the sites at one time.
 
