@@ -1,5 +1,6 @@
 """Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -86,12 +87,12 @@ _MAX_COLUMNS_IN_ONE_PASS = 8
 _SPARE_ROWS = 32
 
 
+@dataclass(eq=False)
 class Buffer:
     """Storage shared by square matrices each of which begins with the smaller ones."""
 
-    def __init__(self, A):
-        self.array = A
-        self.filled = len(A)
+    array: np.ndarray
+    filled: int
 
     def __getstate__(self):
         n = self.filled
@@ -102,15 +103,14 @@ class Buffer:
         if self.filled == n < len(self.array):
             return self
         capacity = max(16, n + n // 2)
-        grown = Buffer(np.empty((capacity, capacity)))
+        grown = Buffer(np.empty((capacity, capacity)), n)
         grown.array[:n, :n] = self.array[:n, :n]
-        grown.filled = n
         return grown
 
     def for_drop(self, n):
         """Return an empty buffer for n − 1 rows, with some spare rows."""
         capacity = min(n + _SPARE_ROWS, len(self.array))
-        return Buffer(np.empty((capacity, capacity)))
+        return Buffer(np.empty((capacity, capacity)), n - 1)
 
 
 class DenseCholesky:
@@ -131,7 +131,7 @@ class DenseCholesky:
 
     def __init__(self, L, jitter=0.0, buffer=None):
         self.L, self.n, self.jitter = L, len(L), jitter
-        self._buffer = Buffer(L) if buffer is None else buffer
+        self._buffer = Buffer(L, len(L)) if buffer is None else buffer
 
     def __getstate__(self):
         return {"L": np.tril(self.L), "jitter": self.jitter}
@@ -184,7 +184,6 @@ class DenseCholesky:
         """Return the factor without row and column i, O(n²)."""
         n, buffer = self.n - 1, self._buffer.for_drop(self.n)
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
-        buffer.filled = n
         return DenseCholesky(buffer.array[:n, :n], self.jitter, buffer)
 
 

@@ -2,13 +2,20 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import check_int, invalid
 from .._values import GrowableArrays, append_rows
+
+
+class Points(NamedTuple):
+    """Points: space S (n, d), C-ordered, and time t (n,) since the layout's origin."""
+
+    S: np.ndarray
+    t: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -27,12 +34,12 @@ class Layout:
     origin: float
 
     def split(self, X):
-        """Return space (n, d), C-ordered, and time (n,) since the origin, of X (n, d + 1)."""
+        """Return the `Points` of X (n, d + 1)."""
         if self.position == X.shape[1] - 1:
             S = np.ascontiguousarray(X[:, :-1])
         else:
             S = np.delete(X, self.position, axis=1)
-        return S, X[:, self.position] - self.origin
+        return Points(S, X[:, self.position] - self.origin)
 
 
 # Without a search, location and scale of y are held once y has the first number of distinct values,
@@ -137,14 +144,11 @@ class Rows:
         return len(self.y)
 
     @cached_property
-    def S(self):
-        """Space (n, d)."""
-        return self.layout.split(self.X)[0]
+    def points(self):
+        """`Points` of the rows, with its attributes ``S`` and ``t``."""
+        return self.layout.split(self.X)
 
-    @cached_property
-    def t(self):
-        """Time (n,) since the layout's origin."""
-        return self.X[:, self.layout.position] - self.layout.origin
+    S, t = property(attrgetter("points.S")), property(attrgetter("points.t"))
 
     @property
     def latest(self):

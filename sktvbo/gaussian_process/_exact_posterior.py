@@ -6,12 +6,13 @@ a = Δ⁻¹ (y − mean).
 """
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._validation import RESOLUTION, finite_number
+from .._validation import RESOLUTION
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
@@ -171,9 +172,7 @@ class Dense(BasisPosterior, Conditioned):
         """Gradient of ``objective`` in theta, O(n²) if P is computed."""
         return _gradient(self.covariance, self.rows, None, self.inverse.P, self.weights)
 
-    @property
-    def basis(self):
-        return self.rows.S, self.rows.t
+    basis = property(attrgetter("rows.points"))
 
     @property
     def _log_determinant(self):
@@ -273,11 +272,12 @@ class Dense(BasisPosterior, Conditioned):
 
     def relevancy_sweep(self, now):
         """Return the `RelevancySweep` of the rows; ``now`` in the user's unit."""
-        rows = self.rows
-        now, latest = finite_number(now, "now"), rows.latest
+        rows, latest = self.rows, self.rows.latest
         # Conversions of a time may have rounded it.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
+        if not latest <= now < np.inf:
+            raise _relevancy.too_early(now, latest)
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
         past = None
@@ -285,8 +285,10 @@ class Dense(BasisPosterior, Conditioned):
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if self.cache.places is None:
             self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
+        # Theorem 4.1, up to the decay of the newest observation over ∫ k_S²: relevancies are ratios,
+        # and this factor prevents 0/0 for old data, or in hundreds of dimensions.
         ages = (now - rows.layout.origin) - rows.t
-        C = _relevancy.convolutions_in_time(temporal, ages) * self.cache.places.C
+        C = temporal.future(ages, ages, ages.min()) * self.cache.places.C
         P = self.inverse.P
         if P.diagonal().max() * RESOLUTION * signal > 1.0:
             mean_variance = self.covariance.mean_variance

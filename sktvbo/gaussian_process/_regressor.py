@@ -23,6 +23,7 @@ from .._validation import (
     check_int,
     check_random_state,
     check_real,
+    finite_number,
     invalid,
     known_variance,
 )
@@ -805,7 +806,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             between posterior and prior. See `sktvbo.relevancy.wasserstein_relevancy`.
         """
         fitted = self.fitted_
-        now = None if now is None else self._number_of(now, "now")
+        now = None if now is None else finite_number(self._number_of(now, "now"), "now")
         return fitted.relevancy_sweep(now).relevancy()
 
     def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:

@@ -50,7 +50,7 @@ from ._prior_mean import ZERO, estimate_mean, prior_variance
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Indices, Mask
+    from .._typing import Array, Mask
 
 # Largest |log| of an integral: floats lose digits beyond.
 _MAX_LOG = 700.0
@@ -143,11 +143,11 @@ def wasserstein_relevancy(
         (1.0, "fixed"),
         S.shape[1],
     )
-    factors = covariance.stationary_factors
-    C = convolutions(*factors, S, _ages(t, now))
+    (spatial, temporal), ages = covariance.stationary_factors, _ages(t, now)
+    C = temporal.future(ages, ages, ages.min()) * spatial.convolution(S)
     solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
     mean_variance = prior_variance(mean_prior_std)
-    past = factors[1].envelope(t.max() - t) < RESOLUTION if mean_variance > 0.0 else None
+    past = temporal.envelope(t.max() - t) < RESOLUTION if mean_variance > 0.0 else None
     return sweep(solver, y, mean_variance, signal_variance, C, past).relevancy()
 
 
@@ -243,11 +243,13 @@ def _ages(t, now):
     """Return the ages now − t (n,), non-negative."""
     now = check_real(now, "now")
     if t.max() > now:
-        raise _too_early(f"{now}, but an observation at {t.max()},")
+        raise too_early(now, t.max())
     return now - t
 
 
-def _too_early(got):
+def too_early(now, latest):
+    """Return the error of a present time before the latest observation."""
+    got = f"{now}, but an observation at {latest},"
     advice = "The integral over the future is not defined for later observations."
     return invalid("now", "no earlier than any observation", got=got, advice=advice)
 
@@ -276,25 +278,6 @@ def _volume(factor):
     return np.exp(log_volume)
 
 
-def convolutions(spatial, temporal, S, ages):
-    """Return C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
-
-    The factor is the decay of the newest observation over ∫ k_S². Relevancies are ratios, which do
-    not depend on it. It prevents 0/0 for old data, or in hundreds of dimensions.
-    """
-    return convolutions_in_time(temporal, ages) * spatial.convolution(S)
-
-
-def convolutions_in_time(temporal, ages):
-    """Return the convolutions (n, n) of a recognized temporal kernel; see `convolutions`."""
-    if not np.isfinite(ages).all():
-        raise invalid("now", "finite", got="NaN or infinity")
-    youngest = ages.min()
-    if youngest < 0.0:
-        raise _too_early(f"a time {-youngest:.3g} before one")
-    return temporal.future(ages, ages, youngest)
-
-
 @dataclass(frozen=True, eq=False)
 class PlaceConvolutions:
     """Convolutions C_S of a spatial kernel between places, updated with rows.
@@ -315,7 +298,7 @@ class PlaceConvolutions:
     def of(cls, spatial, S):
         """Compute the convolutions of places S (n, d), O(n²)."""
         C = spatial.convolution(S)
-        return cls(spatial, C, Buffer(C))
+        return cls(spatial, C, Buffer(C, len(C)))
 
     def append(self, S):
         """Append the last one of places S (n + 1, d), O(n)."""
@@ -328,7 +311,7 @@ class PlaceConvolutions:
     def drop(self, i):
         """Drop row i, O(n²)."""
         n, buffer = len(self.C), self.buffer.for_drop(len(self.C))
-        buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
+        C = buffer.array[: n - 1, : n - 1]
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
         return PlaceConvolutions(self.spatial, C, buffer)
@@ -374,6 +357,8 @@ class RelevancySweep:
     ----------
     n : int
         Number of remaining observations.
+    index : ndarray of shape (n,)
+        Index of the observation at each position.
 
     Examples
     --------
@@ -402,11 +387,6 @@ class RelevancySweep:
         self._index, self.n = np.arange(len(a)), len(a)
         self._update_sums()
 
-    @property
-    def index(self) -> Indices:
-        """Index of the observation at each position (n,)."""
-        return self._index[: self.n]
-
     def relevancy(self) -> Array:
         """Return R̂ of W-DBO eq. (12) at each position.
 
@@ -423,7 +403,7 @@ class RelevancySweep:
         # Compare the observations also if rounding makes the total 0.
         found = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
-            found[self._past[self._index[:n]]] = 0.0
+            found[self._past[self.index]] = 0.0
         return found
 
     def remove(self, position: int) -> None:
@@ -443,7 +423,7 @@ class RelevancySweep:
 
         Updates by differences would lose all digits to the removed ones.
         """
-        left = slice(self.n), slice(self.n)
+        self.index, left = self._index[: self.n], (slice(self.n), slice(self.n))
         P, C, a = self._P[left], self._C[left], self._a[: self.n]
         self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
         self._variance_part = np.einsum("ij,ij->", P, C)

@@ -67,7 +67,7 @@ class Durable(BaseEstimator):
 
     def _run_or_new(self):
         """Return the state of the run, or of a new one."""
-        return self._resumed() or self._new_run()
+        return vars(self).get("_run") or self._resumed() or self._new_run()
 
     @contextmanager
     def _timed_step(self):

@@ -100,7 +100,7 @@ class Failures(Part):
         return at
 
     def told(self, run, after, told):
-        if not told.failed:
+        if told.y is not None:
             return self
         values = np.full(self.outcomes.shape[1], np.nan)
         if told.outcomes is not None:

@@ -91,7 +91,7 @@ class Limits(Part):
             of_whole = views(whole.with_part(self._of_data_set(run, whole)))
         models = tuple(map(outcome_model, views(run), of_whole, new))
         found = replaced(found, models=models)
-        was_measured = not told.failed or any(v is not None for v in told.outcomes or ())
+        was_measured = told.y is not None or any(v is not None for v in told.outcomes or ())
         if run.algorithm.safety is None or told.query is None or not was_measured:
             return found
         return found._recalibrated(run, after, told)

@@ -175,7 +175,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     query, data, history, row = told.query, run.data, run.history, told.row
     passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
     pending, now, changes = run.pending.answered(query, passed), max(told.t, run.time.now), {}
-    if not told.failed:
+    if told.y is not None:
         data = run.data.append(history.log.total, row, told.y, told.variance)
         model, policy, left = run.objective, run.policy, data
         if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
@@ -188,7 +188,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
             removed = data.positions[left.positions[at] != data.positions]
             known = run.outlier_weights
             weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
-        of_step = len(left), removed, _checked_record(policy), told.variance
+        of_step = len(left.y), removed, _checked_record(policy), told.variance
         answered = query and query.id
         entry = Observation(row, told.y, now, *of_step, answered, predicted, weights, told.outcomes)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
@@ -209,7 +209,7 @@ def _updated_model(run, told, data, now, hold, first):
     """
     X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
     policy = copy.copy(run.policy)
-    history, timer, n, fresh = run.history, run.timer, len(data), False
+    history, timer, n, fresh = run.history, run.timer, len(data.y), False
     if timer is not None:
         timer.lap(REST)
         found = run.sliced_search is not None and run.sliced_search.found is not None
@@ -221,7 +221,7 @@ def _updated_model(run, told, data, now, hold, first):
     if before is not None:
         found = policy.before_add(before, X[0, :-1], told.t, target[0])
         drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
-        data = data.drop(drop)
+        data = data.drop(drop) if len(drop) else data
         model = _next_model(run, X, target, drop, data, hold, fresh)
     elif first is not None:
         model = Model(first, SearchState(0, n))
@@ -285,7 +285,7 @@ def on_its_rows(run, surrogate=None):
 
 def _without_stale(run, policy, surrogate, data, now):
     """Return a surrogate and its data set without what a policy drops."""
-    n, name = len(data), _ROWS_OF.format(type(policy).__name__, "after_add")
+    n, name = len(data.y), _ROWS_OF.format(type(policy).__name__, "after_add")
     drop = check_rows(policy.after_add(surrogate, now), n, name)
     if len(drop) == n:
         raise invalid(name, f"fewer than all {n}", got="all of them")
@@ -328,7 +328,7 @@ def _next_model(run, X, target, drop, data, hold, fresh):
 
     A ``fresh`` surrogate is computed from the rows alone.
     """
-    (surrogate, search, sliced), n = run.objective, len(data)
+    (surrogate, search, sliced), n = run.objective, len(data.y)
     few = n < run.min_to_learn
     early = (
         run.config.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
@@ -460,16 +460,16 @@ def search_is_due(run, surrogate, size, required=False):
     """Return True if the hyperparameters of a surrogate of ``size`` rows are to be searched."""
     every, last = run.config.algorithm.refit_every, run.objective.search
     age = last.age + 1
-    if not can_be_searched(surrogate):
-        return False
     if required or every is None:
-        return required
-    if every != "auto":
-        return age >= every
-    if not 0.5 * last.size <= size <= 1.1 * last.size or age >= _MAX_AGE * size:
-        return True
-    gain = getattr(surrogate, "search_gain", None)
-    return gain is None or gain() > _MIN_GAIN
+        is_due = required
+    elif every != "auto":
+        is_due = age >= every
+    elif not 0.5 * last.size <= size <= 1.1 * last.size or age >= _MAX_AGE * size:
+        is_due = True
+    else:
+        gain = getattr(surrogate, "search_gain", None)
+        is_due = gain is None or gain() > _MIN_GAIN
+    return is_due and can_be_searched(surrogate)
 
 
 def made_until(t, queries):
@@ -509,16 +509,16 @@ def observe_many(run, observations):
     each `Observation`, and the `Failures` after each failure.
     """
     entries, predicted = [], None
-    if len(observations) == 1 and not observations[0].failed:
+    if len(observations) == 1 and observations[0].y is not None:
         predicted = predicted_observation(run, observations[0])
 
     def add(run, told, **options):
         after = observe(run, told, predicted=predicted, **options)
-        entries.append(after.failures if told.failed else after.history.log[-1])
+        entries.append(after.failures if told.y is None else after.history.log[-1])
         return after
 
     # The last one that is needed makes the first surrogate.
-    measured = [i for i, told in enumerate(observations) if not told.failed]
+    measured = [i for i, told in enumerate(observations) if told.y is not None]
     needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
     before = measured[needed] if needed < len(measured) else len(observations)
     for told in observations[:before]:
@@ -526,7 +526,7 @@ def observe_many(run, observations):
     rest = observations[before:]
     if not rest:
         return run, entries
-    learning = [told for told in rest if not told.failed]
+    learning = [told for told in rest if told.y is not None]
     holds = run.surrogate is not None and (
         run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )

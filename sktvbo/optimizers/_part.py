@@ -59,11 +59,6 @@ class Told(NamedTuple):
     learns: bool = True
 
     @property
-    def failed(self):
-        """True if the measurement failed."""
-        return self.y is None
-
-    @property
     def row(self):
         """Query and time (d + 1,)."""
         return np.append(self.x, self.t)

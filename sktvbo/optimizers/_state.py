@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -284,8 +285,6 @@ class DataSet:
 
     def drop(self, indices):
         """Drop some of the rows."""
-        if not len(indices):
-            return self
         stay = np.ones(len(self.y), dtype=bool)
         stay[indices] = False
         return self.take(stay)
@@ -468,7 +467,7 @@ def at_place(x, n_chosen, queries):
     """Return those of some queries at the chosen part of a row x (d,), in their order."""
     if not queries:
         return []
-    rows = np.array([query.x for query in queries])[:, :n_chosen]
+    rows = np.array(list(map(attrgetter("x"), queries)))[:, :n_chosen]
     return list(compress(queries, (rows == x[:n_chosen]).all(axis=1)))
 
 
@@ -720,7 +719,8 @@ class RunState:
     def to_surrogate(self, rows, y):
         """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
         X = np.column_stack([self.config.domain.unit_of(rows[:, :-1]), rows[:, -1]])
-        return X, self.sign * np.array(y, dtype=np.float64)
+        y = np.array(y, dtype=np.float64)
+        return X, y if self.config.algorithm.maximize else -y
 
     def latest_observations(self, n):
         """Return the latest n observations as the surrogate sees them."""

@@ -383,7 +383,7 @@ def _least_relevant_beyond(size, surrogate, now):
 
 def _rows(removals):
     """Return the rows (k,) of (row, relevancy) pairs."""
-    return np.array([row for row, _ in removals], dtype=np.intp)
+    return np.fromiter(map(itemgetter(0), removals), dtype=np.intp)
 
 
 def _supports_relevancy(surrogate):
