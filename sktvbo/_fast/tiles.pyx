@@ -245,24 +245,6 @@ cdef void solve_few(
             B[i * n + j] = work[j * LANES + i]
 
 
-def solve_lower_few(
-    const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False
-):
-    """`solve_lower` with L read once for eight rows of B: faster for few rows."""
-    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1], i = 0
-    _check(L, n)
-    if B.shape[1] != n:
-        raise ValueError("each row of B must hold n numbers")
-    if n == 0 or m == 0:
-        return
-    cdef double* work = _buffer(LANES * n)
-    with nogil:
-        while i < m:
-            solve_few(&L[0, 0], ld, n, &B[i, 0], min(m - i, LANES), transpose, work)
-            i += LANES
-    free(work)
-
-
 def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
     """Write A B to ``out`` (m, n); A (m, k), B (k, n)."""
     cdef Py_ssize_t m = A.shape[0], n = B.shape[1], depth = A.shape[1]

@@ -108,6 +108,22 @@ class BasisPosterior(ProcessPosterior):
         return self.rows.location + self.rows.scale * mean
 
 
+class Criterion(ABC):
+    """Criterion of a search, such as the log marginal likelihood."""
+
+    @abstractmethod
+    def __call__(self, covariance, eval_gradient):
+        """Return the value, minus infinity to make the search turn back, and the gradient in theta.
+
+        The gradient may be None if not requested. With ``eval_gradient="later"`` it may be a
+        function that computes it.
+        """
+
+    def information(self):
+        """Return the information on theta (n_theta, n_theta) at the last evaluation, or None."""
+        return None
+
+
 class Conditioned(ProcessPosterior):
     """Gaussian process conditioned on rows, an immutable value: changes return another one.
 
@@ -129,7 +145,7 @@ class Conditioned(ProcessPosterior):
     @staticmethod
     @abstractmethod
     def criterion(rows, *basis):
-        """Return the search objective: (covariance, eval_gradient) -> (value, gradient)."""
+        """Return the `Criterion` of a search."""
 
     @classmethod
     def searchable(cls, covariance, *basis):

@@ -16,7 +16,7 @@ from .._validation import RESOLUTION
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
+from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, Criterion, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._prior_mean import ZERO, Mean, estimate_mean
@@ -285,8 +285,8 @@ class Dense(BasisPosterior, Conditioned):
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if self.cache.places is None:
             self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
-        # Theorem 4.1, up to the decay of the newest observation over ∫ k_S²: relevancies are ratios,
-        # and this factor prevents 0/0 for old data, or in hundreds of dimensions.
+        # Theorem 4.1, divided by the decay of the newest observation and ∫ k_S²: relevancies are
+        # ratios, and old data or hundreds of dimensions do not give 0/0.
         ages = (now - rows.layout.origin) - rows.t
         C = temporal.future(ages, ages, ages.min()) * self.cache.places.C
         P = self.inverse.P
@@ -385,7 +385,7 @@ def _gradient(covariance, rows, K, P, a):
     return 0.5 * np.concatenate([on_kernels, on_noise])
 
 
-class _Likelihood:
+class _Likelihood(Criterion):
     """Log likelihood of rows; its last evaluation can be reused for conditioning."""
 
     def __init__(self, rows):

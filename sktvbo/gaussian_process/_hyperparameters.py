@@ -45,10 +45,7 @@ def search(
 
     Parameters
     ----------
-    criterion : callable, (covariance, eval_gradient) -> (value, gradient)
-        Such as the log marginal likelihood; the gradient in theta may be None if not requested.
-        With ``eval_gradient="later"`` it may be a function that computes it.
-        Minus infinity makes the search turn back.
+    criterion : Criterion
     covariance : SeparableCovariance
     start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
         Starts, clipped to the bounds; None: theta of the covariance.
@@ -195,7 +192,7 @@ class Objective:
     def information(self, theta):
         """Return the damped information of the criterion, or None."""
         self._evaluate(theta)
-        H = self._criterion.information() if hasattr(self._criterion, "information") else None
+        H = self._criterion.information()
         if H is None:
             return None
         damping = _DAMPING * np.trace(H) / len(H)

@@ -28,7 +28,7 @@ from scipy.linalg import blas
 
 from ..exceptions import NotPositiveDefiniteError
 from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
-from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
+from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, Criterion, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._exact_posterior import Dense
@@ -180,10 +180,7 @@ class Inducing(BasisPosterior, Conditioned):
 
     @staticmethod
     def criterion(rows, Z):
-        workspace = np.empty((3, rows.n, len(Z)))
-        return lambda covariance, eval_gradient: bound(
-            covariance, rows, Z, eval_gradient, workspace
-        )
+        return _Bound(rows, Z)
 
     @property
     def basis(self):
@@ -265,6 +262,16 @@ class Inducing(BasisPosterior, Conditioned):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]
         w = v - self.outer.solve(v)
         return self.solver.half_solve(w[np.newaxis], transpose=True)[0]
+
+
+class _Bound(Criterion):
+    """The `bound` of rows, whose evaluations share memory."""
+
+    def __init__(self, rows, Z):
+        self._rows, self._Z, self._workspace = rows, Z, np.empty((3, rows.n, len(Z)))
+
+    def __call__(self, covariance, eval_gradient):
+        return bound(covariance, self._rows, self._Z, eval_gradient, self._workspace)
 
 
 def bound(covariance, rows, Z, eval_gradient, workspace=None):

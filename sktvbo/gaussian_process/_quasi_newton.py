@@ -34,7 +34,6 @@ class Minimum:
     slope : ndarray of shape (p,)
     hessian : ndarray of shape (p, p) or None
         BFGS approximation at x; None if there was no update.
-    n_evaluations : int
     message : str
         Reason of an early stop; empty after convergence.
     """
@@ -43,7 +42,6 @@ class Minimum:
     value: float
     slope: np.ndarray
     hessian: np.ndarray | None
-    n_evaluations: int
     message: str = ""
 
 
@@ -71,41 +69,40 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
-    x, n_evaluations, H = start, 1, hessian
+    x, H = start, hessian
     value = yield partial(value_at, x)
     slope = yield partial(slope_at, x)
     if callable(hessian):
         H = yield partial(hessian, x)
     if not np.isfinite(value):
-        return Minimum(x, value, slope, H, n_evaluations, "the function is not finite at the start")
+        return Minimum(x, value, slope, H, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
         model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
-            return Minimum(x, value, slope, H, n_evaluations)
+            return Minimum(x, value, slope, H)
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
             there = np.minimum(np.maximum(x + rate * step, lowest), highest)
             found = yield partial(value_at, there)
-            n_evaluations += 1
             if found <= value - _ARMIJO * rate * fall:
                 break
             rate *= _backtracking_factor(found, value, rate * fall)
         else:
             if H is None:
                 message = "no descent along the gradient"
-                return Minimum(x, value, slope, H, n_evaluations, message)
+                return Minimum(x, value, slope, H, message)
             H = None  # inaccurate: try the gradient
             continue
         gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
-            return Minimum(x, value, slope, H, n_evaluations)
+            return Minimum(x, value, slope, H)
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, found, gradient
-    return Minimum(x, value, slope, H, n_evaluations, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, f"no convergence in {_MAX_STEPS} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):

@@ -125,8 +125,6 @@ class StepTimer(Part):
         return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
 
     def effort(self, choice):
-        if not choice.queries:
-            self.lap(REST)
         now, until = time.process_time(), self.until
         until = now + (until - now) / choice.n_left
         return {"n_candidates": self._n_candidates, "until": until}

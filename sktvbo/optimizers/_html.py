@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from ..gaussian_process._fitted import FittedGP
-from ._outcomes import OBJECTIVE, measured
+from ._outcomes import beyond_limits
 from ._state import handles
 
 # Pending queries that are shown.
@@ -52,9 +52,7 @@ def _best(run):
     """Return the best observation, within the limits of measured outcomes if there are any."""
     y, within = run.data.y, np.ones(len(run.data), dtype=bool)
     if run.config.limits:
-        known = dict(zip(measured(run), run.part("limits").values.T)) | {OBJECTIVE: y}
-        for name, low, high in run.config.limits:
-            within &= (low <= known[name]) & (known[name] <= high)
+        within = (beyond_limits(run, run.part("limits").values, y) == 0.0).all(axis=0)
     if not within.any():
         return "none is within the limits"
     i = int(np.argmax(np.where(within, run.sign * y, -np.inf)))

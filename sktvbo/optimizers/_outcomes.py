@@ -292,20 +292,25 @@ def measurements(run, n_latest=None):
         outcomes = np.array([entry.outcomes or () for entry in entries], dtype=np.float64)
         positions = run.history.positions
         order = np.array(positions[len(positions) - len(entries) :])
-    names, rows = measured(run), rows.reshape(-1, run.domain.n_dims + 1)
-    outcomes = outcomes.reshape(len(rows), len(names))
+    rows = rows.reshape(-1, run.domain.n_dims + 1)
+    outcomes = outcomes.reshape(len(rows), len(measured(run)))
     failures = run.failures
     rows, outcomes = np.vstack([rows, failures.rows]), np.vstack([outcomes, failures.outcomes])
     y = np.append(y, np.full(len(failures.rows), np.nan))
     order = np.append(order, np.array(failures.n_before) - 0.5)
-    values = dict(zip(names, outcomes.T)) | {OBJECTIVE: y}
+    found, chosen = beyond_limits(run, outcomes, y), np.lexsort([order, rows[:, -1]])
+    chosen = chosen[~np.isnan(found).all(axis=0)[chosen]]
+    return rows[chosen], found[:, chosen]
+
+
+def beyond_limits(run, outcomes, y):
+    """Return distances (k, m) beyond limits, see `measurements`, of outcomes (m, q) and y (m,)."""
+    values = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}
     found = [
         np.maximum(np.maximum(low - values[name], values[name] - high), 0.0)
         for name, low, high in run.config.limits
     ]
-    found, chosen = np.array(found), np.lexsort([order, rows[:, -1]])
-    chosen = chosen[~np.isnan(found).all(axis=0)[chosen]]
-    return rows[chosen], found[:, chosen]
+    return np.array(found)
 
 
 def summed(distances):

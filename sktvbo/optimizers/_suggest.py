@@ -12,6 +12,7 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..acquisition import PosteriorMean
 from ..exceptions import ForgottenQueryWarning
+from ._budget import REST
 from ._choice import Choice
 from ._log import log_queries, logger
 from ._observe import made_until
@@ -51,6 +52,8 @@ def suggest(run, t, size, context=None, *, may_wait):
         if not follows:
             run, more = _initial_queries(run, t, n - len(asked))
         else:
+            if run.timer is not None:
+                run.timer.lap(REST)
             run, found, forecast = _best_queries(run, t, n - len(asked), may_wait, details)
             more = [(each.x, each.t) for each in found]
         for part in at_moment(run, "suggested"):

@@ -85,7 +85,6 @@ def valid():
         "tiles.factor": [np.eye(4)],
         "tiles.inverse": [np.eye(4)],
         "tiles.solve_lower": [np.eye(6), 4, np.ones((2, 4))],
-        "tiles.solve_lower_few": [np.eye(6), 4, np.ones((2, 4))],
         "tiles.product": [np.ones((3, 4)), np.ones((4, 5)), np.empty((3, 5))],
         "tiles.product_with_few": [np.ones((3, 4)), np.ones((4, 5)), np.empty((3, 5))],
     }
@@ -118,7 +117,7 @@ WRITTEN = {
 # Lengths that need not fit: of right-hand sides, of rows of the factor, of dimensions.
 FREE = {
     *(("cholesky.solve_lower", 2, 0), ("cholesky.add_outer", 1, 0), ("kdpp.eliminate", 1, 0)),
-    *(("tiles.solve_lower", 2, 0), ("tiles.solve_lower_few", 2, 0)),
+    ("tiles.solve_lower", 2, 0),
     *(("gram.gram", 0, 0), ("sums.gram", 0, 0), ("limits.log_weights", 0, 0)),
 }
 # Layouts that a function takes.

@@ -18,10 +18,7 @@ MODULES = {
     "relevancy": ["remove"],
     "series": ["Chains"],
     "sums": ["Sum"],
-    "tiles": [
-        *("factor", "inverse", "solve_lower"),
-        *("solve_lower_few", "product", "product_with_few"),
-    ],
+    "tiles": ["factor", "inverse", "solve_lower", "product", "product_with_few"],
 }
 
 

@@ -23,9 +23,6 @@ def solve_lower(L, n, B, transpose=False):
     return np.linalg.solve(L.T if transpose else L, B.T).T
 
 
-solve_lower_few = solve_lower
-
-
 def product(A, B):
     return A @ B
 

@@ -22,7 +22,14 @@ from ..._validation import RESOLUTION
 from ..._values import distinct_rows, replaced
 from ...exceptions import NotPositiveDefiniteError
 from .._cholesky import matvec
-from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, ProcessPosterior, squares
+from .._conditioned import (
+    LOG_2PI,
+    BasisPosterior,
+    Conditioned,
+    Criterion,
+    ProcessPosterior,
+    squares,
+)
 from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
@@ -143,10 +150,7 @@ class Filter(Conditioned):
 
     @staticmethod
     def criterion(rows, sites, *_):
-        sites = sites.with_places(rows.S)
-        return lambda covariance, eval_gradient: log_likelihood(
-            covariance, rows, sites, eval_gradient
-        )
+        return _Likelihood(rows, sites.with_places(rows.S))
 
     @classmethod
     def searchable(cls, covariance, sites, *_):
@@ -504,6 +508,16 @@ class Snapshot(BasisPosterior):
 
     def joint(self, S, t, full=True):
         return (self._gp if self._level else super()).joint(S, t, full)
+
+
+class _Likelihood(Criterion):
+    """The `log_likelihood` of rows."""
+
+    def __init__(self, rows, sites):
+        self._rows, self._sites = rows, sites
+
+    def __call__(self, covariance, eval_gradient):
+        return log_likelihood(covariance, self._rows, self._sites, eval_gradient)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):
