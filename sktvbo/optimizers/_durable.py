@@ -94,7 +94,7 @@ class Durable(BaseEstimator):
                 "its own parts. A clock, kernel, acquisition function or policy may look at the "
                 "optimizer, and must not ask() or tell() it."
             )
-        if run.config.algorithm.journal is not None:
+        if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
         timer = after.timer

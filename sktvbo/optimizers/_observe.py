@@ -49,7 +49,7 @@ def addressed(run, x, t):
     found = [x] if isinstance(x, Query) else run.matching(x, t)
     if found:
         query = found[-1]
-        row, k = query.x, run.config.domain.n_chosen
+        row, k = query.x, run.domain.n_chosen
         if x is not query and k < len(x):
             row = with_context_of(x, query.x, k)
         return row, query.t if t is None else t, query
@@ -87,7 +87,7 @@ def is_repeated(run, told, others=()):
     AskTellError
         Something else was told.
     """
-    query, k = told.query, run.config.domain.n_chosen
+    query, k = told.query, run.domain.n_chosen
     if query is None or query.id in map(attrgetter("id"), run.pending.unanswered):
         return False
     same = [each for each in others if each is not None and each.query_id == query.id]
@@ -217,7 +217,7 @@ def _updated_model(run, told, data, now, hold, first):
     queries = made_until(run.time.now, run.query_sizes)
     max_size = None if timer is None else timer.size_for(n)
     policy.watch(RunSoFar(history.n_told + 1, queries, run.latest_observations, max_size))
-    before = run.objective.surrogate
+    before = run.surrogate
     if before is not None:
         found = policy.before_add(before, X[0, :-1], told.t, target[0])
         drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
@@ -330,9 +330,7 @@ def _next_model(run, X, target, drop, data, hold, fresh):
     """
     (surrogate, search, sliced), n = run.objective, len(data.y)
     few = n < run.min_to_learn
-    early = (
-        run.config.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
-    )
+    early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
     if sliced is not None and sliced.found is not None and not early:
         return _with_found(run, sliced, None, data)
     if fresh:
@@ -458,7 +456,7 @@ def can_be_searched(surrogate):
 
 def search_is_due(run, surrogate, size, required=False):
     """Return True if the hyperparameters of a surrogate of ``size`` rows are to be searched."""
-    every, last = run.config.algorithm.refit_every, run.objective.search
+    every, last = run.algorithm.refit_every, run.search
     age = last.age + 1
     if required or every is None:
         is_due = required

@@ -30,7 +30,7 @@ def place_of(run, x, context=None, *, answered=False):
             return query
         chosen = query.x[: run.domain.n_chosen]
         return replace(query, x=row_in_context(run.domain, chosen, context))
-    x, domain = without_outcomes(run, x), run.config.domain
+    x, domain = without_outcomes(run, x), run.domain
     try:
         return domain.place(x, context)
     except DomainError:

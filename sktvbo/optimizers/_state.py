@@ -649,24 +649,19 @@ class RunState:
 
     # --- configuration ----------------------------------------------------------------------------
 
-    @property
-    def domain(self):
-        return self.config.domain
-
-    @property
-    def algorithm(self):
-        return self.config.algorithm
+    domain = property(attrgetter("config.domain"))
+    algorithm = property(attrgetter("config.algorithm"))
 
     @property
     def sign(self):
         """1.0, or -1.0 when minimizing: the surrogate is given what is to be maximized."""
-        return 1.0 if self.config.algorithm.maximize else -1.0
+        return 1.0 if self.algorithm.maximize else -1.0
 
     @property
     def min_to_learn(self):
         """Observations from which hyperparameters and a scale of y are learnt."""
         history = self.history
-        return min(history.n_told, self.config.algorithm._min_to_learn, history.n_measured)
+        return min(history.n_told, self.algorithm._min_to_learn, history.n_measured)
 
     @property
     def never_drops(self):
@@ -676,20 +671,10 @@ class RunState:
 
     # --- observations as the surrogate sees them --------------------------------------------------
 
-    @property
-    def surrogate(self):
-        """Surrogate of the objective, or None."""
-        return self.objective.surrogate
-
-    @property
-    def search(self):
-        """`SearchState` of the objective."""
-        return self.objective.search
-
-    @property
-    def sliced_search(self):
-        """Search of the objective that goes on, or None."""
-        return self.objective.sliced_search
+    # Of the `Model` of the objective.
+    surrogate = property(attrgetter("objective.surrogate"))
+    search = property(attrgetter("objective.search"))
+    sliced_search = property(attrgetter("objective.sliced_search"))
 
     def with_objective(self, **changes):
         """Return the run with changes of the model of its objective."""
@@ -710,7 +695,7 @@ class RunState:
     @property
     def shown(self):
         """Observations that users see: the latest ``history`` of them."""
-        return self.history.latest(self.config.algorithm.history)
+        return self.history.latest(self.algorithm.history)
 
     def rows(self, entries):
         """Return queries and times (n, d + 1) of some observations."""
@@ -718,9 +703,9 @@ class RunState:
 
     def to_surrogate(self, rows, y):
         """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
-        X = np.column_stack([self.config.domain.unit_of(rows[:, :-1]), rows[:, -1]])
+        X = np.column_stack([self.domain.unit_of(rows[:, :-1]), rows[:, -1]])
         y = np.array(y, dtype=np.float64)
-        return X, y if self.config.algorithm.maximize else -y
+        return X, y if self.algorithm.maximize else -y
 
     def latest_observations(self, n):
         """Return the latest n observations as the surrogate sees them."""
@@ -778,7 +763,7 @@ class RunState:
         A query in the context of x comes first, then the one asked for last at t or before. Oldest
         first where several match equally. If there are none, the only expired query at x.
         """
-        k, now = self.config.domain.n_chosen, self.time.now
+        k, now = self.domain.n_chosen, self.time.now
         found = at_place(x, k, self.pending.at(now))
         if not found:
             late = at_place(x, k, self.pending.expired_at(now))
@@ -837,7 +822,7 @@ class RunState:
         given = t is not None
         if not given:
             t = self.clock(self.history.n_told + self.failures.total, self.time.now)
-        kind, t = as_time(t, self.config.algorithm.time_unit)
+        kind, t = as_time(t, self.algorithm.time_unit)
         return t, self if kind == self.time.kind else self._with_kind(kind, t, given)
 
     def read_times(self, t, n):
@@ -845,14 +830,14 @@ class RunState:
         if t is None:
             t, state = self.read_time(t)
             return np.full(n, t), state
-        kind, t = as_times(t, n, self.config.algorithm.time_unit)
+        kind, t = as_times(t, n, self.algorithm.time_unit)
         return t, self if kind == self.time.kind else self._with_kind(kind, t, True)
 
     def shown_time(self, t):
         """Return a time as text, a date where dates were given."""
         if self.time.kind in (None, NUMBERS):
             return f"{t:.15g}"
-        return str(dates_of(np.array([t]), self.config.algorithm.time_unit)[0])
+        return str(dates_of(np.array([t]), self.algorithm.time_unit)[0])
 
     def _with_kind(self, kind, t, given):
         """Return the state whose times are of a kind, which never changes afterwards.
