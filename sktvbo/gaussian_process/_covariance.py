@@ -166,13 +166,10 @@ class SeparableCovariance(ABC):
 
     @cached_property
     def theta(self):
-        parts = [
-            [np.log(self.signal_variance)],
-            *self._kernel_thetas(),
-            [np.log(self.noise_variance)],
-            [] if self.noise_model is None else self.noise_model.theta,
-        ]
-        return np.concatenate([p for p, size in zip(parts, self._sizes) if size] or [[]])
+        signal, *_, noise, _ = self._sizes
+        on_signal, on_noise = np.log([[self.signal_variance], [self.noise_variance]])
+        model = [] if self.noise_model is None else self.noise_model.theta
+        return np.concatenate([on_signal[:signal], *self._kernel_thetas(), on_noise[:noise], model])
 
     @cached_property
     def _learnt(self):
@@ -182,17 +179,9 @@ class SeparableCovariance(ABC):
     @cached_property
     def bounds(self):
         """Bounds of theta, (n_theta, 2)."""
-        signal, *_, noise, _ = self._sizes
-        in_space, *in_time = (h.bounds for h in self._learnt)
-        parts = [
-            np.log([self._signal_bounds]) if signal else None,
-            in_space,
-            np.vstack(in_time),
-            np.log([self._noise_bounds]) if noise else None,
-            None if self.noise_model is None else self.noise_model.bounds,
-        ]
-        parts = [p for p, size in zip(parts, self._sizes) if size]
-        return np.vstack(parts) if parts else np.empty((0, 2))
+        kernels, model = [h.bounds for h in self._learnt], self.noise_model
+        parts = [_logarithms(self._signal_bounds), *kernels, _logarithms(self._noise_bounds)]
+        return np.concatenate(parts if model is None else [*parts, model.bounds])
 
     @cached_property
     def names(self):
@@ -463,6 +452,11 @@ class SeparableCovariance(ABC):
         return np.append(on_variance, self.noise_variance * np.array(on_model))
 
 
+def _logarithms(bounds):
+    """Return the logarithms (1, 2) of a pair of bounds, none (0, 2) of "fixed"."""
+    return np.empty((0, 2)) if isinstance(bounds, str) else np.log([bounds])
+
+
 def _with_thetas(kernels, thetas):
     """Return kernels with other hyperparameters; kernels without any stay the same objects."""
     return tuple(
@@ -569,9 +563,16 @@ class CompiledCovariance(SeparableCovariance):
         """Return scaled places (d, n), and times (n,)."""
         return self.factors[0].scale(S), np.ascontiguousarray(t)
 
-    def _write_cross(self, one, other, out):
-        """Write the covariance between two results of `_points` to ``out``."""
-        self._compiled.cross_gram(*one, *other, out)
+    def _write(self, one, other, out):
+        """Write the covariance between two results of `_points` to ``out``, and return it.
+
+        ``other``: None for the lower triangle between the same points.
+        """
+        if other is None:
+            self._compiled.gram(*one, out)
+        else:
+            self._compiled.cross_gram(*one, *other, out)
+        return out
 
     def to_scaled(self, S, t):
         return self._points(S, t)[0], t
@@ -580,22 +581,20 @@ class CompiledCovariance(SeparableCovariance):
         return np.append(self.factors[0].units, 1.0)
 
     def gram(self, S, t, out=None):
-        out = np.empty((len(t), len(t))) if out is None else out
-        self._compiled.gram(*self._points(S, t), out)
-        return out
+        return self._write(
+            self._points(S, t), None, np.empty((len(t), len(t))) if out is None else out
+        )
 
     def cross(self, S, t, S2=None, t2=None, out=None):
         one = self._points(S, t)
         other = one if S2 is None else self._points(S2, t2)
         out = np.empty((len(one[1]), len(other[1]))) if out is None else out
-        self._write_cross(one, other, out)
-        return out
+        return self._write(one, other, out)
 
     def row(self, S, t, i):
         Z, t = self._points(S, t)
-        k = np.empty((1, len(t)))
-        self._write_cross((Z[:, i : i + 1].copy(), t[i : i + 1]), (Z, t), k)
-        return k[0]
+        point = Z[:, i : i + 1].copy(), t[i : i + 1]
+        return self._write(point, (Z, t), np.empty((1, len(t))))[0]
 
     def variance(self, S, t):
         return np.full(len(t), self.signal_variance * self.factors[1].variance)
@@ -691,13 +690,10 @@ class PairCovariance(CompiledCovariance):
     def units(self):
         return np.concatenate([factor.units for factor in self.pair])
 
-    def gram(self, S, t, out=None):
-        out = np.empty((len(t), len(t))) if out is None else out
-        _gram.gram(*self._points(S, t), *self._families, self.signal_variance, out)
+    def _write(self, one, other, out):
+        rest = *self._families, self.signal_variance, out
+        _gram.gram(*one, *rest) if other is None else _gram.cross_gram(*one, *other, *rest)
         return out
-
-    def _write_cross(self, one, other, out):
-        _gram.cross_gram(*one, *other, *self._families, self.signal_variance, out)
 
     def at_one_time(self, S, t, time):
         spatial, temporal = self.pair
@@ -708,18 +704,16 @@ class PairCovariance(CompiledCovariance):
         return self.at_one_time(S, t, time)
 
     def gradient(self, S, t, K, P, a):
-        slopes, K = np.empty(2 + S.shape[1]), self.gram(S, t) if K is None else K
-        _gram.contract_gradient(*self._points(S, t), *self._families, K, P, a, slopes)
-        return self._folded(slopes)
+        K = self.gram(S, t) if K is None else K
+        return self._folded(_gram.contract_gradient, S, t, K, P, a)
 
     def slope_products(self, S, t, K, a):
-        slopes = np.empty((2 + S.shape[1], len(a)))
-        _gram.slope_products(*self._points(S, t), *self._families, K, a, slopes)
-        return self._folded(slopes)
+        return self._folded(_gram.slope_products, S, t, K, a, n=(len(a),))
 
-    def _folded(self, slopes):
-        """Return derivatives by theta, from those (d + 2, ...) by log λ and log lengthscales."""
-        spatial, temporal = self.pair
+    def _folded(self, contract, S, t, *rest, n=()):
+        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
+        (spatial, temporal), slopes = self.pair, np.empty((2 + S.shape[1], *n))
+        contract(*self._points(S, t), *self._families, *rest, slopes)
         on_signal, on_space, on_time = slopes[: self._sizes[0]], slopes[1:-1], slopes[-1:]
         return np.concatenate([on_signal, spatial.fold(on_space), temporal.fold(on_time)])
 
@@ -765,21 +759,13 @@ class ProductCovariance(CompiledCovariance):
             _gram.gram(*one, *last) if other is None else _gram.cross_gram(*one, *two, *last)
         return out
 
-    def _sum(self, points, other, out):
-        for r in range(len(self.factors[1].terms)):
-            if r == 0:
-                self._term(r, points, other, out)
-            else:
-                out += self._term(r, points, other, np.zeros_like(out))
+    def _write(self, one, other, out):
+        if other is None:
+            out.fill(0.0)
+        self._term(0, one, other, out)
+        for r in range(1, len(self.factors[1].terms)):
+            out += self._term(r, one, other, np.zeros_like(out))
         return out
-
-    def gram(self, S, t, out=None):
-        out = np.empty((len(t), len(t))) if out is None else out
-        out.fill(0.0)
-        return self._sum(self._points(S, t), None, out)
-
-    def _write_cross(self, one, other, out):
-        self._sum(one, other, out)
 
     row = SeparableCovariance.row
 
@@ -798,19 +784,11 @@ class ProductCovariance(CompiledCovariance):
         return None
 
     def gradient(self, S, t, K, P, a):
-        def contract(points, families, K):
-            slopes = np.empty(len(points[0]) + 2)
-            _gram.contract_gradient(*points, *families, K, P, a, slopes)
-            return slopes
-
-        return self._slopes(contract, self.gram(S, t) if K is None else K, (S, t))
+        K = self.gram(S, t) if K is None else K
+        return self._slopes(_contraction(_gram.contract_gradient, P, a), K, (S, t))
 
     def slope_products(self, S, t, K, a):
-        def contract(points, families, K):
-            slopes = np.empty((len(points[0]) + 2, len(a)))
-            _gram.slope_products(*points, *families, K, a, slopes)
-            return slopes
-
+        contract = _contraction(_gram.slope_products, a, n=(len(a),))
         return self._slopes(contract, K, (S, t))
 
     def cross_gradient(self, S, t, S2, t2, K, W):
@@ -858,6 +836,17 @@ class ProductCovariance(CompiledCovariance):
                 on_leaves[i] = on_leaves[i] + on_leaf
         found = [on_space[: self._sizes[0]], spatial.fold(on_space[1:])]
         return np.concatenate(found + on_leaves)
+
+
+def _contraction(function, *weights, n=()):
+    """Return the ``contract`` of `ProductCovariance._slopes` of a compiled function."""
+
+    def contract(points, families, K):
+        slopes = np.empty((len(points[0]) + 2, *n))
+        function(*points, *families, K, *weights, slopes)
+        return slopes
+
+    return contract
 
 
 class GenericCovariance(SeparableCovariance):
