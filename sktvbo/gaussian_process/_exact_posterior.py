@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._validation import RESOLUTION
+from .._validation import RESOLUTION, invalid
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
@@ -276,7 +276,9 @@ class Dense(BasisPosterior, Conditioned):
         # Conversions of a time may have rounded it.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
-        if not latest <= now < np.inf:
+        if not np.isfinite(now):
+            raise invalid("now", "finite", now)
+        if now < latest:
             raise _relevancy.too_early(now, latest)
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n

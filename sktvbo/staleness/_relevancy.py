@@ -102,9 +102,12 @@ class RelevancyBudget(StaleDataPolicy):
         self._allowed_size = run.max_size
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """Return the least relevant rows; the surrogate's kernels must support relevancies."""
+        """Return the least relevant rows; the surrogate's kernels must support relevancies.
+
+        Parameters and kernels are checked in the first call.
+        """
         surrogate, budget = held(surrogate), 1.0
-        if self.budget_ is None:  # the first use
+        if self.budget_ is None:
             self.check()
             surrogate.check_relevancy()
         else:
