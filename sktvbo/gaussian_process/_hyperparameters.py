@@ -223,7 +223,7 @@ class HyperPrior:
                     "a frozen scipy.stats distribution, such as scipy.stats.gamma(3, scale=0.1)"
                 )
                 raise invalid(f"hyperpriors[{name!r}]", expected, distribution)
-            where = np.flatnonzero(np.equal(names, name))
+            where = np.flatnonzero(np.array(names, dtype=object) == name)
             if not len(where):
                 known = ", ".join(dict.fromkeys(names)) or "none"
                 expected = f"the name of a hyperparameter that is learnt ({known})"
