@@ -581,9 +581,8 @@ class CompiledCovariance(SeparableCovariance):
         return np.append(self.factors[0].units, 1.0)
 
     def gram(self, S, t, out=None):
-        return self._write(
-            self._points(S, t), None, np.empty((len(t), len(t))) if out is None else out
-        )
+        out = np.empty((len(t), len(t))) if out is None else out
+        return self._write(self._points(S, t), None, out)
 
     def cross(self, S, t, S2=None, t2=None, out=None):
         one = self._points(S, t)
@@ -617,10 +616,8 @@ class CompiledCovariance(SeparableCovariance):
         in_time, _ = temporal.row_with_slope(time, t)
         options = {"in_time": self.signal_variance * in_time}
         variance = self.signal_variance * temporal.variance
-        families, basis = (
-            (spatial.family, Family.CONSTANT),
-            (self._points(S, t)[0], np.zeros(len(t))),
-        )
+        families = spatial.family, Family.CONSTANT
+        basis = self._points(S, t)[0], np.zeros(len(t))
         return families, spatial.units, basis, 0.0, variance, options
 
     def moving(self, S, t, time):
