@@ -184,19 +184,24 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
             left = run.algorithm._before_surrogate(run, data)
         removed, weights = _NO_POSITIONS, ()
         if left is not data:
-            at = np.minimum(np.searchsorted(left.positions, data.positions), len(left) - 1)
-            removed = data.positions[left.positions[at] != data.positions]
-            known = run.outlier_weights
-            weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
-        of_step = len(left.y), removed, _checked_record(policy), told.variance
-        answered = query and query.id
-        entry = Observation(row, told.y, now, *of_step, answered, predicted, weights, told.outcomes)
+            removed, weights = _removed(run, data, left)
+        entry = Observation(
+            *(row, told.y, now, len(left.y), removed, _checked_record(policy)),
+            *(told.variance, query and query.id, predicted, weights, told.outcomes),
+        )
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}
     time = replaced(run.time, now=now, passed=passed)
     after = replaced(run, time=time, pending=pending, **changes)
     learns = not (hold or data_only or first is not None)
     return after_step(run, after, "told", told._replace(whole=data, learns=learns))
+
+
+def _removed(run, whole, left):
+    """Return the positions, and the weights if robust, of the rows that a data set has lost."""
+    at = np.minimum(np.searchsorted(left.positions, whole.positions), len(left) - 1)
+    removed, known = whole.positions[left.positions[at] != whole.positions], run.outlier_weights
+    return removed, tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
 
 
 # --- surrogate and policy -------------------------------------------------------------------------

@@ -421,13 +421,10 @@ class PendingQueries:
 
     def without(self, query, **changes):
         """Remove a query, which may have expired, and change other fields."""
-        queries, expired = (
-            tuple([each for each in self.queries if each.id != query.id]),
-            self.expired,
-        )
+        queries = tuple([each for each in self.queries if each.id != query.id])
         if len(queries) == len(self.queries):
-            expired = tuple([each for each in expired if each.id != query.id])
-        return replaced(self, queries=queries, expired=expired, **changes)
+            changes["expired"] = tuple([each for each in self.expired if each.id != query.id])
+        return replaced(self, queries=queries, **changes)
 
     def answered(self, query, passed):
         """Remove a query, None for none; those that are too old at a time expire."""
