@@ -2,20 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import check_int, invalid
 from .._values import GrowableArrays, append_rows
-
-
-class Points(NamedTuple):
-    """Points: space S (n, d), C-ordered, and time t (n,) since the layout's origin."""
-
-    S: np.ndarray
-    t: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -34,12 +27,12 @@ class Layout:
     origin: float
 
     def split(self, X):
-        """Return the `Points` of X (n, d + 1)."""
+        """Return space (n, d), C-ordered, and time (n,) since the origin, of X (n, d + 1)."""
         if self.position == X.shape[1] - 1:
             S = np.ascontiguousarray(X[:, :-1])
         else:
             S = np.delete(X, self.position, axis=1)
-        return Points(S, X[:, self.position] - self.origin)
+        return S, X[:, self.position] - self.origin
 
 
 # Without a search, location and scale of y are held once y has the first number of distinct values,
@@ -144,11 +137,14 @@ class Rows:
         return len(self.y)
 
     @cached_property
-    def points(self):
-        """`Points` of the rows, with its attributes ``S`` and ``t``."""
-        return self.layout.split(self.X)
+    def S(self):
+        """Space (n, d)."""
+        return self.layout.split(self.X)[0]
 
-    S, t = property(attrgetter("points.S")), property(attrgetter("points.t"))
+    @cached_property
+    def t(self):
+        """Time (n,) since the layout's origin."""
+        return self.X[:, self.layout.position] - self.layout.origin
 
     @property
     def latest(self):
@@ -175,7 +171,8 @@ class Rows:
 
         Of all rows, or of some; ``full``: with weight 1 for all.
         """
-        noise = covariance.noise(self.ages[rows])
+        ages = self.ages if rows is _ALL else self.now - self.X[rows, self.layout.position]
+        noise = covariance.noise(ages)
         if not self._has_no_known_variance:
             known = self.variance[rows] / self.scale / self.scale
             noise = np.where(self.total[rows], 0.0, noise) + known

@@ -172,7 +172,7 @@ class Dense(BasisPosterior, Conditioned):
         """Gradient of ``objective`` in theta, O(n²) if P is computed."""
         return _gradient(self.covariance, self.rows, None, self.inverse.P, self.weights)
 
-    basis = property(attrgetter("rows.points"))
+    basis = property(attrgetter("rows.S", "rows.t"))
 
     @property
     def _log_determinant(self):
