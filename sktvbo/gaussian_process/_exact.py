@@ -100,6 +100,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
+    max_size : int, default=None
+        Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
@@ -107,8 +109,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     sites : array-like of shape (M, d), default=None
         Distinct places at which the filter tracks the posterior, observed or not. None: the places
         of the data.
-    max_size : int, default=None
-        Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
 
     Attributes
     ----------
