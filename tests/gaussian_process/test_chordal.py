@@ -226,3 +226,52 @@ def test_the_posterior_at_a_time_has_the_gradients_of_degrees():
     )
     assert_allclose(on_mean, means, rtol=1e-5)
     assert_allclose(on_std, stds, rtol=1e-4)
+
+
+def static(kernel, S, y):
+    """Return a regressor with ordinary kriging's flat prior of the mean, at one time."""
+    options = {"signal_variance": 1.3, "noise_variance": 0.05, "mean_prior_std": np.inf}
+    gp = TimeVaryingGPRegressor(kernel, ConstantKernel(1.0, "fixed"), optimizer=None, **options)
+    return gp.fit(np.column_stack([S, np.zeros(len(S))]), y)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kernel"),
+    [
+        ("Exponential", {}, ChordalMatern(3000.0, nu=0.5)),
+        ("Matern", {"nu": 1.5}, ChordalMatern(3000.0 * np.sqrt(2.0), nu=1.5)),
+        ("Gaussian", {}, ChordalMatern(3000.0 * np.sqrt(2.0 / np.pi), nu=np.inf)),
+    ],
+)
+def test_predictions_are_those_of_gstools(name, options, kernel):
+    gs = pytest.importorskip("gstools")
+    (X, y), (new, _) = data(), data(n=20, seed=3)
+    model = getattr(gs, name)(
+        latlon=True, geo_scale=gs.KM_SCALE, var=1.3, len_scale=3000.0, nugget=0.05, **options
+    )
+    theirs = gs.krige.Ordinary(model, X[:, :2].T, y, exact=False, cond_err="nugget")
+    mean, variance = theirs(new[:, :2].T)
+    new[:, 2] = 0.0
+    ours = static(kernel, X[:, :2], y).predict(new, return_std=True, include_noise=True)
+    assert_allclose(ours[0], mean, atol=1e-10)
+    assert_allclose(ours[1] ** 2, variance, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [("exponential", Matern(3.0 / 3.0, nu=0.5)), ("gaussian", RBF(3.0 * 4.0 / 7.0 / np.sqrt(2.0)))],
+)
+def test_predictions_in_the_plane_are_those_of_pykrige(name, kernel):
+    ok = pytest.importorskip("pykrige.ok")
+    rng = np.random.RandomState(0)
+    S, y, new = rng.uniform(0.0, 10.0, (60, 2)), rng.normal(size=60), rng.uniform(0.0, 10.0, (9, 2))
+    parameters = {"psill": 1.3, "range": 3.0, "nugget": 0.05}
+    theirs = ok.OrdinaryKriging(
+        *S.T, y, variogram_model=name, variogram_parameters=parameters, exact_values=False
+    )
+    mean, variance = theirs.execute("points", *new.T)
+    ours = static(kernel, S, y).predict(
+        np.column_stack([new, np.zeros(9)]), return_std=True, include_noise=True
+    )
+    assert_allclose(ours[0], mean, atol=1e-9)
+    assert_allclose(ours[1] ** 2, variance, atol=1e-9)
