@@ -75,7 +75,8 @@ def drift(places_of, part, rng, n=N_ROWS):
     X = places_of(n, rng)
     frequencies = rng.normal(size=(400, 3)) / [0.3, 0.3, slow]
     phases, weights = rng.uniform(0.0, 2.0 * np.pi, 400), rng.normal(size=400) / np.sqrt(200.0)
-    y = np.cos(X @ frequencies.T + phases) @ weights
+    parts = np.array_split(X, 1 + n // 2000)  # bounds the memory
+    y = np.concatenate([np.cos(part @ frequencies.T + phases) @ weights for part in parts])
     return X, y + noise * rng.normal(size=n)
 
 

@@ -4,7 +4,8 @@ A new stationary family is a row of `FAMILIES`, a branch in ``_fast/gram.pyx`` a
 tests.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from math import sqrt
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
-from ..kernels import Forgetting, ProportionalMatern
+from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 
 
 @dataclass(frozen=True)
@@ -55,28 +56,28 @@ FAMILIES = {
         kernels=((ConstantKernel, None),), order=None, scale=1.0, polynomial=None, spectrum=None
     ),
     Family.RBF: Correlation(
-        kernels=((RBF, None), (Matern, np.inf)),
+        kernels=((RBF, None), (Matern, np.inf), (ChordalMatern, np.inf)),
         order=np.inf,
         scale=np.sqrt(0.5),
         polynomial=None,
         spectrum=matern_spectrum(np.inf),
     ),
     Family.MATERN12: Correlation(
-        kernels=((Matern, 0.5), (Forgetting, None)),
+        kernels=((Matern, 0.5), (ChordalMatern, 0.5), (Forgetting, None)),
         order=0.5,
         scale=1.0,
         polynomial=(1.0,),
         spectrum=matern_spectrum(0.5),
     ),
     Family.MATERN32: Correlation(
-        kernels=((Matern, 1.5),),
+        kernels=((Matern, 1.5), (ChordalMatern, 1.5)),
         order=1.5,
         scale=np.sqrt(3.0),
         polynomial=(1.0, 1.0),
         spectrum=matern_spectrum(1.5),
     ),
     Family.MATERN52: Correlation(
-        kernels=((Matern, 2.5), (ProportionalMatern, 2.5)),
+        kernels=((Matern, 2.5), (ChordalMatern, 2.5), (ProportionalMatern, 2.5)),
         order=2.5,
         scale=np.sqrt(5.0),
         polynomial=(1.0, 1.0, 1.0 / 3.0),
@@ -121,6 +122,8 @@ class Factor:
         True if theta is the log rate of a `Forgetting` kernel rather than a log lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
+    embedding : callable, default=None
+        Map of places (n, d) to points (n, d') whose distances count; None: they do themselves.
 
     Attributes
     ----------
@@ -133,6 +136,7 @@ class Factor:
     n_theta: int
     forgetting: bool = False
     log_slope: float = 1.0
+    embedding: Callable | None = None
 
     @classmethod
     def of_rate(cls, epsilon, n_theta):
@@ -151,7 +155,7 @@ class Factor:
         scales = np.exp(theta)
         if self.n_theta < len(self.length_scales):
             scales = self.length_scales / self.length_scales.max() * scales
-        return Factor(self.family, scales, self.n_theta)
+        return replace(self, length_scales=np.full(len(self.length_scales), scales))
 
     @property
     def theta(self):
@@ -165,9 +169,12 @@ class Factor:
         object.__setattr__(self, "units", scale / self.length_scales)
 
     def scale(self, X):
-        """Return X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
+        """Return X (n, d) as (d', n) in the units of the compiled code, C-ordered."""
+        units = self.units
+        if self.embedding is not None:
+            X, units = self.embedding(X), units[:1]
         with np.errstate(over="ignore"):
-            Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
+            Z = np.multiply(X.T, units[:, np.newaxis], order="C")
             length = sqrt(np.einsum("ij,ij->", Z, Z))
         if not length <= 100.0 * LARGEST_X:  # larger than any |x|, due to units and sum
             expected = f"within {LARGEST_X:g} lengthscales of 0"
@@ -207,7 +214,8 @@ def recognize(kernel, n_dims):
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
     learnt = kernel.hyperparameter_length_scale
     n_theta = 0 if learnt.fixed else learnt.n_elements
-    return Factor(family, np.full(n_dims, scales), n_theta)
+    embedding = kernel.positions if type(kernel) is ChordalMatern else None
+    return Factor(family, np.full(n_dims, scales), n_theta, embedding=embedding)
 
 
 def recognize_or_raise(kernel, n_dims, purpose):

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.kernels import ChordalMatern, Forgetting, with_seasons
+from sktvbo.relevancy import spatial_convolution
 
 RADIUS = 6371.0
 
@@ -193,14 +194,82 @@ def test_advice_on_a_fixed_lengthscale_is_in_kilometres():
         TimeVaryingGPRegressor(kernel, Matern(5.0)).fit(near, y)
 
 
+@pytest.mark.parametrize("length_scale", [500.0, 2000.0])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+def test_the_convolution_is_an_integral_over_the_earth(nu, length_scale):
+    kernel = ChordalMatern(length_scale, nu=nu)
+    n = 40_000
+    i = np.arange(n) + 0.5  # a Fibonacci lattice
+    lattice = np.column_stack(
+        [np.rad2deg(np.arcsin(1.0 - 2.0 * i / n)), np.rad2deg(np.pi * (1.0 + 5.0**0.5) * i) % 360.0]
+    )
+    angles = np.rad2deg(np.array([0.0, 0.5, 1.0, 2.0]) * length_scale / RADIUS)
+    S = np.column_stack([10.0 + angles, np.full(4, 180.0)])
+    area = 4.0 * np.pi * RADIUS**2 / n
+    expected = area * kernel(S, lattice) @ kernel(S, lattice).T
+    assert_allclose(
+        spatial_convolution(kernel, S) / expected[0, 0], expected / expected[0, 0], atol=0.02
+    )
+
+
+def test_relevancies_in_a_region_are_those_of_the_plane():
+    X, y = data(n=60)
+    km = X * [1.0, 1.0, 1.0]
+    km[:, :2] = np.random.RandomState(0).uniform(-300.0, 300.0, (60, 2))
+    degrees = km.copy()
+    degrees[:, :2] = np.rad2deg(km[:, :2] / RADIUS)
+    degrees[:, 1] += 180.0  # on both sides of the date line
+    options = {"temporal_kernel": Matern(3.0, nu=1.5), "optimizer": None}
+    plane = TimeVaryingGPRegressor(Matern(200.0, nu=2.5), **options).fit(km, y).relevancy()
+    earth = TimeVaryingGPRegressor(ChordalMatern(200.0, nu=2.5), **options).fit(degrees, y)
+    assert_allclose(earth.relevancy(), plane, rtol=0.02, atol=1e-4)
+
+
+def test_a_stream_with_bounded_memory():
+    X, y = data(n=120)
+    gp = TimeVaryingGPRegressor(ChordalMatern(3000.0), Matern(5.0), optimizer=None, max_size=40)
+    for i in range(120):
+        gp.partial_fit(X[[i]], y[[i]])
+    assert len(gp.X_train_) <= 40
+    assert gp.X_train_[0, 2] < X[-40, 2]  # not just the latest
+
+
+def test_compiled_code_computes_the_same():
+    class Uncompiled(ChordalMatern):
+        pass
+
+    X, y = data(n=80)
+    new, _ = data(n=9, seed=4)
+    for temporal in (Matern(5.0, nu=0.5), RBF(5.0), with_seasons(Matern(5.0), 3.0)):
+        compiled, called = (
+            TimeVaryingGPRegressor(kind(2000.0, nu=2.5), temporal, optimizer=None).fit(X, y)
+            for kind in (ChordalMatern, Uncompiled)
+        )
+        assert_allclose(compiled.predict(new), called.predict(new), atol=1e-9)
+        theta = compiled.theta_ + 0.1
+        for found in zip(*(gp.log_marginal_likelihood(theta, True) for gp in (compiled, called))):
+            assert_allclose(*found, atol=1e-8)
+
+
+@pytest.mark.parametrize("inducing", ["kmeans", "greedy", "kdpp"])
+def test_inducing_points_are_all_over_the_earth(inducing):
+    X, y = data(n=400)
+    kernels = ChordalMatern(3000.0, nu=1.5), Matern(5.0, nu=1.5)
+    options = {"n_inducing": 60, "inducing": inducing, "optimizer": None, "random_state": 0}
+    gp = SparseTimeVaryingGPRegressor(*kernels, **options).fit(X, y)
+    nearest = great_circle(X[:, :2], gp.inducing_points_[:, :2]).min(axis=1)
+    assert np.quantile(nearest, 0.9) < 3000.0
+    assert gp.score(X, y) > 0.8
+
+
 def test_other_models_and_copies():
-    X, y = data(n=150)
+    X, y = data(n=60)
     new, _ = data(n=20, seed=5)
     kernel, seasonal = ChordalMatern(2500.0), with_seasons(Matern(5.0, nu=1.5), 3.0)
     exact = TimeVaryingGPRegressor(kernel, seasonal, optimizer=None).fit(X, y)
     sparse = SparseTimeVaryingGPRegressor(kernel, seasonal, inducing=X, optimizer=None).fit(X, y)
     assert_allclose(sparse.predict(new), exact.predict(new), atol=1e-4)
-    stations = X[np.arange(150) % 5]
+    stations = X[np.arange(60) % 5]
     stations[:, 2] = X[:, 2]
     options = {"optimizer": None, "mean_prior_std": 2.0}
     dense, kalman = (
@@ -210,8 +279,8 @@ def test_other_models_and_copies():
         for solver in ("dense", "kalman")
     )
     assert_allclose(kalman.predict(new), dense.predict(new), atol=1e-6)
-    sum_of_two = TimeVaryingGPRegressor(kernel + 0.5 * ChordalMatern(200.0, nu=0.5)).fit(X, y)
-    assert sum_of_two.score(X, y) > 0.9
+    of_two_ranges = kernel + 0.5 * ChordalMatern(200.0, nu=0.5)
+    assert TimeVaryingGPRegressor(of_two_ranges, optimizer=None).fit(X, y).score(X, y) > 0.9
 
 
 def test_the_posterior_at_a_time_has_the_gradients_of_degrees():
