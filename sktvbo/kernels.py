@@ -454,7 +454,8 @@ class ChordalMatern(Matern):
     Longitudes may be of either convention, -180 to 180 or 0 to 360. The kernel is the "Yadrenko"
     model of GSTools with ``latlon=True``. For relevancies the Earth is a plane with the same
     distances: up to 2000 km their convolutions differ from the integral by at most 2 % of its
-    largest value.
+    largest value. Beside a sum or product in time the kernel is called, which is slower. It is not
+    for optimizers, which scale places to the unit box.
 
     References
     ----------

@@ -5,7 +5,7 @@ tests.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import sqrt
 from typing import NamedTuple
@@ -56,28 +56,28 @@ FAMILIES = {
         kernels=((ConstantKernel, None),), order=None, scale=1.0, polynomial=None, spectrum=None
     ),
     Family.RBF: Correlation(
-        kernels=((RBF, None), (Matern, np.inf), (ChordalMatern, np.inf)),
+        kernels=((RBF, None), (Matern, np.inf)),
         order=np.inf,
         scale=np.sqrt(0.5),
         polynomial=None,
         spectrum=matern_spectrum(np.inf),
     ),
     Family.MATERN12: Correlation(
-        kernels=((Matern, 0.5), (ChordalMatern, 0.5), (Forgetting, None)),
+        kernels=((Matern, 0.5), (Forgetting, None)),
         order=0.5,
         scale=1.0,
         polynomial=(1.0,),
         spectrum=matern_spectrum(0.5),
     ),
     Family.MATERN32: Correlation(
-        kernels=((Matern, 1.5), (ChordalMatern, 1.5)),
+        kernels=((Matern, 1.5),),
         order=1.5,
         scale=np.sqrt(3.0),
         polynomial=(1.0, 1.0),
         spectrum=matern_spectrum(1.5),
     ),
     Family.MATERN52: Correlation(
-        kernels=((Matern, 2.5), (ChordalMatern, 2.5), (ProportionalMatern, 2.5)),
+        kernels=((Matern, 2.5), (ProportionalMatern, 2.5)),
         order=2.5,
         scale=np.sqrt(5.0),
         polynomial=(1.0, 1.0, 1.0 / 3.0),
@@ -97,7 +97,7 @@ def family_of(kernel):
 
     Exact types only: a subclass may compute anything.
     """
-    kind = type(kernel)
+    kind = Matern if type(kernel) is ChordalMatern else type(kernel)
     return _FAMILY_OF.get((kind, kernel.nu if issubclass(kind, Matern) else None))
 
 
@@ -155,7 +155,7 @@ class Factor:
         scales = np.exp(theta)
         if self.n_theta < len(self.length_scales):
             scales = self.length_scales / self.length_scales.max() * scales
-        return replace(self, length_scales=np.full(len(self.length_scales), scales))
+        return Factor(self.family, scales, self.n_theta, embedding=self.embedding)
 
     @property
     def theta(self):
