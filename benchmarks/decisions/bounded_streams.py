@@ -153,7 +153,8 @@ def run(stream, rule, size, seed):
 def compare(arguments):
     """Print a table of the errors."""
     rules, seeds = list(RULES), range(arguments.seeds)
-    print(f"{'':10}" + "".join(f"{rule:>16}" for rule in [*rules, *rules[1:]]) + "  ms a row")
+    titles = [*rules, *(f"{rule}/oldest" for rule in rules[1:])]
+    print(f"{'':10}" + "".join(f"{title:>16}" for title in titles) + "  ms a row")
     for name in arguments.streams:
         stream = name, arguments.set, arguments.nu, arguments.first
         found = [[run(stream, rule, arguments.size, seed) for seed in seeds] for rule in rules]
