@@ -154,14 +154,14 @@ def compare(arguments):
     """Print a table of the errors."""
     rules, seeds = list(RULES), range(arguments.seeds)
     titles = [*rules, *(f"{rule}/oldest" for rule in rules[1:])]
-    print(f"{'':10}" + "".join(f"{title:>16}" for title in titles) + "  ms a row")
+    print(f"{'':10}" + "".join(f"{title:>18}" for title in titles) + "  ms a row")
     for name in arguments.streams:
         stream = name, arguments.set, arguments.nu, arguments.first
         found = [[run(stream, rule, arguments.size, seed) for seed in seeds] for rule in rules]
         errors, times = np.moveaxis(found, -1, 0)
         columns = [*errors, *(errors[1:] / errors[0])]
         spreads = [np.std(column, ddof=1) / np.sqrt(len(column)) for column in columns]
-        cells = [f"{np.mean(each):8.3f} ± {error:.3f}" for each, error in zip(columns, spreads)]
+        cells = [f"{np.mean(each):10.3f} ± {error:.3f}" for each, error in zip(columns, spreads)]
         of_rules = " ".join(f"{value:.2f}" for value in times.mean(axis=1))
         print(f"{name:10}{''.join(cells)}  {of_rules}", flush=True)
 
