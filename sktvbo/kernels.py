@@ -499,11 +499,9 @@ class ChordalMatern(Matern):
         for column, name, largest in zip(X.T, ("latitudes", "longitudes"), (90.0, 360.0)):
             wrong = ~(np.abs(column) <= largest)
             if wrong.any():
-                expected, advice = (
-                    f"degrees within ±{largest:g}",
-                    "The order is latitude, longitude.",
-                )
-                raise invalid(name, expected, column[wrong][0], advice=advice)
+                expected = f"degrees within ±{largest:g}"
+                advice = "The order is latitude, longitude."
+                raise invalid(name, expected, float(column[wrong][0]), advice=advice)
         latitude, longitude = np.deg2rad(X.T)
         across = np.cos(latitude)
         parts = across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)
@@ -511,7 +509,7 @@ class ChordalMatern(Matern):
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Any:
+    ) -> Array | tuple[Array, Array]:
         X, Y = self.positions(X), None if Y is None else self.positions(Y)
         return super().__call__(X, Y, eval_gradient)
 
