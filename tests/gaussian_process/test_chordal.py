@@ -254,7 +254,7 @@ def test_compiled_code_computes_the_same():
 @pytest.mark.parametrize("inducing", ["kmeans", "greedy", "kdpp"])
 def test_inducing_points_are_all_over_the_earth(inducing):
     X, y = data(n=400)
-    kernels = ChordalMatern(3000.0, nu=1.5), Matern(5.0, nu=1.5)
+    kernels = ChordalMatern(8000.0, nu=2.5), Matern(10.0, nu=2.5)
     options = {"n_inducing": 60, "inducing": inducing, "optimizer": None, "random_state": 0}
     gp = SparseTimeVaryingGPRegressor(*kernels, **options).fit(X, y)
     nearest = great_circle(X[:, :2], gp.inducing_points_[:, :2]).min(axis=1)
