@@ -50,6 +50,12 @@ def test_beams(run_example, capsys):
     assert ours < 0.3 * min(static, random)
 
 
+def test_kriging(run_example):
+    errors = run_example("plot_kriging.py")["errors"]
+    in_time = errors.pop("sphere and time")
+    assert in_time < 0.95 * min(errors.values())
+
+
 def test_latency(run_example):
     spent = {
         name: np.array(each) for name, each in run_example("plot_latency.py")["latencies"].items()

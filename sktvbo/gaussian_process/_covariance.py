@@ -136,6 +136,10 @@ class SeparableCovariance(ABC):
             return GenericCovariance(*rest)
         kind = ProductCovariance if in_time.families is None else CompiledCovariance
         kind = PairCovariance if in_time.alone is not None else kind
+        if in_space.embedding is not None:
+            if kind is not PairCovariance:
+                return GenericCovariance(*rest)
+            kind = EmbeddedCovariance
         return kind((in_space, in_time), *rest)
 
     def __getstate__(self):
@@ -390,7 +394,7 @@ class SeparableCovariance(ABC):
         if self.level is not None:
             return None
         factor = _NO_SPACE if self.spatial is None else recognize(self.spatial, self.n_dims)
-        if factor is None:
+        if factor is None or factor.embedding is not None:
             return None
         times = np.append(t, time)[:, np.newaxis]
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
@@ -709,8 +713,9 @@ class PairCovariance(CompiledCovariance):
 
     def _folded(self, contract, S, t, *rest, n=()):
         """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
-        (spatial, temporal), slopes = self.pair, np.empty((2 + S.shape[1], *n))
-        contract(*self._points(S, t), *self._families, *rest, slopes)
+        (spatial, temporal), points = self.pair, self._points(S, t)
+        slopes = np.empty((2 + len(points[0]), *n))
+        contract(*points, *self._families, *rest, slopes)
         on_signal, on_space, on_time = slopes[: self._sizes[0]], slopes[1:-1], slopes[-1:]
         return np.concatenate([on_signal, spatial.fold(on_space), temporal.fold(on_time)])
 
@@ -846,7 +851,34 @@ def _contraction(function, *weights, n=()):
     return contract
 
 
-class GenericCovariance(SeparableCovariance):
+class PlainCoordinates:
+    """Point functions of a covariance in plain coordinates: gradients are finite differences."""
+
+    def to_scaled(self, S, t):
+        return S, t
+
+    def units(self):
+        return np.ones(self.n_dims + 1)
+
+    def variance_with_gradient(self, s, t, moving=None):
+        points, times, steps, rows = _stencil(s, t, moving)
+        variances = self.variance(points, times)
+        return variances[0], _differences(variances, steps, rows, len(s) + 1)
+
+    def cross_with_gradient(self, s, t, Z, times, moving=None):
+        points, at, steps, rows = _stencil(s, t, moving)
+        K = self.cross(points, at, Z, times)
+        return K[0], _differences(K, steps, rows, len(s) + 1)
+
+
+class EmbeddedCovariance(PlainCoordinates, PairCovariance):
+    """Covariance of two known kernels, of which the spatial one maps places to other points."""
+
+    def at_one_time(self, S, t, time):
+        return None
+
+
+class GenericCovariance(PlainCoordinates, SeparableCovariance):
     """Covariance of any two kernels, by calls of the kernels and by finite differences.
 
     Coordinates stay plain: space (n, d) and time (n,). The kernels may return any layout and
@@ -867,12 +899,6 @@ class GenericCovariance(SeparableCovariance):
     def _set_kernel_thetas(self, space, time):
         parts = np.split(time, [self._given[1].n_dims])
         self._given = _with_thetas(self._given, [space, *parts])
-
-    def to_scaled(self, S, t):
-        return S, t
-
-    def units(self):
-        return np.ones(self.n_dims + 1)
 
     def gram(self, S, t, out=None):
         return self.cross(S, t, out=out)
@@ -903,16 +929,6 @@ class GenericCovariance(SeparableCovariance):
             points = S[block], t[block]
             shared[block] = self.cross(*points, *points).diagonal()
         return np.maximum(variance - shared, 0.0)
-
-    def variance_with_gradient(self, s, t, moving=None):
-        points, times, steps, rows = _stencil(s, t, moving)
-        variances = self.variance(points, times)
-        return variances[0], _differences(variances, steps, rows, len(s) + 1)
-
-    def cross_with_gradient(self, s, t, Z, times, moving=None):
-        points, at, steps, rows = _stencil(s, t, moving)
-        K = self.cross(points, at, Z, times)
-        return K[0], _differences(K, steps, rows, len(s) + 1)
 
     def gradient(self, S, t, K, P, a):
         spatial, temporal, *level = self._given

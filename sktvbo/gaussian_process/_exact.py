@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._validation import check_choice, finite_array, invalid
+from .._validation import check_choice, check_int, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
 from ._exact_posterior import Dense
@@ -32,6 +32,9 @@ _UPDATES_A_ROW = 0.25
 # composite kernels, whose state has p numbers a place, a time takes O(p N²): LARGE_STATE is the
 # largest, and the rows have to be √p times more.
 _MAX_STATE = 6000
+
+# "auto" does not use it with a smaller ``max_size``: relevancies need the dense matrices.
+_MIN_SIZE = 1000
 
 _logger = logging.getLogger("sktvbo.gaussian_process")
 
@@ -97,6 +100,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
+    max_size : int, default=None
+        Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
@@ -176,6 +181,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     rows is inserted exactly, at the cost of filtering those after it again. Later rows and `forget`
     filter all rows again. `relevancy` is dense, O(n³). Memory is linear in the rows.
 
+    With ``max_size`` memory is bounded. `fit` learns the hyperparameters from all its rows.
+    `partial_fit` drops a twentieth of the rows once they exceed ``max_size``: those least relevant
+    to the future, or the oldest with the Kalman solver or without relevancies. "auto" is dense up
+    to 1000 rows then. `condition_on` and `refit` keep all rows.
+
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
     and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. Consecutive
@@ -222,6 +232,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     _: KW_ONLY
     solver: str = "auto"
     sites: np.ndarray | None = None
+    max_size: int | None = None
 
     # Class of ``_gp`` without a Kalman filter.
     _dense_class: ClassVar[type[Dense]] = Dense
@@ -229,6 +240,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def check(self) -> None:
         super().check()
         check_choice(self.solver, _SOLVERS, "solver", self)
+        if self.max_size is not None:
+            check_int(self.max_size, "max_size", self)
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
@@ -245,6 +258,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def _adapt_to_rows(self, gp, n_new):
         if self.solver != "auto":
             return gp
+        if self.max_size is not None and self.max_size < _MIN_SIZE:
+            return self._dense(gp)
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
         held = self.optimizer is None or gp.n_updates >= _UPDATES_A_ROW * gp.rows.n

@@ -73,7 +73,7 @@ def _centres(covariance, layout, X, m, rng):
 
     S, t = layout.split(X)
     scales = np.std(np.column_stack([S, t]), axis=0)
-    if covariance.pair is not None:
+    if covariance.pair is not None and covariance.pair[0].embedding is None:
         scales = 1.0 / np.concatenate([factor.units for factor in covariance.pair])
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)

@@ -4,6 +4,7 @@ A new stationary family is a row of `FAMILIES`, a branch in ``_fast/gram.pyx`` a
 tests.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import comb, factorial, sqrt
@@ -19,7 +20,7 @@ from .._fast import convolution as _convolution
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
-from ..kernels import Forgetting, ProportionalMatern
+from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def family_of(kernel):
 
     Exact types only: a subclass may compute anything.
     """
-    kind = type(kernel)
+    kind = Matern if type(kernel) is ChordalMatern else type(kernel)
     return _FAMILY_OF.get((kind, kernel.nu if issubclass(kind, Matern) else None))
 
 
@@ -123,6 +124,8 @@ class Factor:
         True if theta is the log rate of a `Forgetting` kernel rather than a log lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
+    embedding : callable, default=None
+        Map of places (n, d) to points (n, d') whose distances count; None: they do themselves.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class Factor:
     n_theta: int
     forgetting: bool = False
     log_slope: float = 1.0
+    embedding: Callable | None = None
 
     @classmethod
     def of_rate(cls, epsilon, n_theta):
@@ -153,7 +157,7 @@ class Factor:
         scales = np.exp(theta)
         if self.n_theta < len(self.length_scales):
             scales = self.length_scales / self.length_scales.max() * scales
-        return Factor(self.family, scales, self.n_theta)
+        return Factor(self.family, scales, self.n_theta, embedding=self.embedding)
 
     @property
     def theta(self):
@@ -167,9 +171,12 @@ class Factor:
         object.__setattr__(self, "units", scale / self.length_scales)
 
     def scale(self, X):
-        """Return X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
+        """Return X (n, d) as (d', n) in the units of the compiled code, C-ordered."""
+        units = self.units
+        if self.embedding is not None:
+            X, units = self.embedding(X), units[:1]
         with np.errstate(over="ignore"):
-            Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
+            Z = np.multiply(X.T, units[:, np.newaxis], order="C")
             length = sqrt(np.einsum("ij,ij->", Z, Z))
         if not length <= 100.0 * LARGEST_X:  # larger than any |x|, due to units and sum
             expected = f"within {LARGEST_X:g} lengthscales of 0"
@@ -289,7 +296,8 @@ def recognize(kernel, n_dims):
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
     learnt = kernel.hyperparameter_length_scale
     n_theta = 0 if learnt.fixed else learnt.n_elements
-    return Factor(family, np.full(n_dims, scales), n_theta)
+    embedding = kernel.positions if type(kernel) is ChordalMatern else None
+    return Factor(family, np.full(n_dims, scales), n_theta, embedding=embedding)
 
 
 def recognize_or_raise(kernel, n_dims, purpose):

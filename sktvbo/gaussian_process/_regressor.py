@@ -28,6 +28,7 @@ from .._validation import (
     known_variance,
 )
 from ._composite import temporal_length_scale
+from ._conditioned import BasisPosterior
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
@@ -45,6 +46,7 @@ from ._noise import NoiseModel
 from ._outliers import reweighted, screened
 from ._parts import completed
 from ._prior_mean import prior_variance
+from ._removal import rows_beyond
 from ._starts import kernels_or_defaults, restarts, screened_starts
 
 if TYPE_CHECKING:
@@ -94,6 +96,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     # Class of ``fitted_``, which optimizers hold.
     _fitted_class: ClassVar[type[FittedGP]] = FittedGP
+
+    # A parameter of the exact regressors; see `TimeVaryingGPRegressor`.
+    max_size: ClassVar[int | None] = None
 
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
@@ -161,6 +166,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if self.robust:
                 advise_on_outliers(new._gp)
             advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
+        if self.max_size is not None:
+            new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
@@ -187,13 +194,35 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             As `fit`, and `condition_on` after it; the estimator is unchanged.
         """
         if self.__sklearn_is_fitted__():
-            return self._replace_state(self.condition_on(X, y, y_variance))
+            X, y = self._validated(X, y)
+            return self._replace_state(self._with(self._appended(self.fitted_, X, y, y_variance)))
         self.check()
         new = copy.copy(self)
-        rows = new._make_rows(*new._validate(X, y, y_variance))
+        X, y, *variance = new._validate(X, y, y_variance)
+        first = slice(self.max_size)
+        rows = new._make_rows(*(array[first] for array in (X, y, *variance)))
         covariance = self._initial_covariance(rows, follow_data=False)
         new._gp = self._condition_again(covariance, rows, self.normalize_y)
+        if rows.n < len(y):
+            rest = slice(rows.n, None)
+            fitted = self._appended(new.fitted_, X[rest], y[rest], variance[0][rest])
+            new = new._with(fitted)
         return self._replace_state(new)
+
+    def _appended(self, fitted, X, y, y_variance=None):
+        """Return a fitted value with more rows, and without those beyond ``max_size``."""
+        if self.max_size is None:
+            return fitted.condition_on(X, y, y_variance)
+        variance, _ = known_variance(y_variance, len(y))
+        size, first = check_int(self.max_size, "max_size", self), 0
+        while first < len(y):
+            # A sweep of the relevancies takes O(n³): each removes a twentieth of the rows.
+            part = slice(first, first + max(size + 1 - fitted.gp.rows.n, 1))
+            fitted = fitted.condition_on(X[part], y[part], variance[part])
+            if fitted.gp.rows.n > size:
+                fitted = _reduced(fitted, size - size // 20)
+            first = part.stop
+        return fitted
 
     def forget(self, indices: ArrayLike) -> Self:
         """Drop training rows with the hyperparameters held, O(n²) a row; see `partial_fit`.
@@ -842,6 +871,18 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if kind not in (NUMBERS, known):
             raise mixed_kinds(name, known, kind, "in the data of fit")
         return number
+
+
+def _reduced(fitted, size):
+    """Return a fitted value with at most ``size`` rows: the most relevant, or else the latest.
+
+    Of a filter, or of more than 2 ``size`` rows, the latest: this bounds time and memory.
+    """
+    gp = fitted.gp
+    n_oldest = gp.rows.n - (2 * size if isinstance(gp, BasisPosterior) else size)
+    if n_oldest > 0:
+        fitted = fitted.without(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
+    return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
 
 
 def held(surrogate):

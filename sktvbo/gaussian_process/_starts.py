@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from ..kernels import Forgetting, ProportionalMatern
+from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
 from ._hyperparameters import HyperPrior, SearchRecord
@@ -276,6 +276,8 @@ def _scaled_kernels(covariance, rows):
         ("spatial_kernel", covariance.spatial, rows.S),
         ("temporal_kernel", covariance.temporal, rows.t[:, np.newaxis]),
     ):
+        if isinstance(kernel, ChordalMatern):
+            columns = kernel.positions(columns)
         if isinstance(kernel, _IN_UNITS):
             yield part, kernel, columns
 

@@ -98,4 +98,7 @@ def _check_parts(owner, surrogate, policy):
             raise invalid("surrogate", expected, surrogate, owner)
         if hasattr(surrogate, "check"):
             surrogate.check()
+        if getattr(surrogate, "max_size", None) is not None:
+            advice = "Use the optimizer's max_size, or a policy."
+            raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
     policy.check(surrogate)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import nnls
 
-from .._validation import check_int, check_real, invalid
-from ..exceptions import UnsupportedKernelError
+from .._validation import check_int, check_real
 from ..gaussian_process._composite import recognize_temporal_or_raise
 from ..gaussian_process._kernel_families import recognize_or_raise
 from ..gaussian_process._regressor import held, length_scale_in_time
+from ..gaussian_process._removal import from_least_relevant, least_relevant_beyond, rows_beyond
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy
@@ -121,7 +120,7 @@ class RelevancyBudget(StaleDataPolicy):
         if self._allowed_size is not None:
             largest = min(largest, self._allowed_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
-            for n, row, relevancy in _from_least_relevant(surrogate, now):
+            for n, row, relevancy in from_least_relevant(surrogate, now):
                 price = 1.0 + relevancy
                 paid = n > self.min_size and budget > price
                 if not paid and n <= largest:
@@ -224,7 +223,7 @@ class RelevancyCap(StaleDataPolicy):
             size = self.max_size_
             if isinstance(self.max_size, str):
                 size = max(size, self.min_size)
-            self.removals_ = _least_relevant_beyond(size, surrogate, now)
+            self.removals_ = least_relevant_beyond(size, surrogate, now)
         return _rows(self.removals_)
 
     def _max_size(self, surrogate):
@@ -281,10 +280,7 @@ class MaximumSize(StaleDataPolicy):
         X, size = surrogate.X_train_, int(self.max_size)
         if len(X) <= size:
             return NO_ROWS
-        surrogate = held(surrogate)
-        if not _supports_relevancy(surrogate):
-            return np.argsort(X[:, -1], kind="stable")[: len(X) - size]
-        return _rows(_least_relevant_beyond(size, surrogate, now))
+        return rows_beyond(size, held(surrogate), now, X[:, -1])
 
 
 class ResponseTime:
@@ -333,70 +329,9 @@ class ResponseTime:
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
 
 
-def _unconfirmed_outliers(surrogate):
-    """Return a mask (n,) of the latest rows if all have a weight below 1, or None.
-
-    Further observations may show that they belong to a change of the function. Outliers that are
-    confirmed have the smallest relevancies.
-    """
-    weights = getattr(surrogate, "outlier_weights_", None)
-    if weights is None:
-        return None
-    return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]
-
-
-def _least_relevant(sweep, excluded=None):
-    """Return the least relevant observation of a `RelevancySweep`: position and relevancy.
-
-    Rows of a mask ``excluded``, if given, are relevant.
-    """
-    relevancy = np.asarray(sweep.relevancy())
-    if excluded is not None and not excluded[sweep.index].all():
-        relevancy = relevancy + np.where(excluded[sweep.index], np.inf, 0.0)
-    least = int(np.argmin(relevancy))  # the first NaN, if there is one
-    if np.isnan(relevancy[least]):
-        unknown = np.count_nonzero(np.isnan(relevancy))
-        raise invalid(
-            "The relevancies of the surrogate",
-            "numbers",
-            got=f"NaN for {unknown} of {relevancy.size} observations",
-            advice="Check the kernels of the surrogate.",
-        )
-    return least, float(relevancy[least])
-
-
-def _from_least_relevant(surrogate, now):
-    """Yield (n, row, relevancy) of the least relevant of n observations, then of the n - 1 others.
-
-    An observation is removed once the next one is asked for.
-    """
-    sweep, unconfirmed = surrogate.relevancy_sweep(now), _unconfirmed_outliers(surrogate)
-    while True:
-        least, relevancy = _least_relevant(sweep, unconfirmed)
-        yield sweep.n, int(sweep.index[least]), relevancy
-        sweep.remove(least)
-
-
-def _least_relevant_beyond(size, surrogate, now):
-    """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
-    n_removed = max(len(surrogate.X_train_) - size, 0)
-    found = islice(_from_least_relevant(surrogate, now), n_removed)
-    return [(row, relevancy) for _, row, relevancy in found]
-
-
 def _rows(removals):
     """Return the rows (k,) of (row, relevancy) pairs."""
     return np.fromiter(map(itemgetter(0), removals), dtype=np.intp)
-
-
-def _supports_relevancy(surrogate):
-    if not hasattr(surrogate, "check_relevancy"):
-        return False
-    try:
-        surrogate.check_relevancy()
-    except UnsupportedKernelError:
-        return False
-    return True
 
 
 def _check_kernels(surrogate):

@@ -34,6 +34,7 @@ def test_scikit_learns_checks(estimator, check):
     [
         TimeVaryingGPRegressor(RationalQuadratic()),
         TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),
+        TimeVaryingGPRegressor(optimizer=None, max_size=150),
     ]
 )
 def test_scikit_learns_checks_that_are_slow(estimator, check):

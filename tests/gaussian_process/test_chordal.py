@@ -1,0 +1,346 @@
+"""Regression on the Earth: latitude and longitude in degrees, lengthscales in kilometres."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import check_grad
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.kernels import ChordalMatern, Forgetting, with_seasons
+from sktvbo.relevancy import spatial_convolution
+
+RADIUS = 6371.0
+
+CORRELATIONS = {
+    0.5: lambda r: np.exp(-r),
+    1.5: lambda r: (1.0 + np.sqrt(3.0) * r) * np.exp(-np.sqrt(3.0) * r),
+    2.5: lambda r: (1.0 + np.sqrt(5.0) * r + 5.0 * r**2 / 3.0) * np.exp(-np.sqrt(5.0) * r),
+    np.inf: lambda r: np.exp(-0.5 * r**2),
+}
+orders = pytest.mark.parametrize("nu", CORRELATIONS)
+
+
+def great_circle(A, B):
+    """Return distances (n, m) in km of places in degrees, by the haversine formula."""
+    (lat, lon), (lat2, lon2) = (np.deg2rad(places).T for places in (A, B))
+    lat, lon = lat[:, np.newaxis], lon[:, np.newaxis]
+    h = np.sin((lat - lat2) / 2.0) ** 2
+    h = h + np.cos(lat) * np.cos(lat2) * np.sin((lon - lon2) / 2.0) ** 2
+    return 2.0 * RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0)))
+
+
+def chord(A, B):
+    return 2.0 * RADIUS * np.sin(great_circle(A, B) / (2.0 * RADIUS))
+
+
+def places(n, seed=0):
+    """Return uniform places (n, 2) on the Earth, in degrees."""
+    rng = np.random.RandomState(seed)
+    return np.column_stack(
+        [np.rad2deg(np.arcsin(rng.uniform(-1.0, 1.0, n))), rng.uniform(-180.0, 180.0, n)]
+    )
+
+
+def data(n=60, seed=0):
+    """Return places and times (n, 3), and noisy values of a smooth function."""
+    S, rng = places(n, seed), np.random.RandomState(seed + 1)
+    t = np.sort(rng.uniform(0.0, 10.0, n))
+    y = np.sin(np.deg2rad(S[:, 0]) * 2.0) + np.cos(np.deg2rad(S[:, 1]) + 0.3 * t)
+    return np.column_stack([S, t]), y + 0.1 * rng.normal(size=n)
+
+
+@orders
+def test_values_are_those_of_great_circle_distances(nu):
+    A, B = places(20), places(30, seed=1)
+    kernel = ChordalMatern(3000.0, nu=nu)
+    assert_allclose(kernel(A, B), CORRELATIONS[nu](chord(A, B) / 3000.0), atol=1e-12)
+    assert_allclose(kernel(A), kernel(A, A), atol=1e-12)
+    assert_allclose(kernel.diag(A), 1.0)
+
+
+@orders
+def test_predictions_are_the_dense_formula(nu):
+    X, y = data()
+    new, _ = data(n=15, seed=7)
+    kernels = ChordalMatern(2500.0, nu=nu), Matern(4.0, nu=1.5)
+    options = {"optimizer": None, "signal_variance": 1.7, "noise_variance": 0.05}
+    gp = TimeVaryingGPRegressor(*kernels, **options).fit(X, y)
+
+    def k(A, B):
+        in_time = CORRELATIONS[1.5](np.abs(A[:, 2:] - B[:, 2]) / 4.0)
+        return 1.7 * CORRELATIONS[nu](chord(A[:, :2], B[:, :2]) / 2500.0) * in_time
+
+    inverse = np.linalg.inv(k(X, X) + 0.05 * np.eye(len(y)))
+    mean = k(new, X) @ inverse @ y
+    cov = k(new, new) - k(new, X) @ inverse @ k(X, new)
+    found, found_cov = gp.predict(new, return_cov=True)
+    assert_allclose(found, mean, atol=1e-9)
+    assert_allclose(found_cov, cov, atol=1e-9)
+
+
+def test_within_a_region_the_chord_is_the_great_circle_distance():
+    A = np.array([[48.86, 2.35]])
+    B = A + np.random.RandomState(0).uniform(-4.0, 4.0, size=(50, 2))
+    assert great_circle(A, B).max() > 400.0
+    expected = CORRELATIONS[0.5](great_circle(A, B) / 500.0)
+    assert_allclose(ChordalMatern(500.0, nu=0.5)(A, B), expected, rtol=3e-4)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+def test_a_covariance_where_the_great_circle_distance_gives_none(nu):
+    S = places(300)
+    wrong = CORRELATIONS[nu](great_circle(S, S) / 20_000.0)
+    assert np.linalg.eigvalsh(wrong)[0] < -1e-6
+    assert np.linalg.eigvalsh(ChordalMatern(20_000.0, nu=nu)(S))[0] > -1e-12
+
+
+def test_poles_and_the_date_line():
+    kernel = ChordalMatern(500.0)
+    pole = [[90.0, lon] for lon in (-180.0, 0.0, 77.0, 180.0, 360.0)]
+    assert_allclose(kernel(pole), 1.0)
+    assert_allclose(kernel([[10.0, 180.0]], [[10.0, -180.0]]), 1.0)
+    assert_allclose(kernel([[10.0, 359.0]], [[10.0, -1.0]]), 1.0)
+    across = kernel([[0.0, 179.5]], [[0.0, -179.5]])
+    assert_allclose(across, kernel([[0.0, 0.0]], [[0.0, 1.0]]))
+    assert_allclose(kernel([[89.5, 0.0]], [[89.5, 180.0]]), kernel([[0.0, 0.0]], [[1.0, 0.0]]))
+
+
+def test_a_map_is_continuous_across_the_date_line():
+    X, y = data(n=200)
+    gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), optimizer=None).fit(X, y)
+    latitudes = np.linspace(-80.0, 80.0, 9)
+    sides = [
+        np.column_stack([latitudes, np.full(9, lon), np.full(9, 5.0)]) for lon in (-180.0, 180.0)
+    ]
+    assert_allclose(*(gp.predict(side) for side in sides), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("S", "message"),
+    [
+        ([[90.1, 0.0]], "latitudes must be degrees within ±90. Got 90.1 instead. The order is"),
+        ([[-91.0, 0.0]], "latitudes must be"),
+        ([[139.69, 35.68]], "latitudes must be .* latitude, longitude"),
+        ([[0.0, 361.0]], "longitudes must be degrees within ±360"),
+        ([[np.nan, 0.0]], "latitudes must be"),
+        ([[1.0]], "two columns, latitude and longitude. Got 1 columns"),
+        ([[1.0, 2.0, 3.0]], "Got 3 columns"),
+    ],
+)
+def test_wrong_places(S, message):
+    with pytest.raises(ValueError, match=message):
+        ChordalMatern()(S)
+    with pytest.raises(ValueError, match=message):
+        ChordalMatern()([[0.0, 0.0]], S)
+
+
+def test_wrong_latitudes_leave_a_regressor_unchanged():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(ChordalMatern(), optimizer=None).fit(X, y)
+    for method in (gp.partial_fit, gp.fit):
+        with pytest.raises(ValueError, match="latitudes must be degrees within ±90"):
+            method([[95.0, 0.0, 11.0]], [0.0])
+    with pytest.raises(ValueError, match="latitudes must be"):
+        gp.predict([[95.0, 0.0, 11.0]])
+    assert len(gp.X_train_) == len(X)
+
+
+def test_several_lengthscales():
+    with pytest.raises(ValueError, match="must be one number, in km"):
+        ChordalMatern([100.0, 200.0])([[0.0, 0.0]])
+
+
+def test_gradient_of_the_likelihood():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), Forgetting(0.1), optimizer=None).fit(X, y)
+    value = gp.log_marginal_likelihood
+    error = check_grad(value, lambda theta: value(theta, eval_gradient=True)[1], gp.theta_)
+    assert error < 1e-4
+
+
+def test_scikit_learn_finds_the_same():
+    S, y = places(80), np.sin(np.deg2rad(places(80)[:, 0]) * 3.0)
+    kernel = ChordalMatern(2000.0)
+    theirs = GaussianProcessRegressor(1.0 * kernel, alpha=0.01).fit(S, y)
+    static = ConstantKernel(1.0, "fixed")
+    ours = TimeVaryingGPRegressor(kernel, static, noise_variance_bounds="fixed")
+    X = np.column_stack([S, np.zeros(80)])
+    assert_allclose(ours.fit(X, y).predict(X), theirs.predict(S), atol=1e-3)
+    assert ours.spatial_kernel_.length_scale == pytest.approx(
+        theirs.kernel_.k2.length_scale, rel=0.01
+    )
+
+
+@pytest.mark.parametrize("length_scale", [3.0, 1000.0, 9e4])
+def test_a_search_from_any_lengthscale_gives_no_advice(length_scale):
+    X, y = data(n=150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gp = TimeVaryingGPRegressor(ChordalMatern(length_scale), mean_prior_std=np.inf).fit(X, y)
+    assert 1000.0 < gp.spatial_kernel_.length_scale < 30_000.0
+    assert gp.score(*data(n=100, seed=9)) > 0.5
+
+
+def test_advice_on_a_fixed_lengthscale_is_in_kilometres():
+    X, y = data(n=100)
+    near = X * [0.001, 0.001, 1.0]  # within a few kilometres
+    kernel = ChordalMatern(1e5, "fixed")
+    with pytest.warns(UserWarning, match="its columns extend over 39.5"):
+        TimeVaryingGPRegressor(kernel, Matern(5.0)).fit(near, y)
+
+
+@pytest.mark.parametrize("length_scale", [500.0, 2000.0])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+def test_the_convolution_is_an_integral_over_the_earth(nu, length_scale):
+    kernel = ChordalMatern(length_scale, nu=nu)
+    n = 40_000
+    i = np.arange(n) + 0.5  # a Fibonacci lattice
+    lattice = np.column_stack(
+        [np.rad2deg(np.arcsin(1.0 - 2.0 * i / n)), np.rad2deg(np.pi * (1.0 + 5.0**0.5) * i) % 360.0]
+    )
+    angles = np.rad2deg(np.array([0.0, 0.5, 1.0, 2.0]) * length_scale / RADIUS)
+    S = np.column_stack([10.0 + angles, np.full(4, 180.0)])
+    area = 4.0 * np.pi * RADIUS**2 / n
+    expected = area * kernel(S, lattice) @ kernel(S, lattice).T
+    assert_allclose(
+        spatial_convolution(kernel, S) / expected[0, 0], expected / expected[0, 0], atol=0.02
+    )
+
+
+def test_relevancies_in_a_region_are_those_of_the_plane():
+    X, y = data(n=60)
+    km = X * [1.0, 1.0, 1.0]
+    km[:, :2] = np.random.RandomState(0).uniform(-300.0, 300.0, (60, 2))
+    degrees = km.copy()
+    degrees[:, :2] = np.rad2deg(km[:, :2] / RADIUS)
+    degrees[:, 1] += 180.0  # on both sides of the date line
+    options = {"temporal_kernel": Matern(3.0, nu=1.5), "optimizer": None}
+    plane = TimeVaryingGPRegressor(Matern(200.0, nu=2.5), **options).fit(km, y).relevancy()
+    earth = TimeVaryingGPRegressor(ChordalMatern(200.0, nu=2.5), **options).fit(degrees, y)
+    assert_allclose(earth.relevancy(), plane, rtol=0.02, atol=1e-4)
+
+
+def test_a_stream_with_bounded_memory():
+    X, y = data(n=120)
+    gp = TimeVaryingGPRegressor(ChordalMatern(3000.0), Matern(5.0), optimizer=None, max_size=40)
+    for i in range(120):
+        gp.partial_fit(X[[i]], y[[i]])
+    assert len(gp.X_train_) <= 40
+    assert gp.X_train_[0, 2] < X[-40, 2]  # not just the latest
+
+
+def test_compiled_code_computes_the_same():
+    class Uncompiled(ChordalMatern):
+        pass
+
+    X, y = data(n=80)
+    new, _ = data(n=9, seed=4)
+    for temporal in (Matern(5.0, nu=0.5), RBF(5.0), with_seasons(Matern(5.0), 3.0)):
+        compiled, called = (
+            TimeVaryingGPRegressor(kind(2000.0, nu=2.5), temporal, optimizer=None).fit(X, y)
+            for kind in (ChordalMatern, Uncompiled)
+        )
+        assert_allclose(compiled.predict(new), called.predict(new), atol=1e-9)
+        theta = compiled.theta_ + 0.1
+        for found in zip(*(gp.log_marginal_likelihood(theta, True) for gp in (compiled, called))):
+            assert_allclose(*found, atol=1e-8)
+
+
+@pytest.mark.parametrize("inducing", ["kmeans", "greedy", "kdpp"])
+def test_inducing_points_are_all_over_the_earth(inducing):
+    X, y = data(n=400)
+    kernels = ChordalMatern(8000.0, nu=2.5), Matern(10.0, nu=2.5)
+    options = {"n_inducing": 60, "inducing": inducing, "optimizer": None, "random_state": 0}
+    gp = SparseTimeVaryingGPRegressor(*kernels, **options).fit(X, y)
+    nearest = great_circle(X[:, :2], gp.inducing_points_[:, :2]).min(axis=1)
+    assert np.quantile(nearest, 0.9) < 3000.0
+    assert gp.score(X, y) > 0.8
+
+
+def test_other_models_and_copies():
+    X, y = data(n=60)
+    new, _ = data(n=20, seed=5)
+    kernel, seasonal = ChordalMatern(2500.0), with_seasons(Matern(5.0, nu=1.5), 3.0)
+    exact = TimeVaryingGPRegressor(kernel, seasonal, optimizer=None).fit(X, y)
+    sparse = SparseTimeVaryingGPRegressor(kernel, seasonal, inducing=X, optimizer=None).fit(X, y)
+    assert_allclose(sparse.predict(new), exact.predict(new), atol=1e-4)
+    stations = X[np.arange(60) % 5]
+    stations[:, 2] = X[:, 2]
+    options = {"optimizer": None, "mean_prior_std": 2.0}
+    dense, kalman = (
+        TimeVaryingGPRegressor(clone(kernel), Matern(5.0, nu=1.5), solver=solver, **options)
+        .fit(stations[:-1], y[:-1])
+        .partial_fit(stations[-1:], y[-1:])
+        for solver in ("dense", "kalman")
+    )
+    assert_allclose(kalman.predict(new), dense.predict(new), atol=1e-6)
+    of_two_ranges = kernel + 0.5 * ChordalMatern(200.0, nu=0.5)
+    assert TimeVaryingGPRegressor(of_two_ranges, optimizer=None).fit(X, y).score(X, y) > 0.9
+
+
+def test_the_posterior_at_a_time_has_the_gradients_of_degrees():
+    X, y = data(n=50)
+    gp = TimeVaryingGPRegressor(ChordalMatern(2500.0), RBF(5.0), optimizer=None).fit(X, y)
+    posterior, s = gp.posterior_at(10.0), np.array([40.0, 100.0])
+    mean, std, on_mean, on_std = posterior.with_gradient(s)
+    assert_allclose([mean, std], [v[0] for v in gp.predict([[*s, 10.0]], return_std=True)])
+    steps = 1e-4 * np.eye(2)
+    means, stds = (
+        (up - down) / 2e-4 for up, down in zip(posterior(s + steps), posterior(s - steps))
+    )
+    assert_allclose(on_mean, means, rtol=1e-5)
+    assert_allclose(on_std, stds, rtol=1e-4)
+
+
+def static(kernel, S, y):
+    """Return a regressor with ordinary kriging's flat prior of the mean, at one time."""
+    options = {"signal_variance": 1.3, "noise_variance": 0.05, "mean_prior_std": np.inf}
+    gp = TimeVaryingGPRegressor(kernel, ConstantKernel(1.0, "fixed"), optimizer=None, **options)
+    return gp.fit(np.column_stack([S, np.zeros(len(S))]), y)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kernel"),
+    [
+        ("Exponential", {}, ChordalMatern(3000.0, nu=0.5)),
+        ("Matern", {"nu": 1.5}, ChordalMatern(3000.0 * np.sqrt(2.0), nu=1.5)),
+        ("Gaussian", {}, ChordalMatern(3000.0 * np.sqrt(2.0 / np.pi), nu=np.inf)),
+    ],
+)
+def test_predictions_are_those_of_gstools(name, options, kernel):
+    gs = pytest.importorskip("gstools")
+    (X, y), (new, _) = data(), data(n=20, seed=3)
+    model = getattr(gs, name)(
+        latlon=True, geo_scale=gs.KM_SCALE, var=1.3, len_scale=3000.0, nugget=0.05, **options
+    )
+    theirs = gs.krige.Ordinary(model, X[:, :2].T, y, exact=False, cond_err="nugget")
+    mean, variance = theirs(new[:, :2].T)
+    new[:, 2] = 0.0
+    ours = static(kernel, X[:, :2], y).predict(new, return_std=True, include_noise=True)
+    assert_allclose(ours[0], mean, atol=1e-10)
+    assert_allclose(ours[1] ** 2, variance, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [("exponential", Matern(3.0 / 3.0, nu=0.5)), ("gaussian", RBF(3.0 * 4.0 / 7.0 / np.sqrt(2.0)))],
+)
+def test_predictions_in_the_plane_are_those_of_pykrige(name, kernel):
+    ok = pytest.importorskip("pykrige.ok")
+    rng = np.random.RandomState(0)
+    S, y, new = rng.uniform(0.0, 10.0, (60, 2)), rng.normal(size=60), rng.uniform(0.0, 10.0, (9, 2))
+    parameters = {"psill": 1.3, "range": 3.0, "nugget": 0.05}
+    theirs = ok.OrdinaryKriging(
+        *S.T, y, variogram_model=name, variogram_parameters=parameters, exact_values=False
+    )
+    mean, variance = theirs.execute("points", *new.T)
+    ours = static(kernel, S, y).predict(
+        np.column_stack([new, np.zeros(9)]), return_std=True, include_noise=True
+    )
+    assert_allclose(ours[0], mean, atol=1e-9)
+    assert_allclose(ours[1] ** 2, variance, atol=1e-9)
