@@ -590,7 +590,7 @@ path = sys.argv[1]
 opt = RandomSearch([(0.0, 1.0)], clock="step", random_state=0, journal=path)
 opt.ask()
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
 try:
     while True:
         x = opt.ask()

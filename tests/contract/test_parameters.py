@@ -155,6 +155,8 @@ def test_set_params_before_the_first_step():
         opt.ask(0.0)
     opt.set_params(n_initial_points=3, domain=[(5.0, 6.0)])
     assert 5.0 <= opt.ask(0.0)[0] <= 6.0
+    with pytest.raises(ValueError, match="'domain' parameter of WDBO must be a Box"):
+        WDBO().ask(0.0)
 
 
 # --- of a run -------------------------------------------------------------------------------------
