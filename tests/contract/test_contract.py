@@ -14,12 +14,10 @@ from contract.cases import (
     objective,
     points,
     points_of,
-    same_state,
     space,
     timed,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sktvbo.domain import Box
@@ -184,14 +182,6 @@ def test_the_same_point_any_number_of_times(few, domain):
     assert t == 8.0 or few.name == "ABO"
 
 
-@pytest.mark.parametrize("n_initial_points", [1, 2])
-def test_hardly_any_data(few_modelled, n_initial_points):
-    opt = few_modelled.make(n_initial_points=n_initial_points)
-    queries = few_modelled.drive(opt, 4)
-    assert all(Box(BOX).contains(x) for x in queries)
-    assert Box(BOX).contains(opt.recommend(4.0))
-
-
 # --- the caller's own -----------------------------------------------------------------------------
 
 
@@ -217,15 +207,6 @@ def test_callers_arrays_are_neither_changed_nor_kept(few):
         opt.cancel(x)
 
 
-def test_a_readonly_array_of_any_real_type_is_accepted(few):
-    opt, twin = few.make(), few.make()
-    x = np.array([1, 0], dtype=np.int8)
-    x.flags.writeable = False
-    opt.tell(x, np.float32(0.5), np.int64(0))
-    twin.tell([1.0, 0.0], 0.5, 0.0)
-    same_state(opt, twin)
-
-
 # --- hyperparameters ------------------------------------------------------------------------------
 
 
@@ -238,40 +219,6 @@ def test_refit_every_holds_the_hyperparameters_between(modelled):
         if gp is not None and np.array_equal(gp.theta_, opt.surrogate_.theta_):
             held.add(opt.n_told_)
     assert held == {7, 8, 10, 11, 13}
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("GPUCB", {}),
-        ("TVGPUCB-learn", {}),
-        ("WGPUCB", {}),
-        ("UITVBO", {}),
-        ("WDBO", {}),
-        ("BOLT-max-size", {"max_size": 20}),
-        ("SWGPUCB", {"window": 20}),
-        ("SparQGPUCB", {"noise_cap": 300.0}),
-    ],
-)
-def test_held_steps_equal_a_fresh_surrogate(name, options):
-    """Forty steps of appending and dropping rows against one factorization."""
-    opt = BY_NAME[name].make(n_initial_points=8, refit_every=1000, **options)
-    X = Box(BOX).sample(40, np.random.RandomState(0))
-    for t, x in enumerate(X):
-        opt.tell(x, objective(x, t), t)
-    assert (opt.n_removed_ > 0) == BY_NAME[name].forgets
-    gp = opt.surrogate_
-    fresh = clone(gp).set_params(
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        optimizer=None,
-    )
-    fresh.fit(gp.X_train_, gp.y_train_)
-    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 50]
-    for got, expected in zip(gp.predict(rows, return_std=True), fresh.predict(rows, True)):
-        assert_allclose(got, expected, atol=1e-8)
 
 
 # --- time -----------------------------------------------------------------------------------------

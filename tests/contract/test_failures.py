@@ -92,16 +92,6 @@ def test_when_all_fails_queries_stay_random(domain):
         opt.recommend(10)
 
 
-def test_failures_do_not_count_as_initial_points():
-    opt = WDBO(UNIT, n_initial_points=4, random_state=0)
-    for t in range(6):
-        opt.tell(opt.ask(t), failed=True)
-    for t in range(6, 10):
-        assert opt.surrogate_ is None
-        opt.tell(opt.ask(t), 1.0)
-    assert opt.surrogate_ is not None
-
-
 # --- whole runs -----------------------------------------------------------------------------------
 
 

@@ -247,21 +247,6 @@ def test_all_at_one_time_or_at_one_place():
         assert np.isfinite(everything(TimeVaryingGPRegressor().fit(held, y), X)).all()
 
 
-@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
-def test_the_calendar_does_not_matter(optimizer):
-    X, y = data()
-    X[:, -1] = np.round(8.0 * X[:, -1]) / 8.0
-    shift = np.array([0.0, 0.0, 1.7e9])
-    here = TimeVaryingGPRegressor(optimizer=optimizer).fit(X[:35], y[:35])
-    there = TimeVaryingGPRegressor(optimizer=optimizer).fit(X[:35] + shift, y[:35])
-    for _ in range(2):
-        assert_allclose(everything(there, X + shift), everything(here, X), rtol=1e-6, atol=1e-6)
-        assert_allclose(there.relevancy(), here.relevancy(), rtol=1e-6)
-        assert_allclose(there.relevancy(1.7e9 + 9.0), here.relevancy(9.0), rtol=1e-6)
-        here.partial_fit(X[35:], y[35:]).forget([0, 3])
-        there.partial_fit(X[35:] + shift, y[35:]).forget([0, 3])
-
-
 @pytest.mark.parametrize("unit", [1e-9, 86400.0, 1e12])
 def test_units_of_time_and_space_do_not_matter(unit):
     X, y = data()

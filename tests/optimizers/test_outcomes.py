@@ -29,7 +29,6 @@ from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, Context, FiniteSet, WithContext, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
-from sktvbo.journal import Journal, events
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
@@ -118,19 +117,6 @@ def test_the_first_model_of_an_outcome_learns_from_all_initial_points(kind, opti
     assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_tell_many_learns_as_for_y():
-    rng = np.random.RandomState(0)
-    X, t, y = rng.uniform(size=(30, 2)), np.arange(30.0), rng.normal(size=30)
-    values = np.array([load(x, s) for x, s in zip(X, t)])
-    both = GPUCB(BOX, outcome_constraints={"load": (None, 1.0)}, random_state=0)
-    alone = GPUCB(BOX, random_state=0)
-    for part in (slice(12), slice(12, 30)):
-        both.tell_many(X[part], y[part], t[part], outcomes={"load": values[part]})
-        alone.tell_many(X[part], values[part], t[part])
-    found = both.predict(X, 31.0, True, outcome="load")
-    assert_allclose(found, alone.predict(X, 31.0, True), rtol=1e-9)
-
-
 ALGORITHMS = [
     kind
     for kind in [BayesianOptimizer, *BayesianOptimizer.__subclasses__()]
@@ -151,15 +137,6 @@ def test_every_algorithm_models_outcomes_on_the_rows_of_its_data_set(kind):
         assert_allclose(opt._run.part("limits").values, np.array(values)[positions])
         for surrogate in models(opt):
             assert_array_equal(surrogate.X_train_, opt.surrogate_.X_train_)
-
-
-def test_a_reset_removes_all_rows_of_the_outcomes_too():
-    opt = RGPUCB(
-        BOX, reset_period=6, outcome_constraints=LIMITS, n_initial_points=3, random_state=0
-    )
-    drive(opt, 15)
-    assert opt.n_removed_ > 0
-    assert len(opt._run.part("limits").values) == len(opt.X_) == len(models(opt)[0].X_train_)
 
 
 # --- partial results ------------------------------------------------------------------------------
@@ -255,37 +232,6 @@ def test_many_partial_results_are_learnt_from_as_one_by_one(kind, history):
         assert_allclose(rows, others)
         assert_allclose(values, expected)
     assert_array_equal(many.failed_X_, one.failed_X_)
-
-
-@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
-def test_a_run_with_partial_results_goes_on_after(how, tmp_path):
-    path = tmp_path / "run.db"
-    options = {"outcome_constraints": LIMITS, "n_initial_points": 3, "random_state": 0}
-    opt = WDBO(BOX, journal=path if how == "journal" else None, **options)
-    told_in_part(opt, 8)
-    X, failed = [[0.1, 0.2], [0.3, 0.4]], [True, False]
-    values = {"load": [0.5, None], "heat": [None, 0.25]}
-    opt.tell_many(X, [None, 1.0], [8.0, 9.0], outcomes=values, failed=failed)
-    if how == "journal":
-        opt.close()
-        failures = [event.body for event in events(path) if event.kind == "fail"]
-        assert [body.get("outcomes") is not None for body in failures] == [True, True, True]
-        assert failures[-1] == {"x": [0.1, 0.2], "t": 8.0, "outcomes": [0.5, None]}
-        other = WDBO.resume(path)
-        other.predict([0.1, 0.1], 10.0)
-        other.close()
-        other, opt = (WDBO.from_json(each.to_json()) for each in (other, opt))
-    else:
-        other = (
-            pickle.loads(pickle.dumps(opt)) if how == "pickle" else WDBO.from_json(opt.to_json())
-        )
-    same(opt, other)
-    for each in (opt, other):
-        each.cancel(each.pending_[-1])
-        told_in_part(each, 33, 31)
-    for found, expected in zip(rows_of_models(other), rows_of_models(opt)):
-        assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-5)
-    same(opt, other, 40.0)
 
 
 def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
@@ -570,32 +516,6 @@ def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violat
     assert np.mean(c(opt.told_X_[-10:, 0]) <= limit) > 0.5
 
 
-def test_failures_and_violations_are_avoided_together():
-    opt = WDBO(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
-    for t in range(25):
-        x = opt.ask(float(t))
-        if x[0] < 0.3:  # where the violation is least
-            opt.tell(x, failed=True)
-        else:
-            opt.tell(x, x[0], outcomes={"load": x[0]})
-    assert 0.3 <= np.median(opt.told_X_[-8:, 0]) < 0.5
-    with pytest.warns(LimitWarning):
-        assert 0.25 < opt.recommend(25.0)[0] < 0.5
-
-
-@pytest.mark.parametrize("kind", [GPUCB, WDBO])
-@pytest.mark.parametrize("name", ["ei", "pi"])
-def test_improvements_next_to_impossible_do_not_lead_beyond_a_limit(kind, name):
-    opt = kind(
-        [(0.0, 1.0)], outcome_constraints={"load": (None, 0.5)}, acquisition=name, random_state=0
-    )
-    for t in range(30):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"load": x[0]})
-    assert np.count_nonzero(opt.told_X_[:, 0] > 0.5) <= 4
-    assert opt.told_X_[-10:, 0].mean() > 0.45
-
-
 def test_where_no_limit_can_hold_the_least_violation_is_recommended():
     opt = GPUCB(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
     for t in range(8):
@@ -662,27 +582,6 @@ def test_the_warning_is_shown_again_in_another_situation():
 
 
 # --- persistence and undoing ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
-def test_a_run_goes_on_after(how, tmp_path):
-    path = tmp_path / "run.db"
-    options = {"outcome_constraints": LIMITS, "n_initial_points": 4, "random_state": 0}
-    opt = WDBO(BOX, history=5, journal=path if how == "journal" else None, **options)
-    drive(opt, 16)
-    if how == "pickle":
-        other = pickle.loads(pickle.dumps(opt))
-    elif how == "json":
-        other = WDBO.from_json(opt.to_json())
-    else:
-        opt.close()
-        other = WDBO(BOX, history=5, journal=Journal(path, resume=True), **options)
-        other.predict([0.1, 0.1], 16.0)
-        other.close()
-        other = WDBO.from_json(other.to_json())
-        opt = WDBO.from_json(opt.to_json())
-    assert_array_equal(other._run.part("limits").values, opt._run.part("limits").values)
-    same(drive(opt, 19, 16), drive(other, 19, 16))
 
 
 def test_untell_takes_outcomes_back(driven):
@@ -816,16 +715,6 @@ def test_outcomes_in_a_table_of_points_are_ignored(driven):
         assert_array_equal(method(frame, 26.0), method(X, 26.0))
 
 
-def test_a_handle_told_the_same_again_changes_nothing():
-    opt = GPUCB(BOX, outcome_constraints={"load": (None, 0.8)}, random_state=0)
-    query = opt.suggest(0.0)
-    for _ in range(2):
-        opt.tell(query, 1.0, outcomes={"load": 0.5})
-    assert opt.n_told_ == 1
-    with pytest.raises(AskTellError, match=r"outcomes=\(0.5,\). Got outcomes=\(0.7,\)"):
-        opt.tell(query, 1.0, outcomes={"load": 0.7})
-
-
 def test_refit_searches_for_outcomes(driven):
     held = WDBO(BOX, outcome_constraints=LIMITS, refit_every=None, random_state=0)
     drive(held, 15)
@@ -851,13 +740,6 @@ def test_slices_of_all_searches_come_to_an_end():
     assert slices > 5
     for found, other in zip(models(opt), models(expected)):
         assert_allclose(found.theta_, other.theta_)
-
-
-def test_a_step_budget_slices_all_searches():
-    opt = WDBO(BOX, outcome_constraints=LIMITS, step_budget=60.0, random_state=0)
-    drive(opt, 15)
-    assert all(surrogate is not None for surrogate in models(opt))
-    assert len(models(opt)) == 2
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -1031,39 +913,6 @@ def test_what_users_measure_elsewhere_does_not_widen(held):
     assert opt._run.part("limits").excess == before
 
 
-@pytest.mark.parametrize(
-    "domain",
-    [
-        {"a": ("real", 0.0, 1.0), "b": ("integer", 0, 4)},
-        {"a": ("real", 0.0, 1.0), "kind": ["u", "v"]},
-        FiniteSet([[a / 14, b / 14] for a in range(15) for b in range(15)]),
-        {"a": ("real", 0.0, 1.0), "hour": Context(0.0, 1.0)},
-    ],
-    ids=["integers", "categories", "members", "context"],
-)
-def test_certified_queries_on_other_domains(domain):
-    measures = isinstance(domain, dict) and "hour" in domain
-    context = {"context": {"hour": 0.5}} if measures else {}
-    start = [[3 / 14, 7 / 14]]
-    if isinstance(domain, dict):
-        start = [{name: {"a": 0.2, "b": 1, "kind": "u"}[name] for name in domain if name != "hour"}]
-    opt = WDBO(
-        domain,
-        outcome_constraints={"load": (None, 0.7)},
-        start_points=start,
-        safety=0.9,
-        random_state=0,
-    )
-    violations = 0
-    for t in range(40):
-        x = opt.ask(float(t), **context)
-        value = x["a"] if isinstance(x, dict) else x[0]
-        violations += value > 0.7
-        opt.tell(x, value, outcomes={"load": value})
-    assert violations <= 2
-    assert value > 0.5
-
-
 def test_forced_visits_of_a_small_space_are_certified():
     opt = WDBO(
         FiniteSet(np.arange(10.0)[:, np.newaxis]),
@@ -1100,20 +949,6 @@ def test_robust_surrogates_of_outcomes_ignore_outliers():
         for opt in (plain, robust)
     ]
     assert errors[1] < 0.1 < 0.5 < errors[0]
-
-
-def test_with_constraints_step_limits_and_batches():
-    opt = cautious(max_step=0.1, constraints=lambda x: 1.5 - x[0] - x[1])
-    before = None
-    for t in range(0, 40, 2):
-        for query in opt.suggest(float(t), n=2):
-            x = query.x
-            assert x.sum() <= 1.5
-            assert load(x, t) < 0.8
-            if before is not None:
-                assert (np.abs(x - before) <= np.array([0.1, 0.2]) + 1e-9).all()
-            before = x
-            opt.tell(query, objective(x, t), outcomes=outcomes(x, t))
 
 
 def test_the_objective_may_have_a_floor():
@@ -1334,26 +1169,6 @@ def test_of_several_causes_all_must_succeed():
     assert_array_equal(both, parts[0] & parts[1])
     assert parts[0].any() > parts[0].all()
     assert parts[1].any() > parts[1].all()
-
-
-@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
-@pytest.mark.parametrize("n_members", [2, 3, 5])
-def test_members_beyond_the_limit_are_not_asked(n_members):
-    members = np.linspace(0.0, 1.0, n_members)[:, np.newaxis]
-    start = {"safety": 0.99, "start_points": [[0.0]]}
-    for seed in range(4):
-        rng = np.random.RandomState(seed)
-        opt = WDBO(
-            FiniteSet(members),
-            outcome_constraints={"load": (None, 0.65)},
-            random_state=seed,
-            **start,
-        )
-        for t in range(20):
-            x = opt.ask(t)
-            assert 0.3 + 0.62 * x[0] < 0.65
-            noise = 0.05 * rng.normal(size=2)
-            opt.tell(x, x[0] + noise[0], outcomes={"load": 0.3 + 0.62 * x[0] + noise[1]})
 
 
 def test_failures_that_become_older_than_the_data_set_again_are_rows():
