@@ -64,6 +64,20 @@ def drive(opt, stop, start=0):
     return opt
 
 
+def on_a_line(limits, kind=WDBO, **options):
+    """Return an optimizer of one coordinate, and with safety a start point at 0.2."""
+    start = {"start_points": [[0.2]]} if "safety" in options else {}
+    return kind([(0.0, 1.0)], outcome_constraints=limits, random_state=0, **start | options)
+
+
+def measure(opt, steps, c, y=lambda x: x):
+    """Ask, and tell y and the outcome "c" of x and t, in these steps; return the queries (n,)."""
+    for t in range(steps):
+        (x,) = opt.ask(float(t))
+        opt.tell([x], y(x), outcomes={"c": c(x, t)})
+    return opt.told_X_[:, 0]
+
+
 @pytest.fixture(scope="module")
 def _driven():
     return drive(WDBO(BOX, outcome_constraints=LIMITS, random_state=0), 25)
@@ -273,7 +287,7 @@ def of_failures(opt, t):
 
 
 def test_a_failure_that_a_limit_explains_is_no_other_failure():
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)
+    opt = on_a_line({"load": (None, 0.8)}, GPUCB)
     for t in range(4):
         opt.tell([0.2 * t], failed=True, t=float(t), outcomes={"load": 0.9})
     # Without a model of the outcome it is a failure as any.
@@ -291,7 +305,7 @@ def test_failures_whose_outcomes_are_told_teach_the_model_of_the_outcome():
     """Violations are rare, and the outcome is known where y was never measured."""
     errors, n_beyond = {}, 0
     for told in ("outcomes", "nothing"):
-        opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+        opt = on_a_line({"c": (None, 0.5)})
         for t in range(30):
             x = opt.ask(float(t))
             c = 0.3 + 4.0 * max(x[0] - 0.6, 0.0) ** 2
@@ -349,7 +363,7 @@ def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
 
 
 def test_failures_that_are_forgotten_leave_the_models_of_outcomes():
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+    opt = on_a_line({"c": (None, 0.5)}, GPUCB)
     for t in range(5):
         opt.tell([0.2 * t], 1.0, float(t), outcomes={"c": 0.1})
     rows = np.random.RandomState(0).uniform(size=(MAX_FAILURES + 20, 1))
@@ -454,23 +468,15 @@ LEARNING = [
 ]
 
 
-def violation(x):
-    return 0.1 + (x[0] - 0.2) ** 2
+def violation(x, t=0.0):
+    return 0.1 + (x - 0.2) ** 2
 
 
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
 @pytest.mark.parametrize("case", LEARNING, ids=lambda case: case.name)
 def test_where_no_limit_can_hold_queries_go_to_the_least_violation(case):
-    opt = case.kind(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 0.0)},
-        random_state=0,
-        **copy.deepcopy(case.options),
-    )
-    for t in range(32):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"c": violation(x)})
-    assert np.median(np.abs(opt.told_X_[-12:, 0] - 0.2)) < 0.05
+    opt = on_a_line({"c": (None, 0.0)}, case.kind, **copy.deepcopy(case.options))
+    assert np.median(np.abs(measure(opt, 32, violation)[-12:] - 0.2)) < 0.05
     assert abs(opt.recommend(31.5)[0] - 0.2) < 0.05 or len(opt.X_) < 5  # after a reset
 
 
@@ -479,24 +485,15 @@ def test_with_a_custom_acquisition_function_as_well():
     def bound(mean, std, state):
         return mean + std, 1.0, 1.0
 
-    opt = WDBO(
-        [(0.0, 1.0)], acquisition=bound, outcome_constraints={"c": (None, 0.0)}, random_state=0
-    )
-    for t in range(25):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"c": violation(x)})
-    assert np.median(np.abs(opt.told_X_[-10:, 0] - 0.2)) < 0.05
+    opt = on_a_line({"c": (None, 0.0)}, acquisition=bound)
+    assert np.median(np.abs(measure(opt, 25, violation)[-10:] - 0.2)) < 0.05
 
 
 def test_an_outage_is_survived_near_the_least_violation():
-    opt, queries = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.2)}, random_state=0), []
-    for t in range(85):
-        out = 30 <= t < 60
-        queries.append(opt.ask(float(t))[0])
-        c = (queries[-1] - 0.3) ** 2 + 0.6 * out
-        opt.tell(queries[-1:], queries[-1], outcomes={"c": c})
-    assert np.median(np.abs(np.array(queries[45:60]) - 0.3)) < 0.15
-    assert np.abs(np.array(queries[-10:]) - 0.3 - np.sqrt(0.2)).mean() < 0.1
+    opt = on_a_line({"c": (None, 0.2)})
+    x = measure(opt, 85, lambda x, t: (x - 0.3) ** 2 + 0.6 * (30 <= t < 60))
+    assert np.median(np.abs(x[45:60] - 0.3)) < 0.15
+    assert np.abs(x[-10:] - 0.3 - np.sqrt(0.2)).mean() < 0.1
 
 
 @pytest.mark.parametrize("seed", [1, 9, 27])  # the least violation known at first is elsewhere
@@ -509,11 +506,9 @@ def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violat
         return np.cos(np.outer(x, frequency) + phase) @ heights
 
     limit = np.quantile(c(np.linspace(0.0, 1.0, 2001)), 0.06)
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, limit)}, random_state=0)
-    for t in range(25):
-        x = opt.ask(float(t))
-        opt.tell(x, -x[0], outcomes={"c": c(x)[0]})
-    assert np.mean(c(opt.told_X_[-10:, 0]) <= limit) > 0.5
+    opt = on_a_line({"c": (None, limit)}, GPUCB)
+    x = measure(opt, 25, lambda x, t: c(x)[0], lambda x: -x)
+    assert np.mean(c(x[-10:]) <= limit) > 0.5
 
 
 def test_where_no_limit_can_hold_the_least_violation_is_recommended():
@@ -556,11 +551,8 @@ def test_far_from_all_data_a_known_point_is_recommended(domain):
 
 @pytest.mark.parametrize("seed", [2, 4])
 def test_limits_that_surely_hold_are_no_reason_to_warn(seed):
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 9.0)}, random_state=0)
-    rng = np.random.RandomState(seed)
-    for t in range(12):
-        x = opt.ask(float(t))
-        opt.tell(x, -((x[0] - 0.4) ** 2), outcomes={"c": rng.normal()})  # noise alone
+    opt, rng = on_a_line({"c": (None, 9.0)}), np.random.RandomState(seed)
+    measure(opt, 12, lambda x, t: rng.normal(), lambda x: -((x - 0.4) ** 2))  # noise alone
     with warnings.catch_warnings():
         warnings.simplefilter("error", LimitWarning)
         for t in (12.0, 20.0):
@@ -568,11 +560,11 @@ def test_limits_that_surely_hold_are_no_reason_to_warn(seed):
 
 
 def test_the_warning_is_shown_again_in_another_situation():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.0)}, time_unit="h", random_state=0)
+    opt = on_a_line({"c": (None, 0.0)}, time_unit="h")
     dates = np.datetime64("2026-01-01T00") + np.arange(12) * np.timedelta64(1, "h")
     for t in dates[:8]:
         x = opt.ask(t)
-        opt.tell(x, x[0], t, outcomes={"c": violation(x)})
+        opt.tell(x, x[0], t, outcomes={"c": violation(x[0])})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for t in dates[8:]:
@@ -971,16 +963,14 @@ def test_a_custom_surrogate_and_required_safety():
         fit = None
 
     with pytest.raises(ValueError, match=r"'surrogate' .* one of sktvbo.gaussian_process, with sa"):
-        BayesianOptimizer(
-            BOX,
-            surrogate=Custom(),
-            outcome_constraints=LIMITS,
-            safety=0.9,
-            start_points=[[0.2, 0.5]],
-        ).ask(0.0)
+        cautious(surrogate=Custom()).ask(0.0)
 
 
 # --- loops ----------------------------------------------------------------------------------------
+
+
+def looped(function, n_calls, **options):
+    return optimize(function, BOX, n_calls=n_calls, clock=StepClock(), **options)
 
 
 def test_a_function_may_return_outcomes_to_optimize():
@@ -989,32 +979,21 @@ def test_a_function_may_return_outcomes_to_optimize():
             raise OSError("no answer")
         return objective(x, t), outcomes(x, t)
 
-    found = optimize(
-        function,
-        BOX,
-        n_calls=20,
-        clock=StepClock(),
-        catch=OSError,
-        outcome_constraints=LIMITS,
-        random_state=0,
-    )
+    options = {"outcome_constraints": LIMITS, "random_state": 0}
+    found = looped(function, 20, catch=OSError, **options)
     assert found.calls[5].outcomes is None
     assert found.calls[6].outcomes == outcomes(found.calls[6].x, 6.0)
     assert found.optimizer.n_told_ == 19
     assert found.optimizer.probability_feasible(found.x, 20.0) >= 0.5 - 1e-9
     with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
-        optimize(lambda x, t: (1.0, {"load": 2.0}), BOX, n_calls=2, clock=StepClock())
+        looped(lambda x, t: (1.0, {"load": 2.0}), 2)
 
 
 def test_a_call_whose_outcome_is_no_finite_number_may_be_a_failure():
-    found = optimize(
-        lambda x, t: (1.0, {"load": np.inf if t == 1.0 else 0.5}),
-        BOX,
-        n_calls=3,
-        clock=StepClock(),
+    found = looped(
+        *(lambda x, t: (1.0, {"load": np.inf if t == 1.0 else 0.5}), 3),
         catch=InvalidObservationError,
         outcome_constraints={"load": (None, 0.8)},
-        random_state=0,
     )
     assert [call.error is None for call in found.calls] == [True, False, True]
     assert found.optimizer.n_failed_ == 1
@@ -1027,21 +1006,13 @@ def test_a_function_may_return_a_part_of_its_results_to_optimize(catch):
         y, value = results[int(t)]
         return y, {"load": value}
 
-    found = optimize(
-        function,
-        BOX,
-        n_calls=4,
-        clock=StepClock(),
-        catch=catch,
-        outcome_constraints={"load": (None, 0.8)},
-        random_state=0,
-    )
+    found = looped(function, 4, catch=catch, outcome_constraints={"load": (None, 0.8)})
     assert_array_equal([call.y for call in found.calls], [1.0, np.nan, 2.0, np.nan])
     assert [call.error is None for call in found.calls] == [True, True, True, not catch]
     assert_array_equal(found.optimizer.to_frame().load, [np.nan, 0.5, 0.6, 0.7])
     assert (found.x == found.calls[2].x).all()
     with pytest.raises(InvalidObservationError, match="y must be"):
-        optimize(lambda x, t: None, BOX, n_calls=1, clock=StepClock())
+        looped(lambda x, t: None, 1)
 
 
 class Plant(Problem):
@@ -1089,17 +1060,8 @@ def test_a_run_with_a_limit_on_the_objective_alone():
 
 
 def test_deviations_of_certified_queries():
-    opt = WDBO(
-        [(0.0, 1.0)],
-        outcome_constraints={"load": (-3.0, 1.0)},
-        safety=0.9,
-        start_points=[[0.2]],
-        random_state=0,
-    )
-    rng = np.random.RandomState(0)
-    for t in range(30):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], float(t), outcomes={"load": x[0] + 0.05 * rng.normal()})
+    opt, rng = on_a_line({"c": (-3.0, 1.0)}, safety=0.9), np.random.RandomState(0)
+    measure(opt, 30, lambda x, t: x + 0.05 * rng.normal())
     state, place = run_of(opt), np.array([[0.5]])
 
     def part(excess=0.0):
@@ -1120,22 +1082,17 @@ def test_deviations_of_certified_queries():
 @pytest.mark.parametrize("safety", [None, 0.9])
 def test_improvements_are_over_the_best_place_within_the_limits(name, safety):
     start = {} if safety is None else {"safety": safety, "start_points": [[0.1]]}
-    limits = {"load": (None, 0.5)}
-    opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, acquisition=name, random_state=0, **start)
-    beyond = []
-    for t in range(40):
-        x = opt.ask(float(t))
-        # The objective is the larger, the farther beyond the limit.
-        opt.tell(x, x[0], outcomes={"load": x[0] + 0.1 * np.sin(t / 8.0)})
-        beyond.append(max(x[0] + 0.1 * np.sin(t / 8.0) - 0.5, 0.0))
-    assert np.mean(beyond[10:]) < 0.05
-    assert opt.told_X_[10:, 0].mean() > 0.4
+    opt = on_a_line({"c": (None, 0.5)}, acquisition=name, **start)
+    # The objective is the larger, the farther beyond the limit.
+    x = measure(opt, 40, lambda x, t: x + 0.1 * np.sin(t / 8.0))
+    beyond = np.maximum(x + 0.1 * np.sin(np.arange(40) / 8.0) - 0.5, 0.0)
+    assert beyond[10:].mean() < 0.05
+    assert x[10:].mean() > 0.4
 
 
 def certificate_of(limits, values):
     """Of the outcome "load", measured at even places at times 0, 1, ...."""
-    start = {"safety": 0.9, "start_points": [[0.2]], "n_initial_points": 4}
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": limits}, random_state=0, **start)
+    opt = on_a_line({"load": limits}, safety=0.9, n_initial_points=4)
     for t, (x, value) in enumerate(zip(np.linspace(0.1, 0.3, len(values)), values)):
         opt.tell([x], np.sin(5.0 * x), float(t), outcomes={"load": value})
     return Certificate(run_of(opt), 0.9)
@@ -1173,9 +1130,7 @@ def test_of_several_causes_all_must_succeed():
 
 def test_failures_that_become_older_than_the_data_set_again_are_rows():
     """An observation from before all others lets them return; the models have these rows."""
-    opt = BayesianOptimizer(
-        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, max_size=8, random_state=0
-    )
+    opt = on_a_line({"c": (None, 1.0)}, BayesianOptimizer, max_size=8)
     for t in range(10, 16):
         opt.tell([0.1 * (t - 9)], failed=True, t=float(t), outcomes={"c": 0.2})
     for t in (*range(20, 32), 5, *range(32, 38)):
@@ -1188,13 +1143,8 @@ def test_failures_that_become_older_than_the_data_set_again_are_rows():
 
 
 def test_outcomes_that_were_never_measured_leave_a_recommendation():
-    opt = WDBO(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 1.0), "d": (0.0, None)},
-        safety=0.9,
-        start_points=[[0.5]],
-        random_state=0,
-    )
+    limits = {"c": (None, 1.0), "d": (0.0, None)}
+    opt = on_a_line(limits, safety=0.9, start_points=[[0.5]])
     for t in range(8):
         opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": None, "d": None})
     with pytest.warns(LimitWarning, match=r"probability 0\.25"):
@@ -1202,13 +1152,13 @@ def test_outcomes_that_were_never_measured_leave_a_recommendation():
 
 
 def test_many_failures_may_have_an_empty_dict_of_outcomes():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    opt = on_a_line({"c": (None, 1.0)})
     opt.tell_many([[0.1], [0.2]], t=[0.0, 1.0], failed=True, outcomes={})
     assert opt.n_failed_ == 2
 
 
 def test_the_searches_of_told_histories_are_those_of_the_outcomes_as_well():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    opt = on_a_line({"c": (None, 1.0)})
     X = np.linspace(0.0, 1.0, 15)[:, np.newaxis]
     opt.tell_many(X, np.sin(9.0 * X[:, 0]), np.arange(15.0), outcomes={"c": 0.5 * X[:, 0]})
     run = run_of(opt)
