@@ -1,4 +1,4 @@
-"""One contract for every optimizer: its attributes, the order of calls, atomic steps."""
+"""One contract for every optimizer: its attributes, the order of calls, atomic steps, units."""
 
 import inspect
 
@@ -20,11 +20,10 @@ from contract.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from sktvbo.acquisition import ProbabilityOfImprovement
 from sktvbo.domain import Box
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.gaussian_process._composite import temporal_length_scale
-
-# --- books ----------------------------------------------------------------------------------------
 
 
 def test_run_keeps_its_books(case, domain):
@@ -268,3 +267,34 @@ def test_unix_timestamps_make_the_same_run(few):
             late.tell_expert(places, [objective(p, t) for p in places])
         assert_allclose(late.ask(origin + t), x, atol=1e-5)
         late.tell(x, objective(x, t), origin + t)
+
+
+# --- the unit of the observations changes nothing -------------------------------------------------
+
+UNIT_STEPS = 12
+
+
+def queries(case, factor, domain):
+    """What is asked for when the objective counts in another unit."""
+    # The improvement asked for is one in units of y.
+    options = {"acquisition": ProbabilityOfImprovement(0.01 * factor)}
+    opt = case.make(domain, **options if case.name == "probability" else {})
+    found = []
+    for t in np.arange(float(UNIT_STEPS)):
+        if case.expert:
+            places = opt.ask_expert(t)
+            opt.tell_expert(places, [factor * objective(x, t, domain) for x in places])
+        found.append(opt.ask(t))
+        opt.tell(found[-1], factor * objective(found[-1], t, domain), t)
+    return points([*found, opt.recommend(UNIT_STEPS)], domain)
+
+
+def test_queries_do_not_depend_on_the_unit_of_the_observations(few_modelled):
+    expected = queries(few_modelled, 1.0, "box")
+    for power in (-300, 300):
+        np.testing.assert_array_equal(queries(few_modelled, 2.0**power, "box"), expected)
+
+
+def test_nor_do_those_of_named_parameters(few):
+    expected = queries(few, 1.0, "named")
+    np.testing.assert_array_equal(queries(few, 2.0**300, "named"), expected)
