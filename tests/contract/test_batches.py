@@ -10,6 +10,7 @@ from contract.cases import (
     BOX,
     BY_NAME,
     DOMAINS,
+    FEW,
     JUMP,
     STEPS,
     ask_and_tell,
@@ -17,6 +18,7 @@ from contract.cases import (
     objective,
     points,
     points_of,
+    some,
     timed,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -48,7 +50,7 @@ def bold(name):
     return replace(case, options=options, started={})
 
 
-@pytest.fixture(params=EXPLORING, ids=lambda case: case.name)
+@pytest.fixture(params=some(EXPLORING, FEW), ids=lambda case: case.name)
 def exploring(request):
     return bold(request.param.name)
 

@@ -26,8 +26,7 @@ from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.gaussian_process._composite import temporal_length_scale
 
 
-def test_run_keeps_its_books(case, domain):
-    opt, queries = case.after(domain=domain)
+def check_books(opt, queries, case, domain):
     X = points(queries, domain)
     assert_array_equal(opt.told_X_, np.column_stack([X, np.arange(float(STEPS))]))
     assert opt.told_y_.tolist() == [objective(x, t, domain) for t, x in enumerate(queries)]
@@ -43,8 +42,7 @@ def test_run_keeps_its_books(case, domain):
         assert (opt.n_removed_ > 0) == case.forgets
 
 
-def test_history_has_a_row_for_each_observation(case, domain):
-    opt, _ = case.after(domain=domain)
+def check_history(opt, case):
     history = opt.history_
     assert tuple(history) == ("time", "n", *case.records)
     assert {column.shape for column in history.values()} == {(STEPS,)}
@@ -62,8 +60,7 @@ def test_history_has_a_row_for_each_observation(case, domain):
         assert np.isfinite(history[name][-1])
 
 
-def test_surrogate_holds_the_data_set(modelled, domain):
-    opt, _ = modelled.after(domain=domain)
+def check_surrogate(opt, domain):
     gp = opt.surrogate_
     assert_array_equal(gp.X_train_[:, :-1], space(domain).to_unit(opt.X_[:, :-1]))
     assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
@@ -71,7 +68,17 @@ def test_surrogate_holds_the_data_set(modelled, domain):
     assert_allclose(gp.predict(gp.X_train_), opt.y_, atol=0.5)
 
 
-def test_reading_begins_nothing(case, domain):
+def test_books_history_and_surrogate_of_a_run_agree(placed):
+    case, domain = placed
+    opt, queries = case.after(domain=domain)
+    check_books(opt, queries, case, domain)
+    check_history(opt, case)
+    if case.modelled:
+        check_surrogate(opt, domain)
+
+
+def test_reading_begins_nothing(placed):
+    case, domain = placed
     opt = case.make(domain)
     before = joblib.hash(vars(opt))
     for name in SHOWN:
@@ -90,7 +97,8 @@ def test_reading_begins_nothing(case, domain):
     assert joblib.hash(vars(opt)) == before
 
 
-def test_nothing_is_there_before_the_first_observation(case, domain):
+def test_nothing_is_there_before_the_first_observation(placed):
+    case, domain = placed
     opt = case.make(domain)
     d = space(domain).n_dims
     time = opt.suggest(0.0).t
@@ -209,8 +217,8 @@ def test_callers_arrays_are_neither_changed_nor_kept(few):
 # --- hyperparameters ------------------------------------------------------------------------------
 
 
-def test_refit_every_holds_the_hyperparameters_between(modelled):
-    opt, held = modelled.make(n_initial_points=6, refit_every=3), set()
+def test_refit_every_holds_the_hyperparameters_between(few_modelled):
+    opt, held = few_modelled.make(n_initial_points=6, refit_every=3), set()
     for t, x in enumerate(Box(BOX).sample(13, np.random.RandomState(0))):
         gp = getattr(opt, "surrogate_", None)
         opt.tell(x, objective(x, t), t)

@@ -17,9 +17,9 @@ from sktvbo.optimizers._failures import MAX_FAILURES
 # --- what a failure is ----------------------------------------------------------------------------
 
 
-def test_a_failure_is_no_observation(case):
-    opt, _ = case.after(7)
-    case.consult(opt, 7.0)
+def test_a_failure_is_no_observation(few):
+    opt, _ = few.after(7)
+    few.consult(opt, 7.0)
     x = opt.ask(7.0)
     surrogate, shown = opt._run.surrogate, opt.told_X_
     opt.tell(x, failed=True)

@@ -81,12 +81,12 @@ def test_clone_starts_afresh_with_the_same_parameters(few):
 # --- seeds ----------------------------------------------------------------------------------------
 
 
-def test_same_seed_same_run_other_seed_another(case):
-    opt, queries = case.after(7)
-    again = case.make()
-    assert_array_equal(case.drive(again, 7), queries)
+def test_same_seed_same_run_other_seed_another(few):
+    opt, queries = few.after(7)
+    again = few.make()
+    assert_array_equal(few.drive(again, 7), queries)
     same_state(again, opt)
-    assert not np.array_equal(case.make(random_state=1).ask(0), queries[0])
+    assert not np.array_equal(few.make(random_state=1).ask(0), queries[0])
 
 
 def test_a_random_state_is_not_used_up(few):
