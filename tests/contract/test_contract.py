@@ -168,16 +168,6 @@ def test_removal_is_dated_by_the_present_when_a_late_observation_caused_it():
     assert opt.removed_at_[oldest] == opt.history_["time"][-1] == STEPS - 1
 
 
-def test_observations_may_all_be_uninvited(few, domain):
-    opt = few.make(domain)
-    X = space(domain).sample(8, np.random.RandomState(1))
-    for t, x in enumerate(X):
-        opt.tell(x, objective(x, t, domain), t)
-    assert_array_equal(opt.told_X_, np.column_stack([X, np.arange(8.0)]))
-    assert opt.next_time_ is None
-    assert space(domain).contains(opt.ask(8))
-
-
 def test_the_same_point_any_number_of_times(few, domain):
     opt = few.make(domain)
     x = space(domain).sample(1, np.random.RandomState(1))[0]
