@@ -905,24 +905,6 @@ def test_what_users_measure_elsewhere_does_not_widen(held):
     assert opt._run.part("limits").excess == before
 
 
-def test_forced_visits_of_a_small_space_are_certified():
-    opt = WDBO(
-        FiniteSet(np.arange(10.0)[:, np.newaxis]),
-        outcome_constraints={"load": (None, 6.5)},
-        start_points=[[1.0]],
-        safety=0.9,
-        random_state=0,
-    )
-    for t in range(60):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", LimitWarning)
-            (x,) = opt.ask(float(t))
-        assert x < 6.5
-        # The best member is the second: visits alone lead to the others.
-        opt.tell([x], -((x - 2.0) ** 2), outcomes={"load": x})
-    assert set(opt.told_X_[:, 0]) >= set(range(6))
-
-
 def test_robust_surrogates_of_outcomes_ignore_outliers():
     limits = {"load": (None, 0.8)}
     plain, robust = (
