@@ -140,15 +140,6 @@ def test_nested_parameters():
     assert opt.policy.budget_ is None
 
 
-def test_a_run_does_not_reach_the_parameters_policy():
-    opt = BY_NAME["thompson"].make()
-    policy = opt.policy
-    BY_NAME["thompson"].drive(opt, 13)
-    assert opt.policy is policy
-    assert vars(policy) == {"period": 11, "from_prior": False}
-    assert opt.policy_.n_resets_ == 1
-
-
 def test_set_params_before_the_first_step():
     opt = WDBO(BOX, n_initial_points="nonsense", random_state=0)
     with pytest.raises(ValueError, match="'n_initial_points' parameter of WDBO"):

@@ -17,7 +17,6 @@ from contract.cases import (
 )
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import (
@@ -66,16 +65,6 @@ def test_a_copy_goes_on_alike_and_leaves_the_original(few, twin_of):
     few.drive(twin, 1, start=STEPS - 1)
     same_state(twin, few.after()[0], tolerance(twin_of))
     same_state(opt, few.after(STEPS - 1)[0])
-
-
-def test_clone_starts_afresh_with_the_same_parameters(few):
-    opt, queries = few.after()
-    fresh = clone(opt)
-    assert not hasattr(fresh, "n_told_")
-    assert {k: repr(v) for k, v in fresh.get_params().items()} == {
-        k: repr(v) for k, v in opt.get_params().items()
-    }
-    assert_array_equal(few.drive(fresh, 7), queries[:7])
 
 
 # --- seeds ----------------------------------------------------------------------------------------
