@@ -191,6 +191,11 @@ def some(parameters, often):
 
 FEW = some(CASES, [case for case in CASES if case.name in _KINDS])
 FEW_MODELLED = FEW[1:]  # all but the first, RandomSearch
+# A case and the name of a domain: every case over the box, of each kind one elsewhere.
+PLACED = [(case, "box") for case in CASES]
+for _domain in ("finite", "named"):
+    _often = [(case, _domain) for case in CASES if case.name in _KINDS]
+    PLACED += some([*_often, *((c, _domain) for c in CASES if c.name not in _KINDS)], _often)
 
 
 def ask_and_tell(opt, steps, value=objective, start=0):

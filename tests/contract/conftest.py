@@ -1,7 +1,7 @@
 """Fixtures that run a test on every optimizer, and on every kind of domain."""
 
 import pytest
-from contract.cases import CASES, DOMAINS, FEW, FEW_MODELLED
+from contract.cases import CASES, DOMAINS, FEW, FEW_MODELLED, PLACED
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -20,8 +20,8 @@ def few_modelled(request):
     return request.param
 
 
-@pytest.fixture(params=[case for case in CASES if case.modelled], ids=lambda case: case.name)
-def modelled(request):
+@pytest.fixture(params=PLACED, ids=lambda pair: f"{pair[0].name}-{pair[1]}")
+def placed(request):
     return request.param
 
 

@@ -53,15 +53,6 @@ def test_each_place_has_its_time():
     assert opt.predict(X[:0], []).shape == (0,)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_places_are_given_as_on_every_domain(domain):
-    opt, queries = BY_NAME["GPUCB"].after(domain=domain)
-    rows = points(queries, domain)
-    mean = opt.predict(queries, STEPS)
-    assert_allclose(mean, directly(opt, rows, STEPS, domain)[0], rtol=1e-6)
-    assert opt.predict(queries[3], STEPS) == pytest.approx(mean[3])
-
-
 def test_without_a_time_the_clock_is_read():
     opt = GPUCB(BOX, clock="step", n_initial_points=2, random_state=0)
     assert opt.now() == 0.0

@@ -10,13 +10,14 @@ from contract.cases import (
     BOX,
     BY_NAME,
     DOMAINS,
+    FEW,
     JUMP,
     STEPS,
     ask_and_tell,
-    is_dict,
     objective,
     points,
     points_of,
+    some,
     timed,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -48,7 +49,7 @@ def bold(name):
     return replace(case, options=options, started={})
 
 
-@pytest.fixture(params=EXPLORING, ids=lambda case: case.name)
+@pytest.fixture(params=some(EXPLORING, FEW), ids=lambda case: case.name)
 def exploring(request):
     return bold(request.param.name)
 
@@ -132,26 +133,6 @@ def test_a_query_that_was_told_is_not_pending_any_more():
         opt.tell(x, 0.2, STEPS)
         twin.tell(x, 0.2, STEPS)  # not asked for any more
     assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
-
-
-@pytest.mark.parametrize("steps", [0, STEPS], ids=["initial", "later"])
-def test_a_batch_is_told_in_any_order(few, domain, steps):
-    opt, _ = few.after(steps, domain)
-    batch, times = zip(*map(timed, opt.suggest(20.0, n=3)))
-    assert all(isinstance(x, dict if is_dict(domain) else np.ndarray) for x in batch)
-    assert min(times) >= 20.0
-    assert opt.next_time_ == times[-1]
-    order = [2, 0, 1]
-    for i in order:
-        opt.tell(batch[i], 0.1 * i)
-    rows = np.column_stack([points(batch, domain), times])
-    if len(np.unique(rows[:, :-1], axis=0)) == 3:
-        assert_array_equal(opt.told_X_[-3:], rows[order])
-    assert sorted(map(tuple, opt.told_X_[-3:])) == sorted(map(tuple, rows))
-    assert opt.told_y_[-3:].tolist() == [0.1 * i for i in order]
-    for x in batch:
-        with pytest.raises(AskTellError, match="still pending"):
-            opt.cancel(x)
 
 
 def test_the_order_of_telling_does_not_matter_to_the_model():

@@ -1,6 +1,6 @@
 """Every two capabilities at once: the promise of each one holds beside the other.
 
-A run has two of them, 30 queries, and a world whose truth is known. The optimum drifts towards the
+A run has two of them, 24 queries, and a world whose truth is known. The optimum drifts towards the
 limit, the constraint and the places that fail, so that each of them matters.
 """
 
@@ -19,7 +19,7 @@ from sktvbo import ABO, BOLT, TVGPUCB, WDBO, BayesianOptimizer, Journal
 from sktvbo.domain import FiniteSet, WithContext, as_domain
 from sktvbo.staleness import SlidingWindow
 
-QUERIES, BATCH, CHANGE, GLITCH = 30, 3, 15, 21
+QUERIES, BATCH, CHANGE, GLITCH = 24, 3, 12, 17
 LOW, HIGH, CENTRE = np.array([0.0, -1.0]), np.array([2.0, 1.0]), np.array([0.4, 0.4])
 START, STEP, LIMIT, SAFETY, PERIOD, BUDGET = [0.4, -0.6], 0.25, 0.7, 0.9, 10.0, 0.5
 INNER = [(0.2, 1.6), (-0.8, 0.8)]

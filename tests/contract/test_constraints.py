@@ -1,7 +1,6 @@
 """Constraints of an optimizer: no query breaks them, whatever the algorithm and the domain."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sktvbo import ABO, GPUCB, WDBO, RandomSearch
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import Constrained, Context, WithContext
 from sktvbo.exceptions import AskTellError, DomainError
-from sktvbo.journal import Journal
 
 # The bump of the cases moves into what may not be queried.
 RULES = {
@@ -223,22 +221,6 @@ def test_a_start_point_waits_for_a_context_in_which_it_is_allowed():
 def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
     opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], n_initial_points="auto")
     drive_in_contexts(opt, [0.1, 0.9, 0.75, 1.3, 0.79])
-
-
-def test_a_run_whose_constraint_reads_the_context_goes_on(tmp_path):
-    opt = drive_in_contexts(reading("WDBO", "linear"), LOADS[:5])
-    copies = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json())]
-    copies.append(opt.with_parameters(domain=WithContext([(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0)])))
-    paths = {form: tmp_path / f"{form}.db" for form in ("linear", "number")}
-    for form, path in paths.items():
-        drive_in_contexts(reading("WDBO", form, journal=path), LOADS[:4]).close()
-        journal = Journal(path, resume=True)
-        copies.append(
-            drive_in_contexts(reading("WDBO", form, journal=journal), LOADS[4:5], start=4)
-        )
-    for each in copies:
-        drive_in_contexts(each, [1.2], start=6)
-        each.close()
 
 
 def test_what_reads_a_context_needs_one():

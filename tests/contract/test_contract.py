@@ -1,4 +1,4 @@
-"""One contract for every optimizer: its attributes, the order of calls, atomic steps."""
+"""One contract for every optimizer: its attributes, the order of calls, atomic steps, units."""
 
 import inspect
 
@@ -14,23 +14,19 @@ from contract.cases import (
     objective,
     points,
     points_of,
-    same_state,
     space,
     timed,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from sktvbo.acquisition import ProbabilityOfImprovement
 from sktvbo.domain import Box
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.gaussian_process._composite import temporal_length_scale
 
-# --- books ----------------------------------------------------------------------------------------
 
-
-def test_run_keeps_its_books(case, domain):
-    opt, queries = case.after(domain=domain)
+def check_books(opt, queries, case, domain):
     X = points(queries, domain)
     assert_array_equal(opt.told_X_, np.column_stack([X, np.arange(float(STEPS))]))
     assert opt.told_y_.tolist() == [objective(x, t, domain) for t, x in enumerate(queries)]
@@ -46,8 +42,7 @@ def test_run_keeps_its_books(case, domain):
         assert (opt.n_removed_ > 0) == case.forgets
 
 
-def test_history_has_a_row_for_each_observation(case, domain):
-    opt, _ = case.after(domain=domain)
+def check_history(opt, case):
     history = opt.history_
     assert tuple(history) == ("time", "n", *case.records)
     assert {column.shape for column in history.values()} == {(STEPS,)}
@@ -65,8 +60,7 @@ def test_history_has_a_row_for_each_observation(case, domain):
         assert np.isfinite(history[name][-1])
 
 
-def test_surrogate_holds_the_data_set(modelled, domain):
-    opt, _ = modelled.after(domain=domain)
+def check_surrogate(opt, domain):
     gp = opt.surrogate_
     assert_array_equal(gp.X_train_[:, :-1], space(domain).to_unit(opt.X_[:, :-1]))
     assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
@@ -74,7 +68,17 @@ def test_surrogate_holds_the_data_set(modelled, domain):
     assert_allclose(gp.predict(gp.X_train_), opt.y_, atol=0.5)
 
 
-def test_reading_begins_nothing(case, domain):
+def test_books_history_and_surrogate_of_a_run_agree(placed):
+    case, domain = placed
+    opt, queries = case.after(domain=domain)
+    check_books(opt, queries, case, domain)
+    check_history(opt, case)
+    if case.modelled:
+        check_surrogate(opt, domain)
+
+
+def test_reading_begins_nothing(placed):
+    case, domain = placed
     opt = case.make(domain)
     before = joblib.hash(vars(opt))
     for name in SHOWN:
@@ -93,7 +97,8 @@ def test_reading_begins_nothing(case, domain):
     assert joblib.hash(vars(opt)) == before
 
 
-def test_nothing_is_there_before_the_first_observation(case, domain):
+def test_nothing_is_there_before_the_first_observation(placed):
+    case, domain = placed
     opt = case.make(domain)
     d = space(domain).n_dims
     time = opt.suggest(0.0).t
@@ -163,16 +168,6 @@ def test_removal_is_dated_by_the_present_when_a_late_observation_caused_it():
     assert opt.removed_at_[oldest] == opt.history_["time"][-1] == STEPS - 1
 
 
-def test_observations_may_all_be_uninvited(few, domain):
-    opt = few.make(domain)
-    X = space(domain).sample(8, np.random.RandomState(1))
-    for t, x in enumerate(X):
-        opt.tell(x, objective(x, t, domain), t)
-    assert_array_equal(opt.told_X_, np.column_stack([X, np.arange(8.0)]))
-    assert opt.next_time_ is None
-    assert space(domain).contains(opt.ask(8))
-
-
 def test_the_same_point_any_number_of_times(few, domain):
     opt = few.make(domain)
     x = space(domain).sample(1, np.random.RandomState(1))[0]
@@ -182,14 +177,6 @@ def test_the_same_point_any_number_of_times(few, domain):
     assert space(domain).contains(query)
     assert t == opt.next_time_
     assert t == 8.0 or few.name == "ABO"
-
-
-@pytest.mark.parametrize("n_initial_points", [1, 2])
-def test_hardly_any_data(few_modelled, n_initial_points):
-    opt = few_modelled.make(n_initial_points=n_initial_points)
-    queries = few_modelled.drive(opt, 4)
-    assert all(Box(BOX).contains(x) for x in queries)
-    assert Box(BOX).contains(opt.recommend(4.0))
 
 
 # --- the caller's own -----------------------------------------------------------------------------
@@ -217,20 +204,11 @@ def test_callers_arrays_are_neither_changed_nor_kept(few):
         opt.cancel(x)
 
 
-def test_a_readonly_array_of_any_real_type_is_accepted(few):
-    opt, twin = few.make(), few.make()
-    x = np.array([1, 0], dtype=np.int8)
-    x.flags.writeable = False
-    opt.tell(x, np.float32(0.5), np.int64(0))
-    twin.tell([1.0, 0.0], 0.5, 0.0)
-    same_state(opt, twin)
-
-
 # --- hyperparameters ------------------------------------------------------------------------------
 
 
-def test_refit_every_holds_the_hyperparameters_between(modelled):
-    opt, held = modelled.make(n_initial_points=6, refit_every=3), set()
+def test_refit_every_holds_the_hyperparameters_between(few_modelled):
+    opt, held = few_modelled.make(n_initial_points=6, refit_every=3), set()
     for t, x in enumerate(Box(BOX).sample(13, np.random.RandomState(0))):
         gp = getattr(opt, "surrogate_", None)
         opt.tell(x, objective(x, t), t)
@@ -238,40 +216,6 @@ def test_refit_every_holds_the_hyperparameters_between(modelled):
         if gp is not None and np.array_equal(gp.theta_, opt.surrogate_.theta_):
             held.add(opt.n_told_)
     assert held == {7, 8, 10, 11, 13}
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("GPUCB", {}),
-        ("TVGPUCB-learn", {}),
-        ("WGPUCB", {}),
-        ("UITVBO", {}),
-        ("WDBO", {}),
-        ("BOLT-max-size", {"max_size": 20}),
-        ("SWGPUCB", {"window": 20}),
-        ("SparQGPUCB", {"noise_cap": 300.0}),
-    ],
-)
-def test_held_steps_equal_a_fresh_surrogate(name, options):
-    """Forty steps of appending and dropping rows against one factorization."""
-    opt = BY_NAME[name].make(n_initial_points=8, refit_every=1000, **options)
-    X = Box(BOX).sample(40, np.random.RandomState(0))
-    for t, x in enumerate(X):
-        opt.tell(x, objective(x, t), t)
-    assert (opt.n_removed_ > 0) == BY_NAME[name].forgets
-    gp = opt.surrogate_
-    fresh = clone(gp).set_params(
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        optimizer=None,
-    )
-    fresh.fit(gp.X_train_, gp.y_train_)
-    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 50]
-    for got, expected in zip(gp.predict(rows, return_std=True), fresh.predict(rows, True)):
-        assert_allclose(got, expected, atol=1e-8)
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -321,3 +265,34 @@ def test_unix_timestamps_make_the_same_run(few):
             late.tell_expert(places, [objective(p, t) for p in places])
         assert_allclose(late.ask(origin + t), x, atol=1e-5)
         late.tell(x, objective(x, t), origin + t)
+
+
+# --- the unit of the observations changes nothing -------------------------------------------------
+
+UNIT_STEPS = 12
+
+
+def queries(case, factor, domain):
+    """What is asked for when the objective counts in another unit."""
+    # The improvement asked for is one in units of y.
+    options = {"acquisition": ProbabilityOfImprovement(0.01 * factor)}
+    opt = case.make(domain, **options if case.name == "probability" else {})
+    found = []
+    for t in np.arange(float(UNIT_STEPS)):
+        if case.expert:
+            places = opt.ask_expert(t)
+            opt.tell_expert(places, [factor * objective(x, t, domain) for x in places])
+        found.append(opt.ask(t))
+        opt.tell(found[-1], factor * objective(found[-1], t, domain), t)
+    return points([*found, opt.recommend(UNIT_STEPS)], domain)
+
+
+def test_queries_do_not_depend_on_the_unit_of_the_observations(few_modelled):
+    expected = queries(few_modelled, 1.0, "box")
+    for power in (-300, 300):
+        np.testing.assert_array_equal(queries(few_modelled, 2.0**power, "box"), expected)
+
+
+def test_nor_do_those_of_named_parameters(few):
+    expected = queries(few, 1.0, "named")
+    np.testing.assert_array_equal(queries(few, 2.0**300, "named"), expected)

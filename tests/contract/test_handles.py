@@ -17,7 +17,7 @@ from contract.cases import (
 from numpy.testing import assert_array_equal
 
 from sktvbo import BOLT, GPUCB, RandomSearch
-from sktvbo.domain import Arms, as_domain
+from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 from sktvbo.optimizers import Query
 
@@ -49,15 +49,6 @@ def test_ask_returns_the_points_of_the_queries_of_suggest():
     assert_array_equal(twin.ask(STEPS + 1.0), first.x)
     assert_array_equal(twin.ask(STEPS + 1.0), second.x)
     assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
-
-
-@pytest.mark.parametrize("how", ["announced", "asked"])
-def test_cancelling_a_query_leaves_its_equals(how):
-    opt = RandomSearch(Arms(1), random_state=0)
-    for t in (1.0, 2.0, 3.0):
-        opt.ask(t) if how == "asked" else opt.announce([0], t)
-    opt.cancel(opt.pending_[1])
-    assert [query.t for query in opt.pending_] == [1.0, 3.0]
 
 
 def test_what_is_not_pending_is_refused():
@@ -156,12 +147,3 @@ def test_times_taken_back_do_not_tell_of_the_response():
             opt.tell([0.5], 0.0, t - 0.5)
         opt.tell(opt.ask(t), np.sin(t))
     assert opt.policy_.response_time_(14) == pytest.approx(1.0)
-
-
-def test_time_does_not_go_back_beyond_what_was_told():
-    opt = RandomSearch([(0.0, 1.0)], random_state=0)
-    opt.tell([0.5], 1.0, 5.0)
-    opt.cancel(opt.suggest(1e12))
-    with pytest.raises(InvalidObservationError, match=r"at least 5\.0"):
-        opt.ask(4.0)
-    opt.ask(5.0)

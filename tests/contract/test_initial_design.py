@@ -189,15 +189,6 @@ def test_failures_count_for_nothing_and_are_kept_away_from():
     assert pdist(as_domain(BOX).to_unit(rows)).min() > 0.1
 
 
-def test_what_was_told_counts():
-    opt = WDBO(BOX, random_state=0)
-    X = as_domain(BOX).sample(N_AUTO, 0)
-    opt.tell_many(X[1:], np.arange(N_AUTO - 1.0), 0.0)
-    assert opt.surrogate_ is None
-    opt.tell(X[0], 1.0, 0.0)
-    assert opt.surrogate_ is not None
-
-
 # --- the papers -----------------------------------------------------------------------------------
 
 

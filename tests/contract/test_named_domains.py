@@ -7,7 +7,6 @@ import pytest
 from contract.cases import (
     NAMED,
     STEPS,
-    ask_and_tell,
     objective,
     points,
     points_of,
@@ -56,16 +55,6 @@ def test_the_callers_dicts_are_neither_changed_nor_kept(few):
     assert opt.told_X_[:, 0].max() <= 1.0
     assert set(opt.ask(7)) == set(NAMED)
     assert opt.ask(7)["loss"] in ("l1", "l2", None)
-
-
-def test_a_space_without_reals():
-    opt = WDBO(
-        {"depth": ("integer", 1, 4), "loss": ("categorical", ["a", "b"])},
-        n_initial_points=4,
-        random_state=0,
-    )
-    ask_and_tell(opt, 20, lambda x, t: -((x["depth"] - 2) ** 2) - (x["loss"] == "a"))
-    assert opt.recommend(20) == {"depth": 2, "loss": "b"}
 
 
 # --- names that are words of Python, of frames, or of this package --------------------------------

@@ -140,21 +140,14 @@ def test_nested_parameters():
     assert opt.policy.budget_ is None
 
 
-def test_a_run_does_not_reach_the_parameters_policy():
-    opt = BY_NAME["thompson"].make()
-    policy = opt.policy
-    BY_NAME["thompson"].drive(opt, 13)
-    assert opt.policy is policy
-    assert vars(policy) == {"period": 11, "from_prior": False}
-    assert opt.policy_.n_resets_ == 1
-
-
 def test_set_params_before_the_first_step():
     opt = WDBO(BOX, n_initial_points="nonsense", random_state=0)
     with pytest.raises(ValueError, match="'n_initial_points' parameter of WDBO"):
         opt.ask(0.0)
     opt.set_params(n_initial_points=3, domain=[(5.0, 6.0)])
     assert 5.0 <= opt.ask(0.0)[0] <= 6.0
+    with pytest.raises(ValueError, match="'domain' parameter of WDBO must be a Box"):
+        WDBO().ask(0.0)
 
 
 # --- of a run -------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Parts of any kind, the user's own among them, make an optimizer together."""
 
-import pickle
-
 import numpy as np
 import pytest
 from contract.cases import ARMS, BOX, NAMED, ask_and_tell, fingerprint, objective, timed
@@ -18,38 +16,24 @@ from sktvbo import (
     IGPUCB,
     RGPUCB,
     SWGPUCB,
-    TVGPUCB,
     WDBO,
     BayesianOptimizer,
     SparQGPUCB,
-    SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
 )
 from sktvbo.acquisition import (
     UCB,
-    ExpectedImprovement,
-    InformationGainBeta,
     PosteriorMean,
-    ProbabilityOfImprovement,
-    ThompsonSampling,
 )
-from sktvbo.domain import Arms, as_domain
+from sktvbo.domain import as_domain
 from sktvbo.gaussian_process import (
-    GeometricInjection,
     QuadraticInjection,
-    WeightedTimeVaryingGPRegressor,
 )
-from sktvbo.kernels import Empirical, Forgetting, Wiener
 from sktvbo.staleness import (
-    EventTriggeredReset,
     KeepAll,
-    NoiseThreshold,
     PeriodicReset,
-    RelevancyBudget,
-    RelevancyCap,
     SlidingWindow,
     StaleDataPolicy,
-    VariationBudget,
 )
 
 STATIC = ConstantKernel(1.0, "fixed")
@@ -68,70 +52,6 @@ def surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
 def value(x, t):
     """A bump that drifts, and jumps at 20."""
     return 10.0 + 3.0 * np.exp(-20.0 * (x[0] - 0.2 - 0.005 * t - 0.4 * (t >= 20)) ** 2)
-
-
-def compose(**parts):
-    return BayesianOptimizer([(0.0, 1.0)], n_initial_points=12, random_state=0, **parts)
-
-
-def drive(opt, times):
-    for t in times:
-        x = opt.ask(float(t))
-        opt.tell(x, value(x, t))
-    return opt
-
-
-# --- parts of this package ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("gp", "acquisition", "policy"),
-    [
-        (surrogate(Wiener()), UCB(InformationGainBeta()), SlidingWindow(VariationBudget(40))),
-        (surrogate(Forgetting()), ExpectedImprovement(), RelevancyBudget(alpha=1.0)),
-        (surrogate(RBF(10.0, (5.0, 100.0))), UCB("log"), RelevancyCap(max_size=14)),
-        (surrogate(STATIC, noise_model=QuadraticInjection(0.2)), UCB(1.0), EventTriggeredReset()),
-        (
-            surrogate(STATIC, noise_model=GeometricInjection(0.9)),
-            ProbabilityOfImprovement(),
-            PeriodicReset(13),
-        ),
-        (
-            surrogate(STATIC, WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(0.9)),
-            ThompsonSampling(),
-            NoiseThreshold(cap=3.0),
-        ),
-        (surrogate(Forgetting(), SparseTimeVaryingGPRegressor), UCB(1.0), KeepAll()),
-    ],
-)
-def test_parts_fit_together(gp, acquisition, policy):
-    """A run keeps its books, goes on from a pickle, and leaves the parts as they were given."""
-    given = repr((gp, acquisition, policy))
-    opt = drive(compose(surrogate=gp, acquisition=acquisition, policy=policy), range(32))
-    assert repr((gp, acquisition, policy)) == given
-    assert not hasattr(gp, "X_train_")
-    assert len(opt.X_) + opt.n_removed_ == 32
-    assert (opt.n_removed_ > 0) == (type(policy) is not KeepAll)
-    np.testing.assert_array_equal(opt.surrogate_.X_train_, opt.X_)
-    twin = pickle.loads(pickle.dumps(opt))
-    np.testing.assert_array_equal(drive(opt, [32, 33]).told_X_, drive(twin, [32, 33]).told_X_)
-
-
-@pytest.mark.parametrize("kind", [WDBO, BOLT, ABO, ETGPUCB, TVGPUCB])
-def test_arms_with_an_empirical_covariance(kind):
-    rng = np.random.RandomState(0)
-    A = rng.normal(size=(8, 4))
-    options = {"max_size": 12} if kind is BOLT else {}
-    surrogate = TimeVaryingGPRegressor(Empirical(A @ A.T / 4.0), Matern(20.0, (1.0, 100.0), nu=1.5))
-    opt = kind(Arms(8), surrogate=surrogate, n_initial_points=6, random_state=0, **options)
-    t, regrets = 0.0, []
-    for _ in range(40):
-        x, t = timed(opt.suggest(t))
-        values = A @ np.array([np.sin(0.05 * t), np.cos(0.05 * t), 1.0, 0.0])
-        opt.tell(x, values[int(x[0])])
-        regrets.append(values.max() - values[int(x[0])])
-        t += 1.0
-    assert np.mean(regrets[20:]) < 0.5 * np.mean(regrets[:6])
 
 
 # --- custom parts ---------------------------------------------------------------------------------

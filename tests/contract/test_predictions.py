@@ -1,14 +1,13 @@
 """Predictions of observations before they are told, and residuals: columns of the frame."""
 
-import json
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, BY_NAME, CASES, DOMAINS, N_INITIAL, STEPS, objective, some
+from contract.cases import ARMS, BOX, BY_NAME, CASES, N_INITIAL, STEPS, objective, some
 from contract.test_parts import Nearest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from sktvbo import (
     GPUCB,
@@ -99,21 +98,6 @@ def test_a_surrogate_without_a_known_noise_has_no_residuals():
     mean, std, residual = predictions(opt).T
     assert np.isfinite(mean[3:]).all()
     assert np.isnan([std, residual]).all()
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_they_are_stored_and_bounded_by_the_history(domain, tmp_path):
-    path, case = tmp_path / "run.db", BY_NAME["WDBO"]
-    opt = case.make(domain, journal=path, history=6)
-    case.drive(opt, STEPS, 0, domain)
-    opt.untell(t=STEPS - 1.0)
-    expected = predictions(opt)
-    assert np.isfinite(expected).all()
-    assert len(expected) == 6
-    assert_array_equal(predictions(WDBO.from_json(opt.to_json())), expected)
-    opt.close()
-    assert_array_equal(predictions(WDBO.resume(path)), expected)
-    assert json.loads(opt.to_json())["state"]["told"][-2][1]["predicted"] == [*expected[-1, :2]]
 
 
 @pytest.mark.parametrize("name", ["WDBO", "WGPUCB", "ABO", "SWGPUCB"])

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, points_of
+from contract.cases import ARMS, BY_NAME, DOMAINS, NAMED, points_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -39,14 +39,6 @@ def test_no_step_is_longer(few, domain):
     assert steps.max() > 0.05
     if domain == "named":
         assert changes.any()  # categories are free
-
-
-def test_each_coordinate_has_its_own():
-    opt = WDBO(BOX, max_step=[0.05, 0.2], n_initial_points=5, random_state=0)
-    BY_NAME["WDBO"].drive(opt, 14)
-    steps, _ = steps_of(opt)
-    assert np.all(steps.max(axis=0) <= np.array([0.05, 0.2]) + SLACK)
-    assert steps[:, 1].max() > 0.05 + SLACK
 
 
 def test_what_is_held_stays():

@@ -1,6 +1,5 @@
 """Many observations at once: one search, and what the policy would have done one by one."""
 
-import copy
 import functools
 import time
 
@@ -16,8 +15,7 @@ from contract.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sktvbo import GPUCB, SWGPUCB, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms
+from sktvbo import GPUCB, SWGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import InvalidObservationError
 
 
@@ -83,19 +81,6 @@ def test_the_hyperparameters_are_those_of_a_fit_to_all(name):
     rows = np.column_stack([space("box").to_unit(X), t])
     fresh = clone(opt.surrogate_).fit(rows, y)
     assert_allclose(opt.surrogate_.theta_, fresh.theta_, atol=1e-6)
-
-
-def test_queries_are_answered_at_their_times():
-    opt = RandomSearch(Arms(2), random_state=0)
-    queries = [opt.suggest(t) for t in (1.0, 2.0, 3.0)]
-    twin = copy.deepcopy(opt)
-    opt.tell_many([queries[2], queries[0]], [30.0, 10.0])
-    assert opt.told_X_[:, -1].tolist() == [1.0, 3.0]
-    assert opt.told_y_.tolist() == [10.0, 30.0]
-    assert [query.id for query in opt.pending_] == [1]
-    twin.tell_many([query.x for query in queries], [1.0, 2.0, 3.0])  # each its own
-    assert twin.pending_ == []
-    assert sorted(twin.told_X_[:, -1]) == [1.0, 2.0, 3.0]
 
 
 FAILURES = [2, 3, 6, 9, 10, 11, 17]

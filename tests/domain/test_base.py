@@ -1,12 +1,13 @@
-"""Properties of all domains."""
+"""Base of all domains, and what is taken for one."""
 
 import pickle
 from copy import deepcopy
 
 import numpy as np
 import pytest
-from domain.cases import ARMS, BOX, DOMAINS, SPACE
+from domain.cases import ARMS, BOX, DOMAINS, PARAMETERS, SPACE
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import Bounds
 from scipy.stats import norm
 from sklearn.base import clone
 
@@ -171,3 +172,46 @@ def test_copies_are_equal_and_still_read_only(copy, domain):
     assert not again.lower.flags.writeable
     assert not again.continuous.flags.writeable
     assert_array_equal(again.sample(9, 0), domain.sample(9, 0))
+
+
+# --- the forms in which users give a domain -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        Box([(0, 1), (2, 4)]),
+        [(0, 1), (2, 4)],
+        ((0, 1), [2, 4]),
+        np.array([[0, 1], [2, 4]], dtype=np.int32),
+        Bounds([0, 2], [1, 4]),
+    ],
+)
+def test_as_domain_takes_every_form_of_a_box(domain):
+    assert as_domain(domain) == Box([(0.0, 1.0), (2.0, 4.0)])
+
+
+def test_as_domain_takes_scalar_and_broadcast_bounds():
+    assert as_domain(Bounds(0.0, 1.0)) == Box([(0, 1)])
+    assert as_domain(Bounds(0.0, [1.0, 2.0])) == Box([(0, 1), (0, 2)])
+
+
+@DOMAINS
+def test_as_domain_returns_domains_as_they_are(domain):
+    assert as_domain(domain) is domain
+
+
+@pytest.mark.parametrize("domain", [None, 3, "unit", {(0, 1)}])
+def test_as_domain_rejects_other_types(domain):
+    with pytest.raises(DomainError, match=rf"must be a Box.*Got {type(domain).__name__} instead\."):
+        as_domain(domain)
+
+
+def test_as_domain_rejects_unbounded_bounds():
+    with pytest.raises(DomainError, match="finite"):
+        as_domain(Bounds())
+
+
+def test_a_dict_is_a_parameter_space():
+    assert as_domain(PARAMETERS) == SPACE
+    assert as_domain(SPACE) is SPACE

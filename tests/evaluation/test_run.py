@@ -326,6 +326,20 @@ def test_a_run_is_its_steps(optimizer, clock, expert):
     assert all(step.seconds > 0.0 for step in found)
 
 
+def test_an_expert_is_asked_before_each_query_and_its_bad_answer_is_an_error(problem):
+    asked, options = [], {"horizon": 9.0, "n_initial": 5}
+
+    def expert(X, t):
+        asked.append((len(X), t))
+        return problem.values(X, t)
+
+    optimizer = SparQGPUCB(n_queries=3, n_initial_points=5)
+    result = run(optimizer, problem, expert=expert, **options)
+    assert asked == [(3, t) for t in result.times[5:]]
+    with pytest.raises(ValueError, match="y must be an array of shape"):
+        run(optimizer, problem, expert=lambda X, t: np.ones(len(X) + 1), **options)
+
+
 def test_a_step_has_the_surrogate_before_its_observation(problem):
     before = None
     for i, step in enumerate(steps(WDBO(n_initial_points=8), problem, n_initial=8), 1):

@@ -1,6 +1,7 @@
 """Arguments of the compiled functions: read-only arrays, other layouts, shapes that do not fit."""
 
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pytest
@@ -124,12 +125,12 @@ FREE = {
 TAKEN = {("ascent.model_minimum", i, "strided") for i in (1, 2, 3)}
 
 VALID = valid()
-ARRAYS = [
-    (name, i, argument.ndim)
-    for name, arguments in VALID.items()
-    for i, argument in enumerate(arguments)
-    if isinstance(argument, np.ndarray)
-]
+every_function = pytest.mark.parametrize("name", VALID)
+
+
+def arrays(name):
+    """Return the positions of the arrays among the arguments of a function."""
+    return [i for i, argument in enumerate(VALID[name]) if isinstance(argument, np.ndarray)]
 
 
 def written(name):
@@ -149,49 +150,45 @@ def called(name, arguments):
     return [*found, *(arguments[i] for i in written(name))]
 
 
-@pytest.mark.parametrize("name", VALID)
+@every_function
 def test_inputs_may_be_read_only(name):
     expected = called(name, valid()[name])
     arguments = valid()[name]
-    for other, i, _ in ARRAYS:
-        if other == name and i not in written(name):
-            arguments[i] = read_only(arguments[i])
+    for i in set(arrays(name)).difference(written(name)):
+        arguments[i] = read_only(arguments[i])
     for found, wanted in zip(called(name, arguments), expected, strict=True):
         assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize(("name", "i"), [(n, i) for n, i, _ in ARRAYS if i in written(n)])
-def test_results_need_writable_arrays(name, i):
-    arguments = valid()[name]
-    arguments[i] = read_only(arguments[i])
-    with pytest.raises(REFUSED):
-        called(name, arguments)
+@every_function
+def test_results_need_writable_arrays(name):
+    for i in written(name):
+        arguments = valid()[name]
+        arguments[i] = read_only(arguments[i])
+        with pytest.raises(REFUSED):
+            called(name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "i", "layout"),
-    [
-        (name, i, layout)
-        for name, i, ndim in ARRAYS
-        for layout in LAYOUTS
-        if (layout, ndim) != ("Fortran", 1) and (name, i, layout) not in TAKEN
-    ],
-)
-def test_other_layouts_are_refused(name, i, layout):
-    arguments = valid()[name]
-    arguments[i] = LAYOUTS[layout](arguments[i])
-    with pytest.raises(REFUSED):
-        called(name, arguments)
+@every_function
+def test_other_layouts_are_refused(name):
+    for i, layout in product(arrays(name), LAYOUTS):
+        arguments = valid()[name]
+        if (name, i, layout) in TAKEN or (layout, arguments[i].ndim) == ("Fortran", 1):
+            continue
+        arguments[i] = LAYOUTS[layout](arguments[i])
+        with pytest.raises(REFUSED):
+            called(name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "i", "axis"),
-    [(*a[:2], axis) for a in ARRAYS for axis in range(a[2]) if (*a[:2], axis) not in FREE],
-)
-def test_shapes_that_do_not_fit(name, i, axis):
-    arguments = valid()[name]
-    shape = list(arguments[i].shape)
-    shape[axis] += 1
-    arguments[i] = np.zeros(shape, dtype=arguments[i].dtype)
-    with pytest.raises(ValueError, match=r"fit|must|needed|square|hold|length|each|divide|rows"):
-        called(name, arguments)
+@every_function
+def test_shapes_that_do_not_fit(name):
+    message = r"fit|must|needed|square|hold|length|each|divide|rows"
+    for i in arrays(name):
+        for axis, length in enumerate(VALID[name][i].shape):
+            if (name, i, axis) in FREE:
+                continue
+            arguments, shape = valid()[name], list(VALID[name][i].shape)
+            shape[axis] = length + 1
+            arguments[i] = np.zeros(shape, dtype=arguments[i].dtype)
+            with pytest.raises(ValueError, match=message):
+                called(name, arguments)

@@ -93,7 +93,7 @@ def orders(t):
 
 
 every_case = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
-every_space = pytest.mark.parametrize(("spatial", "d"), [(s, d) for s in Family for d in range(5)])
+every_space = pytest.mark.parametrize(("spatial", "d"), [(s, d) for s in Family for d in (0, 1, 3)])
 
 
 @every_space
@@ -210,7 +210,7 @@ def test_sums_over_derivatives_are_differences(rng, spatial, temporal):
 
 
 @pytest.mark.parametrize("family", Family)
-@pytest.mark.parametrize("gap", [1e-6, 0.01, 3.0])
+@pytest.mark.parametrize("gap", [1e-6, 3.0])
 def test_rounding_does_not_add_up_over_many_rows(family, gap):
     n, rate, one = 1000, np.array([0.7]), np.ones(1)
     Z, t, K = np.empty((0, n)), gap * np.arange(n), np.zeros((n, n))

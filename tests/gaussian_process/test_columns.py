@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from sktvbo import WDBO, TimeVaryingGPRegressor
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.kernels import ProportionalMatern, Separable
 
 
@@ -75,19 +75,3 @@ def test_the_kernel_is_scikit_learns_with_one_hyperparameter():
     fixed = ProportionalMatern([0.4, 20.0], "fixed", nu=2.5)
     assert fixed.theta.shape == (0,)
     assert fixed(X, eval_gradient=True)[1].shape == (8, 8, 0)
-
-
-def test_the_kernel_is_restored_from_a_journal(tmp_path):
-    """A default regressor as the surrogate of an optimizer that is resumed."""
-    path = tmp_path / "run.db"
-    domain = [(0.0, 1.0), (0.0, 3000.0)]
-    options = {"surrogate": TimeVaryingGPRegressor(), "n_initial_points": 5, "random_state": 0}
-    optimizer = WDBO(domain, journal=str(path), **options)
-    for t in range(14):
-        x = optimizer.ask(float(t))
-        optimizer.tell(x, float(np.sin(5.0 * x[0]) - x[1] / 3000.0), float(t))
-    kernel = optimizer.surrogate_.spatial_kernel_
-    optimizer.close()
-    resumed = WDBO.resume(str(path))
-    assert resumed.surrogate_.spatial_kernel_ == kernel
-    resumed.close()

@@ -421,41 +421,6 @@ def sensors(n=60):
     return sites, X, np.sin(5.0 * t) + X[:, 0] + 0.1 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("mean_prior_std", [0.0, 1.0])
-@pytest.mark.parametrize("name", ["quasi-periodic", "season", "nested", "constant"])
-def test_the_filter_is_the_dense_posterior(name, mean_prior_std):
-    sites, X, y = sensors()
-    dense, kalman = (
-        TimeVaryingGPRegressor(
-            Matern(0.7, nu=2.5),
-            WITH_SERIES[name],
-            solver=solver,
-            signal_variance=1.3,
-            optimizer=None,
-            normalize_y=True,
-            mean_prior_std=mean_prior_std,
-        ).fit(X, y)
-        for solver in ("dense", "kalman")
-    )
-    assert isinstance(kalman._gp, Filter)
-    places = np.vstack([sites, np.random.RandomState(1).uniform(size=(4, 2))])
-    queries = np.column_stack([places, np.linspace(1.0, 15.0, 8)])
-    later = np.column_stack([sites[:3], [12.5, 13.0, 11.9]]), [0.1, 0.2, 0.3]
-    for one, other in (
-        (dense, kalman),
-        (dense.condition_on(*later), kalman.condition_on(*later)),
-    ):
-        for option in ("return_std", "return_cov"):
-            for a, b in zip(*(gp.predict(queries, **{option: True}) for gp in (one, other))):
-                assert_allclose(a, b, rtol=1e-8, atol=1e-8)
-        for a, b in zip(*(gp.posterior_at(13.2)(places) for gp in (one, other))):
-            assert_allclose(a, b, rtol=1e-8, atol=1e-8)
-    values = [gp.log_marginal_likelihood(gp.theta_, eval_gradient=True) for gp in (dense, kalman)]
-    assert_allclose(values[0][0], values[1][0], rtol=1e-8)
-    # The series omits 1e-10 of the variance, 1e-8 of the noise.
-    assert_allclose(values[0][1], values[1][1], rtol=1e-6, atol=1e-6)
-
-
 def test_a_search_with_the_filter_is_that_with_the_factor():
     _, X, y = sensors(30)
     kernel = Matern(5.0, nu=0.5) * ExpSineSquared(2.0, 2.0 * np.pi / 5.0, (1.0, 10.0), "fixed")

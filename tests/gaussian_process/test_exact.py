@@ -21,7 +21,6 @@ from sktvbo.kernels import Forgetting, Separable
     [
         TimeVaryingGPRegressor(),
         TimeVaryingGPRegressor(optimizer=None),
-        TimeVaryingGPRegressor(RBF(), Forgetting()),
         TimeVaryingGPRegressor(normalize_y=True, time_column=0),
     ]
 )
@@ -32,6 +31,7 @@ def test_scikit_learns_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        TimeVaryingGPRegressor(RBF(), Forgetting()),
         TimeVaryingGPRegressor(RationalQuadratic()),
         TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),
         TimeVaryingGPRegressor(optimizer=None, max_size=150),

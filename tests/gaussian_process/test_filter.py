@@ -174,30 +174,6 @@ def test_gradients_with_other_kernels_in_space(spatial):
     assert_allclose(*slopes, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("temporal", [Forgetting(0.2), Matern(2.0, nu=2.5)], ids=str)
-def test_a_fit_finds_the_same_hyperparameters(temporal):
-    rng = np.random.RandomState(3)
-    t = np.repeat(np.arange(25.0), len(SITES))
-    X = np.column_stack([np.tile(SITES, (25, 1)), t])[rng.permutation(len(t))[:100]]
-    y = np.sin(4.0 * X[:, 0] + 0.4 * X[:, 2]) + 0.1 * rng.normal(size=100)
-    dense, kalman = both(
-        X, y, temporal_kernel=temporal, optimizer="fmin_l_bfgs_b", mean_prior_std=1.0
-    )
-    assert not np.allclose(dense.theta_, clone(dense).set_params(optimizer=None).fit(X, y).theta_)
-    assert_allclose(kalman.theta_, dense.theta_, rtol=1e-4, atol=1e-4)
-    assert_allclose(
-        kalman.log_marginal_likelihood_value_, dense.log_marginal_likelihood_value_, rtol=1e-8
-    )
-
-
-def test_a_time_series_alone():
-    rng = np.random.RandomState(0)
-    t = 1.7e9 + np.cumsum(rng.exponential(60.0, size=200))  # seconds since 1970
-    y = np.sin(t / 700.0) + 0.1 * rng.normal(size=200)
-    dense, kalman = both(t[:, np.newaxis], y, spatial_kernel=None, temporal_kernel=Matern(500.0))
-    assert_equal(dense, kalman, np.linspace(t[0] - 500.0, t[-1] + 500.0, 40)[:, np.newaxis])
-
-
 SERIES = {
     "two Matern": Matern(3.0, nu=0.5) + ConstantKernel(0.3) * Matern(9.0, nu=2.5),
     "season": ConstantKernel(2.0) * ExpSineSquared(0.8, 7.0) * Matern(30.0, nu=1.5)
@@ -313,16 +289,14 @@ def grown(dense, kalman, rows, check=()):
 
 
 @every_kernel
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
-def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal, normalize_y):
+def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal):
     rng = np.random.RandomState(4)
     gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=300)
     t = np.cumsum(gaps)
     X = np.column_stack([SITES[rng.randint(3, size=300)], t])
     y = 2.0 + rng.normal(size=300)
-    dense, kalman = both(
-        X[:5], y[:5], temporal_kernel=temporal, normalize_y=normalize_y, mean_prior_std=3.0
-    )
+    options = {"temporal_kernel": temporal, "normalize_y": True, "mean_prior_std": 3.0}
+    dense, kalman = both(X[:5], y[:5], **options)
     grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 100, 294])
     assert len(kalman._gp.tail) == 32
 

@@ -151,25 +151,6 @@ def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
     assert_allclose(scale * values[1], std_at, rtol=1e-7)
 
 
-@each_mean
-@pytest.mark.parametrize("kernel", [None, ROUGH], ids=["none", "rough"])
-def test_a_filter_has_the_same_differences(mean, kernel):
-    rows = np.column_stack([np.round(X[:, :1]), np.round(X[:, 1:2]), X[:, 2]])
-    models = [
-        make(SPACE, TEMPORAL["sum"], level_kernel=kernel, solver=solver, **mean).fit(rows, Y)
-        for solver in ("dense", "kalman")
-    ]
-    places = np.array([[0.0, 1.0], [1.0, 1.0], [0.3, 0.6]])
-    for level in (True, False):
-        dense, filtered = (gp.posterior_at(NOW, level=level) for gp in models)
-        for found, expected in zip(filtered(places), dense(places)):
-            assert_allclose(found, expected, rtol=1e-6)
-        for found, expected in zip(
-            filtered.with_gradient(places[2]), dense.with_gradient(places[2])
-        ):
-            assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
-
-
 def _steps():
     """Return steps forth and back in each coordinate."""
     return [(e, -e) for e in 1e-6 * np.eye(2)]
@@ -226,16 +207,6 @@ def test_other_regressors_have_a_level(kind):
     options = {"inducing": X} if kind is SparseTimeVaryingGPRegressor else {}
     gp = make(SPACE, TEMPORAL["sum"], kind, level_kernel=ROUGH, **options).fit(X, Y)
     assert_allclose(gp.predict(PLACES), exact.predict(PLACES), rtol=1e-5)
-
-
-def test_rows_appended_one_by_one_are_those_of_a_new_fit():
-    gp = make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver="dense").fit(X[:20], Y[:20])
-    for i in range(20, 30):
-        gp.partial_fit(X[i : i + 1], Y[i : i + 1])
-    gp.forget([3, 7])
-    left = np.delete(np.arange(30), [3, 7])
-    again = make(SPACE, TEMPORAL["sum"], level_kernel=ROUGH, solver="dense").fit(X[left], Y[left])
-    assert_allclose(gp.predict(PLACES), again.predict(PLACES), rtol=1e-8)
 
 
 def test_parameters_of_the_level_are_searched_with_priors():

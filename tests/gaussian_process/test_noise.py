@@ -286,26 +286,6 @@ def test_it_agrees_with_the_built_in_model():
     )
 
 
-@every_kind
-def test_both_hyperparameters_are_learnt(kind, options):
-    rng = np.random.RandomState(0)
-    X, _, _ = shuffled(150)
-    truth = PowerInjection(0.2, 2.5)
-    noise = 0.05 * truth.ratio(249.0 - X[:, 2])
-    y = np.sin(5.0 * X[:, 0]) + rng.normal(size=150) * np.sqrt(noise)
-    start = PowerInjection(0.4, 1.0)
-    options = {"inducing": X[::2]} if options else {}
-    gp = regressor(start, kind, optimizer="fmin_l_bfgs_b", noise_variance_bounds="fixed", **options)
-    gp.fit(X, y)
-    found = gp.noise_model_
-    # Old data identify the noise itself well, not its parameters.
-    grown = truth.ratio(np.array([20.0, 100.0]))
-    assert_allclose(found.ratio(np.array([20.0, 100.0])), grown, rtol=0.4)
-    assert found.power == pytest.approx(2.5, rel=0.2)
-    assert (start.rate, start.power) == (0.4, 1.0)
-    assert_allclose(gp.theta_[-2:], found.theta)
-
-
 def test_a_prior_of_each():
     X, y, _ = shuffled()
     prior = {"noise_model__power": stats.norm(3.0, 1e-3), "noise_model__rate": stats.norm(1, 1e-3)}

@@ -90,8 +90,9 @@ def test_a_cycle_is_found_as_scikit_learn_finds_it():
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor])
-@pytest.mark.parametrize("irregular", [False, True], ids=["regular", "irregular"])
+@pytest.mark.parametrize(
+    ("kind", "irregular"), [(TimeVaryingGPRegressor, False), (WeightedTimeVaryingGPRegressor, True)]
+)
 @pytest.mark.parametrize(
     ("waves", "days"), [(1.0, 1.0), (20.0, 60.0)], ids=["fast in time", "fast in space"]
 )

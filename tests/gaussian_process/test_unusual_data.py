@@ -7,7 +7,6 @@ import pytest
 from gaussian_process.cases import MODELS, data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -210,24 +209,6 @@ def test_far_more_rows_than_columns_and_fewer(n, d, normalize_y):
 # --- duplicates, few rows, types and layouts ------------------------------------------------------
 
 
-def test_duplicates_with_tiny_noise():
-    X, y = data(n=15)
-    X, y = np.vstack([X, X]), np.append(y, y)
-    with pytest.warns(JitterWarning, match=r"only after \d\.\de-\d\d was added to its diagonal"):
-        gp = make(noise_variance=1e-20).fit(X, y)
-    assert_allclose(gp.predict(X), y, atol=1e-5)
-    assert np.isfinite(everything(gp, X)).all()
-
-
-def test_duplicates_are_no_trouble_with_noise():
-    X, y = data(n=15)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the noise variance ends at its bound
-        gp = TimeVaryingGPRegressor().fit(np.vstack([X] * 4), np.tile(y, 4))
-    assert np.isfinite(everything(gp, X)).all()
-
-
 @pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
 @pytest.mark.parametrize("normalize_y", [False, True])
 @pytest.mark.parametrize(("n", "d"), [(1, 2), (1, 0), (2, 6), (3, 0)])
@@ -245,30 +226,6 @@ def test_all_at_one_time_or_at_one_place():
         held = X.copy()
         held[:, frozen] = 0.5
         assert np.isfinite(everything(TimeVaryingGPRegressor().fit(held, y), X)).all()
-
-
-@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
-def test_the_calendar_does_not_matter(optimizer):
-    X, y = data()
-    X[:, -1] = np.round(8.0 * X[:, -1]) / 8.0
-    shift = np.array([0.0, 0.0, 1.7e9])
-    here = TimeVaryingGPRegressor(optimizer=optimizer).fit(X[:35], y[:35])
-    there = TimeVaryingGPRegressor(optimizer=optimizer).fit(X[:35] + shift, y[:35])
-    for _ in range(2):
-        assert_allclose(everything(there, X + shift), everything(here, X), rtol=1e-6, atol=1e-6)
-        assert_allclose(there.relevancy(), here.relevancy(), rtol=1e-6)
-        assert_allclose(there.relevancy(1.7e9 + 9.0), here.relevancy(9.0), rtol=1e-6)
-        here.partial_fit(X[35:], y[35:]).forget([0, 3])
-        there.partial_fit(X[35:] + shift, y[35:]).forget([0, 3])
-
-
-@pytest.mark.parametrize("unit", [1e-9, 86400.0, 1e12])
-def test_units_of_time_and_space_do_not_matter(unit):
-    X, y = data()
-    expected = TimeVaryingGPRegressor().fit(X, y)
-    for factors in ([1.0, 1.0, unit], [unit, unit, 1.0]):
-        gp = TimeVaryingGPRegressor().fit(X * factors, y)
-        assert_allclose(everything(gp, X * factors), everything(expected, X), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, int, np.uint8])

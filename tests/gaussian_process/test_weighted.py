@@ -27,7 +27,6 @@ STATIC = ConstantKernel(1.0, "fixed")
 
 @parametrize_with_checks(
     [
-        WeightedTimeVaryingGPRegressor(),
         WeightedTimeVaryingGPRegressor(noise_model=GeometricInjection(0.99)),
         WeightedTimeVaryingGPRegressor(
             RBF(), STATIC, noise_model=QuadraticInjection(0.01), normalize_y=True, time_column=0

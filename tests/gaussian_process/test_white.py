@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import afresh, data
+from gaussian_process.cases import data
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -16,15 +16,12 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from sktvbo import BayesianOptimizer, TimeVaryingGPRegressor
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import (
-    GeometricInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Separable
-from sktvbo.staleness import MaximumSize
 
 SPATIAL = {
     "sum": RBF(0.5) + WhiteKernel(0.3),
@@ -132,34 +129,6 @@ def test_the_gradient_of_the_bound(name):
     assert_allclose(slope, differences, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        (TimeVaryingGPRegressor, {"mean_prior_std": 2.0}),
-        (TimeVaryingGPRegressor, {"noise_model": GeometricInjection(0.9)}),
-        (WeightedTimeVaryingGPRegressor, {"noise_model": GeometricInjection(0.9)}),
-        (SparseTimeVaryingGPRegressor, {"n_inducing": 8, "inducing": X[::5]}),
-    ],
-    ids=["mean", "noise", "weighted", "sparse"],
-)
-def test_changes_agree_with_a_fit_in_every_model(kind, options, normalize_y):
-    options |= {"normalize_y": normalize_y, "optimizer": None}
-    for spatial, temporal in ((SPATIAL["sum"], TEMPORAL["smooth"]), (RBF(0.5), TEMPORAL["sum"])):
-        gp = kind(spatial, temporal, **options)
-        fresh = clone(gp).fit(X, Y)
-        mean, std = fresh.predict(QUERIES, return_std=True)
-        cov = fresh.predict(QUERIES, return_cov=True)[1]
-        assert_allclose(np.sqrt(np.diagonal(cov)), std, rtol=1e-8)
-        for way in WAYS.values():
-            found = way(clone(gp))
-            if normalize_y:  # y's scale is that of the first rows, which is held
-                fresh = afresh(found, X, Y)
-                mean, std = fresh.predict(QUERIES, return_std=True)
-                cov = fresh.predict(QUERIES, return_cov=True)[1]
-            assert_says(found, mean, std, cov, fresh.log_marginal_likelihood_value_)
-
-
 def test_a_place_observed_again_has_new_noise_with_every_solver():
     """A Kalman filter has one state for each place, and is not used."""
     rng = np.random.RandomState(0)
@@ -179,31 +148,3 @@ def test_a_place_observed_again_has_new_noise_with_every_solver():
     far = rows + np.array([300.0, 0.0])
     dense = clone(pairwise).set_params(solver="dense").fit(far, y)
     assert_allclose(pairwise.fit(far, y).predict(far[-3:]), dense.predict(far[-3:]), atol=1e-6)
-
-
-def test_tell_and_untell_of_an_optimizer():
-    surrogate = TimeVaryingGPRegressor(
-        RBF(0.3) + WhiteKernel(0.2), Matern(5.0) + WhiteKernel(0.1), optimizer=None
-    )
-    optimizer = BayesianOptimizer(
-        [(0.0, 1.0)],
-        surrogate=surrogate,
-        policy=MaximumSize(15),
-        n_initial_points=3,
-        random_state=0,
-    )
-
-    def check():
-        model = optimizer.surrogate_
-        fresh = clone(model).fit(model.X_train_, model.y_train_)
-        Q = np.vstack([model.X_train_[:2], [[0.4, 30.0]]])
-        assert_allclose(model.predict(Q, True), fresh.predict(Q, True), rtol=1e-8)
-
-    for t in range(20):
-        x = optimizer.ask(t)
-        optimizer.tell(x, np.sin(6.0 * x[0]) + 0.1 * t)
-    check()
-    optimizer.untell(x, t=19)
-    check()
-    with pytest.raises(UnsupportedKernelError, match="relevancy"):
-        optimizer.surrogate_.relevancy()

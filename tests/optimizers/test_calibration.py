@@ -45,7 +45,7 @@ def optimizer(noise_variance, seed=0, window=30, **options):
     return SWGPUCB([(0.0, 1.0)], window=window, **options)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_right_model_does_not_warn(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)

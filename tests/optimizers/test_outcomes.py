@@ -29,7 +29,6 @@ from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, Context, FiniteSet, WithContext, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
-from sktvbo.journal import Journal, events
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
@@ -63,6 +62,20 @@ def drive(opt, stop, start=0):
         x = opt.ask(float(t))
         opt.tell(x, objective(x, t), outcomes=outcomes(x, t))
     return opt
+
+
+def on_a_line(limits, kind=WDBO, **options):
+    """Return an optimizer of one coordinate, and with safety a start point at 0.2."""
+    start = {"start_points": [[0.2]]} if "safety" in options else {}
+    return kind([(0.0, 1.0)], outcome_constraints=limits, random_state=0, **start | options)
+
+
+def measure(opt, steps, c, y=lambda x: x):
+    """Ask, and tell y and the outcome "c" of x and t, in these steps; return the queries (n,)."""
+    for t in range(steps):
+        (x,) = opt.ask(float(t))
+        opt.tell([x], y(x), outcomes={"c": c(x, t)})
+    return opt.told_X_[:, 0]
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +131,6 @@ def test_the_first_model_of_an_outcome_learns_from_all_initial_points(kind, opti
     assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_tell_many_learns_as_for_y():
-    rng = np.random.RandomState(0)
-    X, t, y = rng.uniform(size=(30, 2)), np.arange(30.0), rng.normal(size=30)
-    values = np.array([load(x, s) for x, s in zip(X, t)])
-    both = GPUCB(BOX, outcome_constraints={"load": (None, 1.0)}, random_state=0)
-    alone = GPUCB(BOX, random_state=0)
-    for part in (slice(12), slice(12, 30)):
-        both.tell_many(X[part], y[part], t[part], outcomes={"load": values[part]})
-        alone.tell_many(X[part], values[part], t[part])
-    found = both.predict(X, 31.0, True, outcome="load")
-    assert_allclose(found, alone.predict(X, 31.0, True), rtol=1e-9)
-
-
 ALGORITHMS = [
     kind
     for kind in [BayesianOptimizer, *BayesianOptimizer.__subclasses__()]
@@ -151,15 +151,6 @@ def test_every_algorithm_models_outcomes_on_the_rows_of_its_data_set(kind):
         assert_allclose(opt._run.part("limits").values, np.array(values)[positions])
         for surrogate in models(opt):
             assert_array_equal(surrogate.X_train_, opt.surrogate_.X_train_)
-
-
-def test_a_reset_removes_all_rows_of_the_outcomes_too():
-    opt = RGPUCB(
-        BOX, reset_period=6, outcome_constraints=LIMITS, n_initial_points=3, random_state=0
-    )
-    drive(opt, 15)
-    assert opt.n_removed_ > 0
-    assert len(opt._run.part("limits").values) == len(opt.X_) == len(models(opt)[0].X_train_)
 
 
 # --- partial results ------------------------------------------------------------------------------
@@ -257,37 +248,6 @@ def test_many_partial_results_are_learnt_from_as_one_by_one(kind, history):
     assert_array_equal(many.failed_X_, one.failed_X_)
 
 
-@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
-def test_a_run_with_partial_results_goes_on_after(how, tmp_path):
-    path = tmp_path / "run.db"
-    options = {"outcome_constraints": LIMITS, "n_initial_points": 3, "random_state": 0}
-    opt = WDBO(BOX, journal=path if how == "journal" else None, **options)
-    told_in_part(opt, 8)
-    X, failed = [[0.1, 0.2], [0.3, 0.4]], [True, False]
-    values = {"load": [0.5, None], "heat": [None, 0.25]}
-    opt.tell_many(X, [None, 1.0], [8.0, 9.0], outcomes=values, failed=failed)
-    if how == "journal":
-        opt.close()
-        failures = [event.body for event in events(path) if event.kind == "fail"]
-        assert [body.get("outcomes") is not None for body in failures] == [True, True, True]
-        assert failures[-1] == {"x": [0.1, 0.2], "t": 8.0, "outcomes": [0.5, None]}
-        other = WDBO.resume(path)
-        other.predict([0.1, 0.1], 10.0)
-        other.close()
-        other, opt = (WDBO.from_json(each.to_json()) for each in (other, opt))
-    else:
-        other = (
-            pickle.loads(pickle.dumps(opt)) if how == "pickle" else WDBO.from_json(opt.to_json())
-        )
-    same(opt, other)
-    for each in (opt, other):
-        each.cancel(each.pending_[-1])
-        told_in_part(each, 33, 31)
-    for found, expected in zip(rows_of_models(other), rows_of_models(opt)):
-        assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-5)
-    same(opt, other, 40.0)
-
-
 def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
     limits = LIMITS | {"cost": (None, 1.0)}
     opt = RGPUCB(
@@ -327,7 +287,7 @@ def of_failures(opt, t):
 
 
 def test_a_failure_that_a_limit_explains_is_no_other_failure():
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)
+    opt = on_a_line({"load": (None, 0.8)}, GPUCB)
     for t in range(4):
         opt.tell([0.2 * t], failed=True, t=float(t), outcomes={"load": 0.9})
     # Without a model of the outcome it is a failure as any.
@@ -345,7 +305,7 @@ def test_failures_whose_outcomes_are_told_teach_the_model_of_the_outcome():
     """Violations are rare, and the outcome is known where y was never measured."""
     errors, n_beyond = {}, 0
     for told in ("outcomes", "nothing"):
-        opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+        opt = on_a_line({"c": (None, 0.5)})
         for t in range(30):
             x = opt.ask(float(t))
             c = 0.3 + 4.0 * max(x[0] - 0.6, 0.0) ** 2
@@ -403,7 +363,7 @@ def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
 
 
 def test_failures_that_are_forgotten_leave_the_models_of_outcomes():
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, 0.5)}, random_state=0)
+    opt = on_a_line({"c": (None, 0.5)}, GPUCB)
     for t in range(5):
         opt.tell([0.2 * t], 1.0, float(t), outcomes={"c": 0.1})
     rows = np.random.RandomState(0).uniform(size=(MAX_FAILURES + 20, 1))
@@ -508,23 +468,15 @@ LEARNING = [
 ]
 
 
-def violation(x):
-    return 0.1 + (x[0] - 0.2) ** 2
+def violation(x, t=0.0):
+    return 0.1 + (x - 0.2) ** 2
 
 
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
 @pytest.mark.parametrize("case", LEARNING, ids=lambda case: case.name)
 def test_where_no_limit_can_hold_queries_go_to_the_least_violation(case):
-    opt = case.kind(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 0.0)},
-        random_state=0,
-        **copy.deepcopy(case.options),
-    )
-    for t in range(32):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"c": violation(x)})
-    assert np.median(np.abs(opt.told_X_[-12:, 0] - 0.2)) < 0.05
+    opt = on_a_line({"c": (None, 0.0)}, case.kind, **copy.deepcopy(case.options))
+    assert np.median(np.abs(measure(opt, 32, violation)[-12:] - 0.2)) < 0.05
     assert abs(opt.recommend(31.5)[0] - 0.2) < 0.05 or len(opt.X_) < 5  # after a reset
 
 
@@ -533,24 +485,15 @@ def test_with_a_custom_acquisition_function_as_well():
     def bound(mean, std, state):
         return mean + std, 1.0, 1.0
 
-    opt = WDBO(
-        [(0.0, 1.0)], acquisition=bound, outcome_constraints={"c": (None, 0.0)}, random_state=0
-    )
-    for t in range(25):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"c": violation(x)})
-    assert np.median(np.abs(opt.told_X_[-10:, 0] - 0.2)) < 0.05
+    opt = on_a_line({"c": (None, 0.0)}, acquisition=bound)
+    assert np.median(np.abs(measure(opt, 25, violation)[-10:] - 0.2)) < 0.05
 
 
 def test_an_outage_is_survived_near_the_least_violation():
-    opt, queries = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.2)}, random_state=0), []
-    for t in range(85):
-        out = 30 <= t < 60
-        queries.append(opt.ask(float(t))[0])
-        c = (queries[-1] - 0.3) ** 2 + 0.6 * out
-        opt.tell(queries[-1:], queries[-1], outcomes={"c": c})
-    assert np.median(np.abs(np.array(queries[45:60]) - 0.3)) < 0.15
-    assert np.abs(np.array(queries[-10:]) - 0.3 - np.sqrt(0.2)).mean() < 0.1
+    opt = on_a_line({"c": (None, 0.2)})
+    x = measure(opt, 85, lambda x, t: (x - 0.3) ** 2 + 0.6 * (30 <= t < 60))
+    assert np.median(np.abs(x[45:60] - 0.3)) < 0.15
+    assert np.abs(x[-10:] - 0.3 - np.sqrt(0.2)).mean() < 0.1
 
 
 @pytest.mark.parametrize("seed", [1, 9, 27])  # the least violation known at first is elsewhere
@@ -563,37 +506,9 @@ def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violat
         return np.cos(np.outer(x, frequency) + phase) @ heights
 
     limit = np.quantile(c(np.linspace(0.0, 1.0, 2001)), 0.06)
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={"c": (None, limit)}, random_state=0)
-    for t in range(25):
-        x = opt.ask(float(t))
-        opt.tell(x, -x[0], outcomes={"c": c(x)[0]})
-    assert np.mean(c(opt.told_X_[-10:, 0]) <= limit) > 0.5
-
-
-def test_failures_and_violations_are_avoided_together():
-    opt = WDBO(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
-    for t in range(25):
-        x = opt.ask(float(t))
-        if x[0] < 0.3:  # where the violation is least
-            opt.tell(x, failed=True)
-        else:
-            opt.tell(x, x[0], outcomes={"load": x[0]})
-    assert 0.3 <= np.median(opt.told_X_[-8:, 0]) < 0.5
-    with pytest.warns(LimitWarning):
-        assert 0.25 < opt.recommend(25.0)[0] < 0.5
-
-
-@pytest.mark.parametrize("kind", [GPUCB, WDBO])
-@pytest.mark.parametrize("name", ["ei", "pi"])
-def test_improvements_next_to_impossible_do_not_lead_beyond_a_limit(kind, name):
-    opt = kind(
-        [(0.0, 1.0)], outcome_constraints={"load": (None, 0.5)}, acquisition=name, random_state=0
-    )
-    for t in range(30):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], outcomes={"load": x[0]})
-    assert np.count_nonzero(opt.told_X_[:, 0] > 0.5) <= 4
-    assert opt.told_X_[-10:, 0].mean() > 0.45
+    opt = on_a_line({"c": (None, limit)}, GPUCB)
+    x = measure(opt, 25, lambda x, t: c(x)[0], lambda x: -x)
+    assert np.mean(c(x[-10:]) <= limit) > 0.5
 
 
 def test_where_no_limit_can_hold_the_least_violation_is_recommended():
@@ -636,11 +551,8 @@ def test_far_from_all_data_a_known_point_is_recommended(domain):
 
 @pytest.mark.parametrize("seed", [2, 4])
 def test_limits_that_surely_hold_are_no_reason_to_warn(seed):
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 9.0)}, random_state=0)
-    rng = np.random.RandomState(seed)
-    for t in range(12):
-        x = opt.ask(float(t))
-        opt.tell(x, -((x[0] - 0.4) ** 2), outcomes={"c": rng.normal()})  # noise alone
+    opt, rng = on_a_line({"c": (None, 9.0)}), np.random.RandomState(seed)
+    measure(opt, 12, lambda x, t: rng.normal(), lambda x: -((x - 0.4) ** 2))  # noise alone
     with warnings.catch_warnings():
         warnings.simplefilter("error", LimitWarning)
         for t in (12.0, 20.0):
@@ -648,11 +560,11 @@ def test_limits_that_surely_hold_are_no_reason_to_warn(seed):
 
 
 def test_the_warning_is_shown_again_in_another_situation():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 0.0)}, time_unit="h", random_state=0)
+    opt = on_a_line({"c": (None, 0.0)}, time_unit="h")
     dates = np.datetime64("2026-01-01T00") + np.arange(12) * np.timedelta64(1, "h")
     for t in dates[:8]:
         x = opt.ask(t)
-        opt.tell(x, x[0], t, outcomes={"c": violation(x)})
+        opt.tell(x, x[0], t, outcomes={"c": violation(x[0])})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for t in dates[8:]:
@@ -662,27 +574,6 @@ def test_the_warning_is_shown_again_in_another_situation():
 
 
 # --- persistence and undoing ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
-def test_a_run_goes_on_after(how, tmp_path):
-    path = tmp_path / "run.db"
-    options = {"outcome_constraints": LIMITS, "n_initial_points": 4, "random_state": 0}
-    opt = WDBO(BOX, history=5, journal=path if how == "journal" else None, **options)
-    drive(opt, 16)
-    if how == "pickle":
-        other = pickle.loads(pickle.dumps(opt))
-    elif how == "json":
-        other = WDBO.from_json(opt.to_json())
-    else:
-        opt.close()
-        other = WDBO(BOX, history=5, journal=Journal(path, resume=True), **options)
-        other.predict([0.1, 0.1], 16.0)
-        other.close()
-        other = WDBO.from_json(other.to_json())
-        opt = WDBO.from_json(opt.to_json())
-    assert_array_equal(other._run.part("limits").values, opt._run.part("limits").values)
-    same(drive(opt, 19, 16), drive(other, 19, 16))
 
 
 def test_untell_takes_outcomes_back(driven):
@@ -816,16 +707,6 @@ def test_outcomes_in_a_table_of_points_are_ignored(driven):
         assert_array_equal(method(frame, 26.0), method(X, 26.0))
 
 
-def test_a_handle_told_the_same_again_changes_nothing():
-    opt = GPUCB(BOX, outcome_constraints={"load": (None, 0.8)}, random_state=0)
-    query = opt.suggest(0.0)
-    for _ in range(2):
-        opt.tell(query, 1.0, outcomes={"load": 0.5})
-    assert opt.n_told_ == 1
-    with pytest.raises(AskTellError, match=r"outcomes=\(0.5,\). Got outcomes=\(0.7,\)"):
-        opt.tell(query, 1.0, outcomes={"load": 0.7})
-
-
 def test_refit_searches_for_outcomes(driven):
     held = WDBO(BOX, outcome_constraints=LIMITS, refit_every=None, random_state=0)
     drive(held, 15)
@@ -851,13 +732,6 @@ def test_slices_of_all_searches_come_to_an_end():
     assert slices > 5
     for found, other in zip(models(opt), models(expected)):
         assert_allclose(found.theta_, other.theta_)
-
-
-def test_a_step_budget_slices_all_searches():
-    opt = WDBO(BOX, outcome_constraints=LIMITS, step_budget=60.0, random_state=0)
-    drive(opt, 15)
-    assert all(surrogate is not None for surrogate in models(opt))
-    assert len(models(opt)) == 2
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -1031,57 +905,6 @@ def test_what_users_measure_elsewhere_does_not_widen(held):
     assert opt._run.part("limits").excess == before
 
 
-@pytest.mark.parametrize(
-    "domain",
-    [
-        {"a": ("real", 0.0, 1.0), "b": ("integer", 0, 4)},
-        {"a": ("real", 0.0, 1.0), "kind": ["u", "v"]},
-        FiniteSet([[a / 14, b / 14] for a in range(15) for b in range(15)]),
-        {"a": ("real", 0.0, 1.0), "hour": Context(0.0, 1.0)},
-    ],
-    ids=["integers", "categories", "members", "context"],
-)
-def test_certified_queries_on_other_domains(domain):
-    measures = isinstance(domain, dict) and "hour" in domain
-    context = {"context": {"hour": 0.5}} if measures else {}
-    start = [[3 / 14, 7 / 14]]
-    if isinstance(domain, dict):
-        start = [{name: {"a": 0.2, "b": 1, "kind": "u"}[name] for name in domain if name != "hour"}]
-    opt = WDBO(
-        domain,
-        outcome_constraints={"load": (None, 0.7)},
-        start_points=start,
-        safety=0.9,
-        random_state=0,
-    )
-    violations = 0
-    for t in range(40):
-        x = opt.ask(float(t), **context)
-        value = x["a"] if isinstance(x, dict) else x[0]
-        violations += value > 0.7
-        opt.tell(x, value, outcomes={"load": value})
-    assert violations <= 2
-    assert value > 0.5
-
-
-def test_forced_visits_of_a_small_space_are_certified():
-    opt = WDBO(
-        FiniteSet(np.arange(10.0)[:, np.newaxis]),
-        outcome_constraints={"load": (None, 6.5)},
-        start_points=[[1.0]],
-        safety=0.9,
-        random_state=0,
-    )
-    for t in range(60):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", LimitWarning)
-            (x,) = opt.ask(float(t))
-        assert x < 6.5
-        # The best member is the second: visits alone lead to the others.
-        opt.tell([x], -((x - 2.0) ** 2), outcomes={"load": x})
-    assert set(opt.told_X_[:, 0]) >= set(range(6))
-
-
 def test_robust_surrogates_of_outcomes_ignore_outliers():
     limits = {"load": (None, 0.8)}
     plain, robust = (
@@ -1100,20 +923,6 @@ def test_robust_surrogates_of_outcomes_ignore_outliers():
         for opt in (plain, robust)
     ]
     assert errors[1] < 0.1 < 0.5 < errors[0]
-
-
-def test_with_constraints_step_limits_and_batches():
-    opt = cautious(max_step=0.1, constraints=lambda x: 1.5 - x[0] - x[1])
-    before = None
-    for t in range(0, 40, 2):
-        for query in opt.suggest(float(t), n=2):
-            x = query.x
-            assert x.sum() <= 1.5
-            assert load(x, t) < 0.8
-            if before is not None:
-                assert (np.abs(x - before) <= np.array([0.1, 0.2]) + 1e-9).all()
-            before = x
-            opt.tell(query, objective(x, t), outcomes=outcomes(x, t))
 
 
 def test_the_objective_may_have_a_floor():
@@ -1136,16 +945,14 @@ def test_a_custom_surrogate_and_required_safety():
         fit = None
 
     with pytest.raises(ValueError, match=r"'surrogate' .* one of sktvbo.gaussian_process, with sa"):
-        BayesianOptimizer(
-            BOX,
-            surrogate=Custom(),
-            outcome_constraints=LIMITS,
-            safety=0.9,
-            start_points=[[0.2, 0.5]],
-        ).ask(0.0)
+        cautious(surrogate=Custom()).ask(0.0)
 
 
 # --- loops ----------------------------------------------------------------------------------------
+
+
+def looped(function, n_calls, **options):
+    return optimize(function, BOX, n_calls=n_calls, clock=StepClock(), **options)
 
 
 def test_a_function_may_return_outcomes_to_optimize():
@@ -1154,32 +961,21 @@ def test_a_function_may_return_outcomes_to_optimize():
             raise OSError("no answer")
         return objective(x, t), outcomes(x, t)
 
-    found = optimize(
-        function,
-        BOX,
-        n_calls=20,
-        clock=StepClock(),
-        catch=OSError,
-        outcome_constraints=LIMITS,
-        random_state=0,
-    )
+    options = {"outcome_constraints": LIMITS, "random_state": 0}
+    found = looped(function, 20, catch=OSError, **options)
     assert found.calls[5].outcomes is None
     assert found.calls[6].outcomes == outcomes(found.calls[6].x, 6.0)
     assert found.optimizer.n_told_ == 19
     assert found.optimizer.probability_feasible(found.x, 20.0) >= 0.5 - 1e-9
     with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
-        optimize(lambda x, t: (1.0, {"load": 2.0}), BOX, n_calls=2, clock=StepClock())
+        looped(lambda x, t: (1.0, {"load": 2.0}), 2)
 
 
 def test_a_call_whose_outcome_is_no_finite_number_may_be_a_failure():
-    found = optimize(
-        lambda x, t: (1.0, {"load": np.inf if t == 1.0 else 0.5}),
-        BOX,
-        n_calls=3,
-        clock=StepClock(),
+    found = looped(
+        *(lambda x, t: (1.0, {"load": np.inf if t == 1.0 else 0.5}), 3),
         catch=InvalidObservationError,
         outcome_constraints={"load": (None, 0.8)},
-        random_state=0,
     )
     assert [call.error is None for call in found.calls] == [True, False, True]
     assert found.optimizer.n_failed_ == 1
@@ -1192,21 +988,13 @@ def test_a_function_may_return_a_part_of_its_results_to_optimize(catch):
         y, value = results[int(t)]
         return y, {"load": value}
 
-    found = optimize(
-        function,
-        BOX,
-        n_calls=4,
-        clock=StepClock(),
-        catch=catch,
-        outcome_constraints={"load": (None, 0.8)},
-        random_state=0,
-    )
+    found = looped(function, 4, catch=catch, outcome_constraints={"load": (None, 0.8)})
     assert_array_equal([call.y for call in found.calls], [1.0, np.nan, 2.0, np.nan])
     assert [call.error is None for call in found.calls] == [True, True, True, not catch]
     assert_array_equal(found.optimizer.to_frame().load, [np.nan, 0.5, 0.6, 0.7])
     assert (found.x == found.calls[2].x).all()
     with pytest.raises(InvalidObservationError, match="y must be"):
-        optimize(lambda x, t: None, BOX, n_calls=1, clock=StepClock())
+        looped(lambda x, t: None, 1)
 
 
 class Plant(Problem):
@@ -1254,17 +1042,8 @@ def test_a_run_with_a_limit_on_the_objective_alone():
 
 
 def test_deviations_of_certified_queries():
-    opt = WDBO(
-        [(0.0, 1.0)],
-        outcome_constraints={"load": (-3.0, 1.0)},
-        safety=0.9,
-        start_points=[[0.2]],
-        random_state=0,
-    )
-    rng = np.random.RandomState(0)
-    for t in range(30):
-        x = opt.ask(float(t))
-        opt.tell(x, x[0], float(t), outcomes={"load": x[0] + 0.05 * rng.normal()})
+    opt, rng = on_a_line({"c": (-3.0, 1.0)}, safety=0.9), np.random.RandomState(0)
+    measure(opt, 30, lambda x, t: x + 0.05 * rng.normal())
     state, place = run_of(opt), np.array([[0.5]])
 
     def part(excess=0.0):
@@ -1285,22 +1064,17 @@ def test_deviations_of_certified_queries():
 @pytest.mark.parametrize("safety", [None, 0.9])
 def test_improvements_are_over_the_best_place_within_the_limits(name, safety):
     start = {} if safety is None else {"safety": safety, "start_points": [[0.1]]}
-    limits = {"load": (None, 0.5)}
-    opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, acquisition=name, random_state=0, **start)
-    beyond = []
-    for t in range(40):
-        x = opt.ask(float(t))
-        # The objective is the larger, the farther beyond the limit.
-        opt.tell(x, x[0], outcomes={"load": x[0] + 0.1 * np.sin(t / 8.0)})
-        beyond.append(max(x[0] + 0.1 * np.sin(t / 8.0) - 0.5, 0.0))
-    assert np.mean(beyond[10:]) < 0.05
-    assert opt.told_X_[10:, 0].mean() > 0.4
+    opt = on_a_line({"c": (None, 0.5)}, acquisition=name, **start)
+    # The objective is the larger, the farther beyond the limit.
+    x = measure(opt, 40, lambda x, t: x + 0.1 * np.sin(t / 8.0))
+    beyond = np.maximum(x + 0.1 * np.sin(np.arange(40) / 8.0) - 0.5, 0.0)
+    assert beyond[10:].mean() < 0.05
+    assert x[10:].mean() > 0.4
 
 
 def certificate_of(limits, values):
     """Of the outcome "load", measured at even places at times 0, 1, ...."""
-    start = {"safety": 0.9, "start_points": [[0.2]], "n_initial_points": 4}
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": limits}, random_state=0, **start)
+    opt = on_a_line({"load": limits}, safety=0.9, n_initial_points=4)
     for t, (x, value) in enumerate(zip(np.linspace(0.1, 0.3, len(values)), values)):
         opt.tell([x], np.sin(5.0 * x), float(t), outcomes={"load": value})
     return Certificate(run_of(opt), 0.9)
@@ -1336,31 +1110,9 @@ def test_of_several_causes_all_must_succeed():
     assert parts[1].any() > parts[1].all()
 
 
-@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
-@pytest.mark.parametrize("n_members", [2, 3, 5])
-def test_members_beyond_the_limit_are_not_asked(n_members):
-    members = np.linspace(0.0, 1.0, n_members)[:, np.newaxis]
-    start = {"safety": 0.99, "start_points": [[0.0]]}
-    for seed in range(4):
-        rng = np.random.RandomState(seed)
-        opt = WDBO(
-            FiniteSet(members),
-            outcome_constraints={"load": (None, 0.65)},
-            random_state=seed,
-            **start,
-        )
-        for t in range(20):
-            x = opt.ask(t)
-            assert 0.3 + 0.62 * x[0] < 0.65
-            noise = 0.05 * rng.normal(size=2)
-            opt.tell(x, x[0] + noise[0], outcomes={"load": 0.3 + 0.62 * x[0] + noise[1]})
-
-
 def test_failures_that_become_older_than_the_data_set_again_are_rows():
     """An observation from before all others lets them return; the models have these rows."""
-    opt = BayesianOptimizer(
-        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, max_size=8, random_state=0
-    )
+    opt = on_a_line({"c": (None, 1.0)}, BayesianOptimizer, max_size=8)
     for t in range(10, 16):
         opt.tell([0.1 * (t - 9)], failed=True, t=float(t), outcomes={"c": 0.2})
     for t in (*range(20, 32), 5, *range(32, 38)):
@@ -1373,13 +1125,8 @@ def test_failures_that_become_older_than_the_data_set_again_are_rows():
 
 
 def test_outcomes_that_were_never_measured_leave_a_recommendation():
-    opt = WDBO(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 1.0), "d": (0.0, None)},
-        safety=0.9,
-        start_points=[[0.5]],
-        random_state=0,
-    )
+    limits = {"c": (None, 1.0), "d": (0.0, None)}
+    opt = on_a_line(limits, safety=0.9, start_points=[[0.5]])
     for t in range(8):
         opt.tell(opt.ask(float(t)), 1.0, outcomes={"c": None, "d": None})
     with pytest.warns(LimitWarning, match=r"probability 0\.25"):
@@ -1387,13 +1134,13 @@ def test_outcomes_that_were_never_measured_leave_a_recommendation():
 
 
 def test_many_failures_may_have_an_empty_dict_of_outcomes():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    opt = on_a_line({"c": (None, 1.0)})
     opt.tell_many([[0.1], [0.2]], t=[0.0, 1.0], failed=True, outcomes={})
     assert opt.n_failed_ == 2
 
 
 def test_the_searches_of_told_histories_are_those_of_the_outcomes_as_well():
-    opt = WDBO([(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, random_state=0)
+    opt = on_a_line({"c": (None, 1.0)})
     X = np.linspace(0.0, 1.0, 15)[:, np.newaxis]
     opt.tell_many(X, np.sin(9.0 * X[:, 0]), np.arange(15.0), outcomes={"c": 0.5 * X[:, 0]})
     run = run_of(opt)

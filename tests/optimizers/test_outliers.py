@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from sktvbo import BOLT, WDBO, BayesianOptimizer
 from sktvbo.gaussian_process import (
@@ -81,23 +81,6 @@ def test_after_a_jump_of_the_optimum_observations_have_full_weight(n_dims):
         # The first observation after the jump may be an outlier, the second shows that it is none.
         assert t < 31 or (opt.surrogate_.outlier_weights_ == 1.0).all()
     assert np.mean(regret[40:]) < 0.3 * n_dims < regret[30]
-
-
-@pytest.mark.parametrize("ending", [32, 38])
-def test_a_journal_and_json_restore_the_weights(ending, tmp_path):
-    path = tmp_path / "run.db"
-    opt = tell(WDBO(BOX, random_state=0, robust=True, journal=path), range(ending))
-    weights = opt.surrogate_.outlier_weights_
-    assert (ending == 38) or weights.min() < 0.01
-    copies = [WDBO.from_json(opt.to_json())]
-    opt.close()
-    resumed = WDBO.resume(path)
-    for other in (*copies, resumed):
-        assert_array_equal(other.surrogate_.outlier_weights_, weights)
-        assert_array_equal(other.surrogate_._gp.rows.scores, opt.surrogate_._gp.rows.scores)
-        assert_array_equal(other.to_frame()["outlier_weight"], opt.to_frame()["outlier_weight"])
-    a, b = copies[0].ask(ending), resumed.ask(ending)
-    assert_allclose(a, b, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", [RelevancyBudget(0.5), RelevancyCap(40)])

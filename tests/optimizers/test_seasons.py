@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import expon, lognorm
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import ABO, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, Journal, TimeVaryingGPRegressor
+from sktvbo import ABO, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.gaussian_process._composite import Composite
 from sktvbo.gaussian_process._dates import numeric_periods
 from sktvbo.kernels import Exponential, LogNormal, season_priors, with_seasons
@@ -175,20 +175,3 @@ def test_a_surrogate_of_the_user_has_its_own_kernel():
     opt = WDBO([(0.0, 1.0)], surrogate=TimeVaryingGPRegressor(), seasonal_periods=24.0)
     with pytest.raises(ValueError, match=r"'seasonal_periods' .* None with surrogate=\.\.\."):
         opt.ask(0.0)
-
-
-def test_a_resumed_run_has_the_seasons(tmp_path):
-    options = {"seasonal_periods": ["1D", "7D"], "time_unit": "h", "random_state": 0}
-    journal = tmp_path / "run.db"
-    opt = WDBO([(0.0, 1.0)], journal=journal, **options)
-    for t in range(25):
-        x = opt.ask(float(t))
-        opt.tell(x, objective(x, t))
-    kernel, theta = opt.surrogate_.temporal_kernel_, opt.surrogate_.theta_
-    opt.close()
-    resumed = WDBO([(0.0, 1.0)], journal=Journal(journal, resume=True), **options)
-    resumed.ask(25.0)
-    assert_array_equal(resumed.surrogate_.theta_, theta)
-    assert resumed.surrogate_.temporal_kernel_ == kernel
-    assert kernel.k2.k2.periodicity == 168.0
-    resumed.close()

@@ -189,13 +189,13 @@ def test_a_run_goes_on_alike(case, tmp_path):
     options = {"surrogate": surrogate(solver="kalman")}
     opt = tracker(history=0, journal=tmp_path / "run.db" if case == "journal" else None, **options)
     twin = tracker(history=0, **options)
-    for first in range(0, 200, 25):
+    for first in range(0, 125, 25):
         steps([opt, twin], 25, first)
         opt = AGAIN[case](opt)
         same_state(opt, twin)
         found, expected = (each.predict(POINTS.points, 300.0, True) for each in (opt, twin))
         assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
-        if first in (100, 150):
+        if first in (50, 75):
             for each in (opt, twin):
                 each.untell()
                 each.untell(t=first + 22.0)

@@ -1,9 +1,19 @@
+"""Base of all problems, problems of functions, and the registry."""
+
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sktvbo import problems
+from sktvbo.domain import Box, FiniteSet
 from sktvbo.exceptions import DomainError, InvalidObservationError
-from sktvbo.problems import Problem, make
+from sktvbo.problems import Problem, _registry, from_callable, make
+from sktvbo.problems._laboratory import Temperature, TemperatureField
+from sktvbo.problems._markov import AbruptGP, MarkovGP, SlowGP
+from sktvbo.problems._registry import member
+from sktvbo.problems._sensors import Ozone, Stocks, TemperatureArms, Traffic, Wind
 
 
 def squares(X, t):
@@ -114,3 +124,242 @@ def test_objective_variance_over_named_parameters():
     problem = Named("named", {"a": ("log-real", 1e-3, 1.0), "b": ("integer", 0, 3)}, horizon=1.0)
     problem._set_noise(1.0)
     assert problem.noise_variance == pytest.approx(3.0**2 / 12 + 15 / 12, rel=1e-3)
+
+
+# --- callable -------------------------------------------------------------------------------------
+
+
+def bump(x, t):
+    return float(np.exp(-np.sum((x - 0.5 - 0.3 * np.sin(t)) ** 2)))
+
+
+# --- from_callable --------------------------------------------------------------------------------
+
+
+def test_from_callable_over_a_box():
+    problem = from_callable(bump, [(0, 1)] * 2, horizon=20.0, name="bump")
+    assert problem.name == "bump"
+    assert problem.domain == Box([(0, 1)] * 2)
+    assert problem.value([0.2, 0.3], 1.0) == bump(np.array([0.2, 0.3]), 1.0)
+    for t in (0.0, 2.0, 20.0):
+        x_star, f_star = problem.optimum(t)
+        assert_allclose(x_star, 0.5 + 0.3 * np.sin(t), atol=1e-4)
+        assert f_star == pytest.approx(1.0, abs=1e-7)
+
+
+def test_from_callable_over_a_finite_set_is_exact():
+    arms = FiniteSet([[0.0], [1.0], [2.0]])
+    problem = from_callable(lambda x, t: -abs(x[0] - t), arms, horizon=2.0)
+    x_star, f_star = problem.optimum(1.8)
+    assert_array_equal(x_star, [2.0])
+    assert f_star == pytest.approx(-0.2)
+
+
+def test_from_callable_with_its_own_optimum():
+    problem = from_callable(
+        bump, [(0, 1)], horizon=2.0, optimum=lambda t: (0.5 + 0.3 * np.sin(t), 1)
+    )
+    x_star, f_star = problem.optimum(1.0)
+    assert_allclose(x_star, [0.5 + 0.3 * np.sin(1.0)])
+    assert f_star == 1.0
+
+
+def test_from_callable_adds_noise_of_the_variance_given():
+    problem = from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=4.0, random_state=0)
+    expected = bump(np.array([0.5]), 1.0) + 2.0 * np.random.RandomState(0).standard_normal()
+    assert problem.observe(0.5, 1.0) == pytest.approx(expected)
+
+
+def test_function_cannot_change_the_point():
+    def vandal(x, t):
+        x[:] = 99.0
+        return 0.0
+
+    problem = from_callable(vandal, [(0, 1)], horizon=2.0)
+    x = np.array([0.5])
+    problem.values(x[np.newaxis], 1.0)
+    assert x[0] == 0.5
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.array([1.0, 2.0])])
+def test_function_must_return_one_finite_number(bad):
+    problem = from_callable(lambda x, t: bad, [(0, 1)], horizon=2.0, name="broken")
+    with pytest.raises(InvalidObservationError, match=r"'broken' at x=.* one finite number\. Got"):
+        problem.value(0.5, 1.0)
+
+
+def test_from_callable_rejects_bad_arguments():
+    with pytest.raises(TypeError, match=r"function must be callable\. Got 3 instead"):
+        from_callable(3, [(0, 1)], horizon=2.0)
+    with pytest.raises(TypeError, match=r"optimum must be callable or None\. Got \(0.5, 1.0\)"):
+        from_callable(bump, [(0, 1)], horizon=2.0, optimum=(0.5, 1.0))
+    with pytest.raises(ValueError, match=r"'noise_variance' .* float in the range \[0, inf\)"):
+        from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=-1.0)
+    with pytest.raises(DomainError, match="domain must be"):
+        from_callable(bump, 3, horizon=2.0)
+
+
+# --- named parameters -----------------------------------------------------------------------------
+
+NAMED = {
+    "rate": ("log-real", 1e-4, 1.0),
+    "depth": ("integer", 0, 30),
+    "kind": ("categorical", ["linear", None]),
+}
+
+
+def named(x, t):
+    """Best at rate 10^-(1 + t), depth 3 t and no kind."""
+    assert [type(v) for v in (x["rate"], x["depth"])] == [float, int]
+    return (
+        -((np.log10(x["rate"]) + 1.0 + t) ** 2)
+        - 0.1 * (x["depth"] - 3.0 * t) ** 2
+        - 0.5 * (x["kind"] is not None)
+    )
+
+
+def test_function_of_named_parameters_gets_a_dict():
+    problem = from_callable(named, NAMED, horizon=2.0)
+    point = {"rate": 0.01, "depth": 2, "kind": "linear"}
+    row = problem.domain.validate_point(point)
+    assert problem.value(point, 1.0) == named(point, 1.0) == problem.value(row, 1.0)
+    assert_array_equal(
+        problem.values([point, point], [1.0, 2.0]), problem.values([row] * 2, [1, 2])
+    )
+    assert problem.observe(point, 1.0) == named(point, 1.0)
+    with pytest.raises(DomainError, match=r"x\['depth'\] must be"):
+        problem.value({**point, "depth": 31}, 1.0)
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 2.0])
+def test_optimum_over_named_parameters_is_found(t):
+    problem = from_callable(named, NAMED, horizon=2.0)
+    x_star, f_star = problem.optimum(t)
+    best = problem.domain.decode(x_star)
+    assert (best["depth"], best["kind"]) == (3 * t, None)
+    assert best["rate"] == pytest.approx(10.0 ** -(1.0 + t), rel=1e-3)
+    assert f_star == pytest.approx(0.0, abs=1e-6)
+
+
+def test_optimum_over_combinations_is_exact():
+    parameters = {"a": ("integer", -9, 9), "b": ("categorical", [0.3, -0.2, 0.1])}
+    table = np.random.RandomState(0).normal(size=(19, 3))
+    values = parameters["b"][1]
+    problem = from_callable(
+        lambda x, t: table[x["a"] + 9, values.index(x["b"])], parameters, horizon=1.0
+    )
+    x_star, f_star = problem.optimum(0.5)
+    assert f_star == table.max()
+    assert_array_equal(x_star, np.argwhere(table == table.max())[0] - [9, 0])
+
+
+def test_optimum_of_named_parameters_may_be_given_as_a_dict():
+    best = {"rate": 0.1, "depth": 0, "kind": None}
+    problem = from_callable(named, NAMED, horizon=2.0, optimum=lambda t: (best, 0.0))
+    assert problem.domain.decode(problem.optimum(0.0)[0]) == best
+
+
+def test_function_of_named_parameters_that_fails_is_quoted_with_its_dict():
+    problem = from_callable(lambda x, t: np.nan, {"a": ("integer", 0, 3)}, horizon=1.0)
+    with pytest.raises(InvalidObservationError, match=r"at x=\{'a': 2\}, t=1.0 must be .* Got nan"):
+        problem.value({"a": 2}, 1.0)
+
+
+# --- registry -------------------------------------------------------------------------------------
+
+
+def test_available_names_are_sorted_and_complete():
+    names = problems.available()
+    assert names == sorted(names)
+    assert {"ackley", "six-hump-camel-switched", "temperature-field", "wlan"} <= set(names)
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"one of ackley, .*Got 'akley' .*Did you mean 'ackley'"):
+        make("akley")
+
+
+def test_unknown_option_lists_the_known_ones():
+    with pytest.raises(TypeError, match=r"among .*noise_variance, random_state\. Got 'day'"):
+        make("ackley", day=0)
+
+
+# --- families of problems -------------------------------------------------------------------------
+
+CHANGE = "n_grid=101, n_dims=1, horizon=500.0, noise_variance=0.1, random_state=None)"
+DAYS = (
+    "horizon=None, noise=0.0, noise_variance=None, normalize=True, random_state=None, "
+    "data_dir=None)"
+)
+LABORATORY = (
+    "(*, horizon=600.0, noise=0.05, noise_variance=None, random_state=None, day=0, data_dir=None)"
+)
+SIGNATURES = {
+    MarkovGP: (
+        "(*, epsilon=0.01, kernel=None, n_grid=50, n_dims=2, horizon=500.0, noise_variance=0.01, "
+        "random_state=None)"
+    ),
+    AbruptGP: f"(*, change_times=(100.0, 200.0), kernel=None, {CHANGE}",
+    SlowGP: f"(*, kernel=None, {CHANGE}",
+    Temperature: LABORATORY,
+    TemperatureField: LABORATORY,
+    TemperatureArms: f"(*, train=(0, 2), test=(3, 4), {DAYS}",
+    Traffic: f"(*, sensors=50, hours=(6, 11), train=(0, 4), test=5, {DAYS}",
+    Ozone: f"(*, version='2020', train=None, test=None, {DAYS}",
+    Wind: f"(*, train=(0, 6208), test=(6209, 6573), {DAYS}",
+    Stocks: f"(*, train=(0, 435), test=(436, 1258), {DAYS}",
+}
+
+
+@pytest.mark.parametrize("problem", SIGNATURES, ids=lambda problem: problem.__name__)
+def test_signatures_show_all_options(problem):
+    assert str(inspect.signature(problem)) == SIGNATURES[problem]
+    init = SIGNATURES[problem].replace("(*", "(self, /, *")
+    assert str(inspect.signature(problem.__init__)) == init
+
+
+class Family(Problem):
+    def __init__(self, name, *, horizon=9.0, height=1.0, **own):
+        super().__init__(name, [(0, 1)], horizon)
+        self.height = height
+        self._start(**own)
+
+
+class Swing(Family):
+    def _start(self, *, period=3.0):
+        self.period = period
+
+
+@pytest.fixture
+def swing(monkeypatch):
+    """A problem of a family, registered for one test."""
+    monkeypatch.setattr(_registry, "_FACTORIES", {})
+    return member("_start", "swing", height=2.0)(type("Swing", (Swing,), {}))
+
+
+def test_a_member_has_its_own_options_before_the_familys(swing):
+    assert str(inspect.signature(swing)) == "(*, period=3.0, horizon=9.0, height=2.0)"
+    assert problems.available() == ["swing"]
+    problem = make("swing")
+    assert type(problem) is swing
+    assert problem.name == "swing"
+    assert (problem.period, problem.horizon, problem.height) == (3.0, 9.0, 2.0)
+
+
+def test_options_of_a_member_reach_the_family_and_the_method(swing):
+    problem = swing(period=5.0, horizon=7.0, height=4.0)
+    assert (problem.period, problem.horizon, problem.height) == (5.0, 7.0, 4.0)
+
+
+def test_the_family_itself_stays_as_it_is(swing):
+    assert Family.__init__ is Swing.__init__
+    assert Swing("other").height == 1.0
+
+
+def test_unknown_options_of_a_member(swing):
+    with pytest.raises(TypeError, match=r"must be among period, horizon, .* Got 'colour'"):
+        make("swing", colour="red")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        swing(colour="red")
+    with pytest.raises(TypeError, match="positional"):
+        swing(5.0)

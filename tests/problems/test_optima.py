@@ -36,9 +36,9 @@ slow = pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "n", "special"),
     [
-        ("eggholder", {}, 40, []),
+        ("eggholder", {}, 12, []),
         pytest.param("six-hump-camel", {}, 40, [], marks=pytest.mark.slow),
-        ("six-hump-camel-switched", {}, 40, []),
+        ("six-hump-camel-switched", {}, 12, []),
         ("ackley", {}, 3, []),
         ("rosenbrock", {}, 2, []),
         # At these times a climb from an ordinary place ends on a lower peak.
@@ -47,7 +47,7 @@ slow = pytest.mark.slow
         pytest.param("hartmann-6", {}, 1, [123.0, 183.0], marks=slow),
         pytest.param("powell", {}, 1, [], marks=slow),
         # The turning points of the bump and its passages through 0, near and exactly.
-        ("moving-bump", {}, 40, [5.0 * PI, 10.0 * PI, 10.0 * PI + 1e-7, 15.0 * PI]),
+        ("moving-bump", {}, 12, [5.0 * PI, 10.0 * PI, 10.0 * PI + 1e-7, 15.0 * PI]),
         *(
             ("moving-peaks", {"shape": shape, "smooth": smooth}, 0, [3.0, 9.99, 10.0, 237.5])
             for shape in ("cone", "gaussian")
