@@ -231,6 +231,8 @@ def _updated_model(run, told, data, now, hold, first):
     if run.surrogate is not None:
         found = policy.before_add(run.surrogate, X[0, :-1], told.t, target[0])
         drop = check_rows(found, len(run.data), _rows_of(policy, "before_add"))
+        if any(policy.before_outcome(*each) for each in _measured(run, told)):
+            drop = np.arange(len(run.data))
         data = data.drop(drop)
         model = _next_model(run, X, target, drop, data, hold, fresh)
     elif first is not None:
@@ -248,6 +250,13 @@ def _updated_model(run, told, data, now, hold, first):
         model = _after_slice(run, model, data)
         timer.lap(SEARCH)
     return model, policy, data
+
+
+def _measured(run, told):
+    """Yield surrogate, place, time and value of each outcome that was measured."""
+    for model, value in zip(models_of(run), told.outcomes or ()):
+        if model.surrogate is not None and value is not None:
+            yield model.surrogate, run.domain.unit_of([told.x])[0], told.t, run.sign * value
 
 
 def outcome_model(run, whole, after):
