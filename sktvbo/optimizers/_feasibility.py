@@ -15,7 +15,7 @@ from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
 from ..domain._search_space import SearchSpace
 from ._caution import NEAR, Near, around
 from ._chance import Factor, posterior_in, with_slopes
-from ._outcomes import data_by_name, measurements, summed, without_violation
+from ._outcomes import data_by_name, is_missing, measurements, summed, without_violation
 from ._state import OBJECTIVE
 
 # Deviations of learnt models are too small by about this factor, and not known to be smaller than
@@ -25,6 +25,12 @@ _UNDERSTATED, _LEAST = 1.1, 0.4
 # The prior deviation of an outcome is at least this part of the median distance to the limit, but
 # not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
+
+# With this excess of the factor of deviations, after violations, no place is certified.
+LARGEST_EXCESS = 4.4
+
+# Least number of rows whose differences show the noise.
+_MANY = 10
 
 # The data say little about an outcome where this part of its prior variance is left. This does not
 # matter where the limits hold with the second probability.
@@ -42,6 +48,9 @@ _VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
 # search, where they are long.
 _N_HALVINGS, _N_STARTS = 8, 3
 
+# A query on the boundary of certified places is certified up to this difference of its log weight.
+_ROUNDING = 1e-2
+
 
 class Feasibility:
     """Probability that all limits of a run with a surrogate hold, in place and time.
@@ -54,7 +63,7 @@ class Feasibility:
     """
 
     def __init__(self, run, widens=False):
-        known, data, self._parts = run.part("limits"), data_by_name(run), []
+        known, data, self._parts, self._limits = run.part("limits"), data_by_name(run), [], []
         models = iter(known.models)
         self._n_unknown, self.is_modelled = 0, []
         for name, *limits in run.config.limits:
@@ -67,6 +76,7 @@ class Feasibility:
             if widens:
                 width, least = _widening(surrogate, data[name].y, *limits)
                 width *= _UNDERSTATED + known.excess
+            self._limits.append((name, *limits, 2.0 * _noise(surrogate, data[name].y)))
             low, high = sorted(run.sign * limit for limit in limits)
             self._parts.append((surrogate, low, high, width, least))
 
@@ -82,6 +92,23 @@ class Feasibility:
     def at(self, t, latest=None, moving=None):
         """Return the `WithinLimits` at a time, or in the window up to a later one."""
         return WithinLimits(*self.parts(t, latest, moving))
+
+    def violated(self, U, t, values):
+        """Return if outcomes at a place (1, u) and time t violated a limit, a share from 0 to 1.
+
+        It is the probability given the model, and 1 if an outcome was measured beyond a limit by
+        more than two standard deviations of its noise, whatever the model says.
+
+        Parameters
+        ----------
+        U, t
+        values : dict of str to float or None
+            What was measured, by name.
+        """
+        for name, low, high, noise in self._limits:
+            if not (is_missing(values[name]) or low - noise <= values[name] <= high + noise):
+                return 1.0
+        return -np.expm1(self.at(t).log(U)[0])
 
     def is_known(self, U, t):
         """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
@@ -229,6 +256,8 @@ class Certificate:
     def __init__(self, run, level):
         self.level, self._domain = level, run.domain
         self._is_required = run.algorithm.safety is not None
+        excess = run.part("limits").excess
+        self._is_exhausted = self._is_required and excess >= LARGEST_EXCESS
         self._feasibility = Feasibility(run, widens=self._is_required)
         self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
         rows, self._distances = measurements(run)
@@ -241,10 +270,16 @@ class Certificate:
         near = partial(self._near_at, t if latest is None else latest)
         return Certified(*self._feasibility.parts(t, latest, moving), self.level, near)
 
+    def certifies(self, place, t):
+        """Return True if a place (1, u) is certified at time t, up to rounding."""
+        return not self._is_exhausted and bool(self.at(t).log_weight(place)[0] >= -_ROUNDING)
+
     def _near(self, t):
-        """Return what is `Near` known places; None if that is everything."""
+        """Return what is `Near` places that may be certified; None if that is everything."""
         if not self._is_required:
             return None
+        if self._is_exhausted:
+            return Near(self._domain, self.known[:0], _UNSEEN)
         space, length = self._domain.search_space(), _UNSEEN
         # Where an outcome was not measured, nothing is known.
         told = self._told[~np.isnan(self._distances).any(axis=0)]
@@ -410,6 +445,21 @@ class CertifiedSpace(SearchSpace):
         if len(known):
             places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
         return np.vstack([known, places[self.allowed(places)]])
+
+
+def _noise(surrogate, y):
+    """Return the standard deviation of the noise of an outcome with values y (n,).
+
+    A wrong model takes changes for noise. The nearer half of successive rows shows how large the
+    noise is at most, by the median of their differences.
+    """
+    places = surrogate.X_train_[:, :-1]
+    if len(y) < _MANY:
+        return surrogate.noise_std_
+    steps = np.abs(np.diff(places, axis=0)).max(axis=1)
+    near = steps <= np.median(steps)
+    differences = np.abs(np.diff(y))[near]
+    return min(surrogate.noise_std_, np.median(differences) / (ndtri(0.75) * math.sqrt(2.0)))
 
 
 def _widening(surrogate, y, low, high):

@@ -20,7 +20,15 @@ from ..exceptions import LimitWarning
 from ._caution import NEAR, steps_from
 from ._feasibility import Certificate, Feasibility
 from ._observe import on_its_rows, outcome_model
-from ._outcomes import kept_outcomes, measured, measurements, summed, views, without_violation
+from ._outcomes import (
+    kept_outcomes,
+    measured,
+    measurements,
+    outcomes_by_name,
+    summed,
+    views,
+    without_violation,
+)
 from ._part import Found, Part
 from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
@@ -29,8 +37,8 @@ from ._step_limiter import StepLimiter
 # After this number of certified queries in turn, one that is not certified is worth a warning.
 CALM = 10
 
-# Growth of the factor of deviations after a certain violation. A query is certified up to rounding.
-_RATE, _ROUNDING = 0.5, 1e-2
+# Growth of the factor of deviations after a violation.
+_RATE = 0.5
 
 # With a required safety, one of this number of queries is as near as is certified to the best place
 # at which the limits probably hold.
@@ -53,7 +61,8 @@ class Limits(Part):
         One for each of the k outcomes that are measured; none before there is a surrogate. The
         surrogate is None of an outcome without a row.
     excess : float
-        Of the factor of standard deviations, after violations.
+        Of the factor of standard deviations, after violations; less than `LARGEST_EXCESS` unless
+        no place is certified.
     calm : int
         Certified queries since the latest other one, at most `CALM`: a warning comes after these.
     """
@@ -108,20 +117,20 @@ class Limits(Part):
         return replaced(self, values=values)
 
     def _recalibrated(self, run, after, told):
-        """Return the part after an answer, if its query was certified.
+        """Return the part after an answer, with another factor of deviations.
 
-        If the probability p was right, that of a violation given the observation is 1 − p on
-        average. The factor of deviations grows with the excess over what is allowed, and falls back
-        to at least the model's.
+        It grows with a violation of a certified query, falls back by what is allowed, and is at
+        least the model's: adaptive conformal inference (Gibbs and Candès 2021). With excess e,
+        e' ≥ e + η (violated - (1 - level)) and e < `LARGEST_EXCESS` + η, so that the violations of
+        T queries are at most (1 - level) T + `LARGEST_EXCESS` / η + 1, whatever the outcomes do.
         """
         level = run.algorithm.safety
         if run.surrogate is None:
             return self
-        place, t = run.domain.unit_of([told.x]), told.t
-        if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
-            return self
-        feasibility = Feasibility(after.with_part(self), widens=True)
-        violated = -np.expm1(feasibility.at(t).log(place)[0])
+        place, t, violated = run.domain.unit_of([told.x]), told.t, 0.0
+        if Certificate(run, level).certifies(place, t):
+            feasibility = Feasibility(after.with_part(self), widens=True)
+            violated = feasibility.violated(place, t, outcomes_by_name(run, told))
         excess = max(self.excess + _RATE * (violated - (1.0 - level)), 0.0)
         return replaced(self, excess=float(excess))
 

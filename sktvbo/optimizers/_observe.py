@@ -226,6 +226,8 @@ def _updated_model(run, told, data, now, hold, first):
     if before is not None:
         found = policy.before_add(before, X[0, :-1], told.t, target[0])
         drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
+        if any(policy.before_outcome(*each) for each in _measured(run, told)):
+            drop = np.arange(n - 1)
         data = data.drop(drop) if len(drop) else data
         model = _next_model(run, X, target, drop, data, hold, fresh)
     elif first is not None:
@@ -243,6 +245,13 @@ def _updated_model(run, told, data, now, hold, first):
         model = _after_slice(run, model, data)
         timer.lap(SEARCH)
     return model, policy, data
+
+
+def _measured(run, told):
+    """Yield surrogate, place, time and value of each outcome that was measured."""
+    for model, value in zip(models_of(run), told.outcomes or ()):
+        if model.surrogate is not None and value is not None:
+            yield model.surrogate, run.domain.unit_of([told.x])[0], told.t, run.sign * value
 
 
 def outcome_model(run, whole, after):

@@ -319,6 +319,11 @@ def summed(distances):
     return np.nansum(distances / np.where(largest > 0.0, largest, 1.0), axis=0)
 
 
+def outcomes_by_name(run, told):
+    """Return what was measured of everything that has a limit (dict), None or NaN if it was not."""
+    return dict(zip(measured(run), told.outcomes or ())) | {OBJECTIVE: told.y}
+
+
 def data_by_name(run):
     """Return the data set of everything that has a limit, by name."""
     return {name: _data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}

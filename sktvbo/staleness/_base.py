@@ -125,6 +125,20 @@ class StaleDataPolicy(BaseEstimator):
         """
         return NO_ROWS
 
+    def before_outcome(self, surrogate: Surrogate, x: Array, t: float, value: float) -> bool:
+        """Return True to drop all rows because of a measured outcome; called after `before_add`.
+
+        Parameters
+        ----------
+        surrogate : Surrogate
+            Of the outcome, fitted; not to be modified.
+        x : ndarray of shape (u,)
+            Coordinates of the observation in the unit box.
+        t, value : float
+            Its time and the outcome.
+        """
+        return False
+
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Return the rows to drop after an observation was added.
 

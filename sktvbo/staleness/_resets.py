@@ -148,16 +148,28 @@ class EventTriggeredReset(StaleDataPolicy):
         """Return all rows when the observation is out of bounds."""
         self.check()
         n = len(surrogate.X_train_)
-        steps = (n if self.steps_ is None else self.steps_) + 1
+        self.steps_ = (n if self.steps_ is None else self.steps_) + 1
+        self.deviation_, self.bound_ = self._deviation(surrogate, x, t, y)
+        return np.arange(n) if self._is_reset(self.deviation_, self.bound_) else NO_ROWS
+
+    def before_outcome(self, surrogate: Surrogate, x: Array, t: float, value: float) -> bool:
+        """Return True when an outcome is out of bounds, each with probability δ (ETSO)."""
+        if not self.steps_:
+            return True
+        return self._is_reset(*self._deviation(surrogate, x, t, value))
+
+    def _deviation(self, surrogate, x, t, y):
+        """Return left and right side of the inequality of an observation."""
         mean, std = surrogate.at(t).posterior_at(t)(x[np.newaxis])
-        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
+        rho = 2.0 * np.log(2.0 * (np.pi**2 * self.steps_**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
-        self.deviation_ = float(abs(y - mean[0]))
-        self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
-        triggered = self.deviation_ > self.bound_
-        self.steps_ = 0 if triggered else steps
-        self.n_resets_ = self.n_resets_ + int(triggered)
-        return np.arange(n) if triggered else NO_ROWS
+        return float(abs(y - mean[0])), float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
+
+    def _is_reset(self, deviation, bound):
+        if deviation <= bound:
+            return False
+        self.steps_, self.n_resets_ = 0, self.n_resets_ + 1
+        return True
 
     def record(self) -> Mapping[str, float]:
         """Return columns of the optimizer's history."""

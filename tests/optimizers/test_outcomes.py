@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from sktvbo import (
+    ETGPUCB,
     GPUCB,
     RGPUCB,
     WDBO,
@@ -33,7 +34,7 @@ from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
-from sktvbo.optimizers._feasibility import Certificate, Feasibility
+from sktvbo.optimizers._feasibility import LARGEST_EXCESS, Certificate, Feasibility
 from sktvbo.optimizers._outcomes import view
 from sktvbo.problems import Problem, from_callable
 
@@ -1156,3 +1157,95 @@ def test_outcomes_that_were_never_measured_leave_the_choice_to_y():
         c = 0.5 * np.sin(7.0 * x[0])
         opt.tell(x, -((x[0] - 0.3) ** 2), outcomes={"c": c, "d": None, "e": None})
     assert np.abs(opt.told_X_[-5:, 0] - 0.3).max() < 0.05
+
+
+# --- violations that no model expects -------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
+@pytest.mark.parametrize(
+    ("kind", "level", "n"),
+    [
+        (WDBO, 0.8, 60),
+        *(
+            pytest.param(kind, level, 300, marks=pytest.mark.slow)
+            for kind in (WDBO, ETGPUCB)
+            for level in (0.8, 0.95)
+        ),
+    ],
+)
+def test_certified_queries_violate_at_most_as_often_as_allowed_whatever_the_outcome_does(
+    kind, level, n
+):
+    # An adversary: half of the queries but the start point are measured far beyond the limit.
+    rng, start = np.random.RandomState(0), np.array([0.1])
+    opt = kind(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 1.0)},
+        safety=level,
+        start_points=[start],
+        random_state=0,
+    )
+    n_violations = 0
+    for t in range(n):
+        x = opt.ask(t)
+        moved = abs(x[0] - start[0]) > 1e-9
+        beyond = moved and rng.uniform() < 0.5
+        state = opt._run
+        if state.surrogate is not None:
+            is_certified = Certificate(state, level).certifies(state.domain.unit_of([x]), t)
+            n_violations += beyond and is_certified
+        opt.tell(x, x[0], outcomes={"c": 1.5 if beyond else 0.5})
+        assert opt._run.part("limits").excess < LARGEST_EXCESS + 0.5
+    assert 5 < n_violations <= (1.0 - level) * n + LARGEST_EXCESS / 0.5 + 1.0
+
+
+def test_nothing_is_certified_at_the_largest_excess(held):
+    state, place = held._run, None
+    known = state.part("limits")
+    for excess, is_certified in ((0.999 * LARGEST_EXCESS, True), (LARGEST_EXCESS, False)):
+        changed = state.with_part(replaced(known, excess=excess))
+        certificate = Certificate(changed, 0.6)
+        found = certificate.part_of(state.domain.search_space(), 30.0).candidates(256)
+        assert (len(found) > 0) == is_certified
+        place = found[:1] if place is None else place
+        assert certificate.certifies(place, 30.0) == is_certified
+    held._run = changed
+    with pytest.warns(LimitWarning, match="least risky"):
+        assert_array_equal(held.ask(30.0), [0.2, 0.5])
+    held.tell(held.suggest(30.0), 0.0, outcomes={"load": 0.1, "heat": 0.1})
+    assert held._run.part("limits").excess == pytest.approx(LARGEST_EXCESS - 0.5 * 0.05)
+
+
+def test_a_measured_violation_counts_where_the_model_takes_it_for_noise():
+    # A square wave that a smooth kernel takes for noise of 0.18; the noise is 0.02.
+    rng, opt = np.random.RandomState(0), GPUCB(
+        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, safety=0.9, start_points=[[0.5]],
+        random_state=0,
+    )  # fmt: skip
+    times = np.arange(60)
+    c = 0.7 + 0.18 * np.where(times // 15 % 2, 1.0, -1.0) + 0.02 * rng.standard_normal(60)
+    opt.tell_many(np.full((60, 1), 0.5), np.zeros(60), times, outcomes={"c": c})
+    feasibility = Feasibility(opt._run, widens=True)
+    surrogate = opt._run.part("limits").models[0].surrogate
+    assert surrogate.noise_std_ > 0.12
+    place = opt._run.domain.unit_of([[0.5]])
+    assert feasibility.violated(place, 60.0, {"c": 1.01, "objective": 0.0}) < 0.5
+    assert feasibility.violated(place, 60.0, {"c": 1.05, "objective": 0.0}) == 1.0
+    for unknown in (None, np.nan):
+        values = {"c": unknown, "objective": 0.0}
+        assert feasibility.violated(place, 60.0, values) < 0.5
+    assert feasibility.violated(place, 60.0, {"c": 0.7, "objective": 0.0}) < 0.5
+
+
+def test_et_gp_ucb_forgets_when_an_outcome_jumps_and_the_objective_does_not():
+    opt = ETGPUCB(
+        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, safety=0.9, start_points=[[0.2]],
+        random_state=0,
+    )  # fmt: skip
+    for t in range(31):
+        x = opt.ask(t)
+        opt.tell(x, -((x[0] - 0.6) ** 2), outcomes={"c": x[0] - (0.0 if t < 30 else 2.0)})
+        assert opt.policy_.n_resets_ == (t == 30)
+    assert len(opt.X_) == 1
+    assert opt.policy_.steps_ == 0

@@ -166,6 +166,20 @@ def test_a_function_that_changes_triggers():
     assert policy.before_add(gp, np.array([0.3]), 21.0, 4.0 - 3.0 * np.sin(1.8)).size == 20
 
 
+def test_an_outcome_out_of_bounds_resets_once():
+    gp, policy = static(8), EventTriggeredReset()
+    x = gp.X_train_[0, :-1]
+    assert policy.before_add(gp, x, 8.0, 4.0 + 3.0 * np.sin(6.0 * x[0])).size == 0
+    assert not policy.before_outcome(gp, x, 8.0, 4.0 + 3.0 * np.sin(6.0 * x[0]))
+    assert (policy.steps_, policy.n_resets_) == (9, 0)
+    deviation, bound = policy.deviation_, policy.bound_
+    assert policy.before_outcome(gp, x, 8.0, 1e3)
+    assert policy.before_outcome(gp, x, 8.0, 0.0)  # of the same observation
+    assert (policy.steps_, policy.n_resets_) == (0, 1)
+    assert (policy.deviation_, policy.bound_) == (deviation, bound)
+    assert not EventTriggeredReset.__base__().before_outcome(gp, x, 8.0, 1e3)
+
+
 # --- windows, and the variation budget that gives their length ------------------------------------
 
 
