@@ -4,11 +4,10 @@ import numpy as np
 from gaussian_process.cases import each
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.kernels import ProportionalMatern, Separable
+from sktvbo.kernels import ProportionalMatern
 
 
 def heights(n=150, seed=0):
@@ -30,19 +29,6 @@ def test_units_of_columns_do_not_matter(kind):
         assert 1.0 - np.mean((predicted[-1] - f) ** 2) / np.var(f) > 0.98
         assert len(gp.theta_) == 4
     assert_allclose(predicted[1:], [predicted[0]] * 2, atol=0.02)
-
-
-def test_the_posterior_is_scikit_learns_for_the_same_kernel():
-    X, y, _ = heights()
-    gp = TimeVaryingGPRegressor().fit(X, y)
-    kernel = ConstantKernel(gp.signal_variance_) * Separable(
-        Matern(gp.spatial_kernel_.length_scale, nu=2.5), gp.temporal_kernel_
-    )
-    theirs = GaussianProcessRegressor(kernel, alpha=gp.noise_variance_, optimizer=None).fit(X, y)
-    new = heights(20, seed=1)[0]
-    assert_allclose(
-        gp.predict(new, return_std=True), theirs.predict(new, return_std=True), atol=1e-9
-    )
 
 
 def test_one_column_has_a_plain_kernel():

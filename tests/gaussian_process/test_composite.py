@@ -413,26 +413,6 @@ def test_algorithms_with_relevancies_take_a_season(algorithm):
 # --- the Kalman filter ----------------------------------------------------------------------------
 
 
-def sensors(n=60):
-    rng = np.random.RandomState(0)
-    sites = rng.uniform(size=(4, 2))
-    t = np.round(np.sort(rng.uniform(0.0, 12.0, n)), 1)
-    X = np.column_stack([sites[rng.randint(4, size=n)], t])
-    return sites, X, np.sin(5.0 * t) + X[:, 0] + 0.1 * rng.normal(size=n)
-
-
-def test_a_search_with_the_filter_is_that_with_the_factor():
-    _, X, y = sensors(30)
-    kernel = Matern(5.0, nu=0.5) * ExpSineSquared(2.0, 2.0 * np.pi / 5.0, (1.0, 10.0), "fixed")
-    dense, kalman = (
-        TimeVaryingGPRegressor(Matern(0.7), kernel, solver=solver).fit(X, y)
-        for solver in ("dense", "kalman")
-    )
-    best = dense.log_marginal_likelihood_value_
-    assert kalman.log_marginal_likelihood_value_ > best - 0.1
-    assert best > dense.log_marginal_likelihood(dense._gp.covariance.bounds.mean(axis=1)) + 10.0
-
-
 def test_many_sites_are_left_to_the_factor(caplog):
     kernel = Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed")
     order = state_space(kernel).order

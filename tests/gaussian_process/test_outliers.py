@@ -115,17 +115,6 @@ def test_likelihood_and_its_gradient_have_the_weights():
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-4)
 
 
-def test_outliers_do_not_count_as_noise():
-    X, y = data()
-    found = [
-        TimeVaryingGPRegressor(normalize_y=True, robust=robust).fit(X, y)
-        for robust in (False, True)
-    ]
-    truth = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
-    errors = [np.sqrt(np.mean((gp.predict(X) - truth) ** 2)) for gp in found]
-    assert errors[1] < 0.2 < 5.0 * errors[1] < errors[0]
-
-
 def test_without_outliers_the_posterior_is_that_of_plain_regression():
     X, y = data(outliers={})
     plain, robust = (

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from gaussian_process.cases import data
 from scipy import stats
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
-    ConstantKernel,
     Matern,
     RationalQuadratic,
-    WhiteKernel,
 )
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -79,15 +76,6 @@ def test_cycles_much_shorter_than_the_data_are_found(n, period, noise, unit):
     assert gp.log_marginal_likelihood_value_ > near.log_marginal_likelihood_value_ - 1.0
     signal = np.sin(2.0 * np.pi * t / period)
     assert np.mean((gp.predict(X) - signal) ** 2) < 0.2 * np.mean(signal**2)
-
-
-def test_a_cycle_is_found_as_scikit_learn_finds_it():
-    t, y = cycles(360, 24, 0.3)
-    X, z = t[:, np.newaxis] / 24.0, (y - y.mean()) / y.std()
-    kernel = ConstantKernel() * Matern(nu=1.5) + WhiteKernel(1e-2)
-    theirs = GaussianProcessRegressor(kernel).fit(X, z).log_marginal_likelihood_value_
-    ours = TimeVaryingGPRegressor(normalize_y=True).fit(X, y).log_marginal_likelihood_value_
-    assert ours == pytest.approx(theirs, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -126,15 +126,3 @@ def test_time_alone_and_many_rows():
     filtered = gp.predict_terms(late, return_std=True)
     dense = gp.set_params(solver="dense").fit(t, gp.y_train_)
     assert_allclose(filtered, dense.predict_terms(late, return_std=True), atol=1e-6)
-
-
-def test_terms_after_updates():
-    kernel, _ = SUMS["season"]
-    for model in ("dense", "kalman", "sparse"):
-        gp = fitted(kernel, model)
-        more, values = rows(4, seed=1)
-        more[:, -1] += 40.0
-        new = gp.condition_on(more, values).without([0, 1])
-        fresh = gp.fitted_.with_rows(new.X_train_, new.y_train_).regressor()
-        found, expected = (each.predict_terms(PLACES, True) for each in (new, fresh))
-        assert_allclose(found, expected, atol=1e-6)
