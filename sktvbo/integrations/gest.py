@@ -15,7 +15,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from ..domain import Context, as_domain
 from ..exceptions import (
@@ -149,6 +148,10 @@ class TimeVaryingGenerator(BaseModel, Generator):
 
     def __deepcopy__(self, memo: dict | None = None) -> TimeVaryingGenerator:
         self.optimizer.close()  # a journal has one writer: the next one that steps
+        # A method brings its object, such as a connection, and the copy is to use the same one.
+        shared = {id(call): call for call in (self.context, self.optimizer.clock)}
+        memo = {} if memo is None else memo
+        memo.update(shared)
         return super().__deepcopy__(memo)
 
     @field_serializer("optimizer")
@@ -400,7 +403,8 @@ def _with_problem(optimizer, vocs):
         if got != value and not (is_new and (got is None or name == "maximize")):
             expected = f"left out, or that of the VOCS, {value!r}"
             raise _invalid(f"The {name!r} of an optimizer", expected, got)
-    return clone(optimizer).set_params(**wanted) if is_new else optimizer
+    # A clone would copy the clock, and the object whose method it may be.
+    return type(optimizer)(**given).set_params(**wanted) if is_new else optimizer
 
 
 # --- values ---------------------------------------------------------------------------------------

@@ -522,6 +522,28 @@ def run_like(generator, point):
     return run(other, 2)
 
 
+def test_copies_read_the_same_clock_and_the_same_context():
+    class Laboratory:
+        turn, air = 0.0, 20.0
+
+        def clock(self):
+            return self.turn
+
+        def context(self):
+            return {"air": self.air}
+
+    lab = Laboratory()
+    generator = new(WDBO(clock=lab.clock, random_state=0), LAB, context=lab.context)
+    for _ in range(2):
+        generator = copy.deepcopy(generator)
+        lab.turn, lab.air = lab.turn + 5.0, lab.air + 1.0
+        generator.suggest()
+    assert [(query.t, query.context["air"]) for query in generator.optimizer.pending_] == [
+        (5.0, 21.0),
+        (10.0, 22.0),
+    ]
+
+
 def test_of_copies_with_a_journal_one_goes_on(tmp_path):
     generator = new(WDBO(clock="step", random_state=0, journal=tmp_path / "run.db"))
     run(generator, 2)
