@@ -76,6 +76,7 @@ def test_its_page_documents_the_parameters():
     assert shown.replace('"', "'").replace("*, ", "") == f"({defaults})"
 
 
+@pytest.mark.slow
 def test_its_example_follows_the_optimum(package, monkeypatch, capsys):
     import optuna
 
