@@ -81,7 +81,8 @@ sphinx_gallery_conf = {
 }
 
 # The integrations have a reference each, as their names need their packages.
-_PUBLIC = [*(room for room in sktvbo._SUBMODULES if room != "integrations"), "integrations.optuna"]
+_PUBLIC = [room for room in sktvbo._SUBMODULES if room != "integrations"]
+_PUBLIC += ["integrations.gest", "integrations.optuna"]
 
 
 def missing_names(folder):
@@ -103,9 +104,9 @@ def _check_api(app):
 
 
 def _skip(app, what, name, obj, skip, options):
-    """Leave out scikit-learn's requests of metadata, whose docstrings point into its own guide."""
-    metadata = name == "get_metadata_routing" or name.endswith("_request")
-    return True if metadata else None
+    """Leave out scikit-learn's requests of metadata, and what pydantic adds to a class."""
+    theirs = name in ("get_metadata_routing", "model_config", "model_post_init")
+    return True if theirs or name.endswith("_request") else None
 
 
 def _mend_films(app, pagename, templatename, context, doctree):

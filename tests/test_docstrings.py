@@ -95,7 +95,7 @@ NOT_ASKED = {"GL01", "SA01", "EX01", "ES01", "PR07", "RT03", "PR08", "RT04", "SS
 # Sections that a method leaves to the one that it overrides.
 INHERITED = {"GL08", "PR01", "RT01", "YD01"}
 ROOMS = [f"sktvbo.{room}" for room in sktvbo._SUBMODULES if room != "integrations"]
-ROOMS += ["sktvbo.integrations.optuna", "sktvbo"]
+ROOMS += ["sktvbo.integrations.optuna", "sktvbo.integrations.gest", "sktvbo"]
 
 
 def entries(doc):

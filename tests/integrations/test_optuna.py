@@ -23,6 +23,14 @@ from optuna.trial import TrialState, create_trial  # noqa: E402
 from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def _quiet():
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
 def small(**options):
     """A sampler that models after few trials."""
     options = {"time": "number", "seed": 0} | options

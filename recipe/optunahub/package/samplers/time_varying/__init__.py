@@ -1,0 +1,3 @@
+from .package import TimeVaryingSampler
+
+__all__ = ["TimeVaryingSampler"]
