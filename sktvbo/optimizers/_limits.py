@@ -34,8 +34,8 @@ from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import StepLimiter
 
-# After this number of certified queries in turn, one that is not certified is worth a warning.
-CALM = 10
+# This number of queries in turn that are not certified is worth a warning, after that many others.
+_REFUSALS, CALM = 2, 10
 
 # Growth of the factor of deviations after a violation.
 _RATE = 0.5
@@ -64,13 +64,16 @@ class Limits(Part):
         Of the factor of standard deviations, after violations; less than `LARGEST_EXCESS` unless
         no place is certified.
     calm : int
-        Certified queries since the latest other one, at most `CALM`: a warning comes after these.
+        Certified queries since the latest `_REFUSALS` others in turn, at most `CALM`.
+    refused : int
+        Queries in turn that were not certified, fewer than `_REFUSALS`.
     """
 
     values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
     calm: int = CALM
+    refused: int = 0
 
     name = "limits"
 
@@ -299,19 +302,24 @@ class Limits(Part):
         return row
 
     def suggested(self, run, found):
-        """Warn of the first query for long that is not certified."""
+        """Warn of the first queries in turn for long that are not certified."""
         if run.algorithm.safety is None:
             return self
         if run.surrogate is None:
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
-            is_certified = len(without_violation(run, starts)) == len(starts)
+            is_certified, worth = len(without_violation(run, starts)) == len(starts), 1
         else:
-            is_certified = not any(each.is_fallback for each in found)
+            is_certified, worth = not any(each.is_fallback for each in found), _REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
                 f"{run.algorithm.safety:g}."
             )
-        if not is_certified and self.calm == CALM:
+        if is_certified:
+            return replaced(self, calm=min(self.calm + 1, CALM), refused=0)
+        refused = self.refused + 1
+        if refused < worth:
+            return replaced(self, refused=refused)
+        if self.calm == CALM:
             warn_caller(
                 f"{cause} The least risky known place is asked, or one near it; no warning follows "
                 f"until {CALM} queries are safe. Tell a measurement of a place within the limits, "
@@ -319,8 +327,7 @@ class Limits(Part):
                 "probability_feasible().",
                 LimitWarning,
             )
-        calm = min(self.calm + 1, CALM) if is_certified else 0
-        return self if calm == self.calm else replaced(self, calm=calm)
+        return replaced(self, calm=0)
 
 
 def _safest(run, limiter):

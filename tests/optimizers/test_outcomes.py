@@ -359,8 +359,7 @@ def test_a_start_point_may_be_told_in_part():
 
 def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
     held.tell([0.2, 0.5], t=1e6, failed=True, outcomes={"load": 2.0, "heat": None})
-    with pytest.warns(LimitWarning):
-        assert (held.ask(1e6) != [0.2, 0.5]).any()
+    assert (held.ask(1e6) != [0.2, 0.5]).any()
 
 
 def test_failures_that_are_forgotten_leave_the_models_of_outcomes():
@@ -875,12 +874,13 @@ def test_the_certified_places_shrink_during_a_pause(held):
 
 def test_when_nothing_is_certified_a_start_point_is_asked(held):
     opt = held
-    with pytest.warns(LimitWarning, match="least risky known place is asked") as caught:
-        x = opt.ask(1e6)
-    assert caught[0].filename == __file__
+    x = opt.ask(1e6)  # a lone one is no warning
     assert_array_equal(x, [0.2, 0.5])
     opt.tell(x, 0.0, outcomes={"load": 2.0, "heat": 0.0})
-    assert (opt.ask(1e6 + 1.0) != [0.2, 0.5]).any()
+    with pytest.warns(LimitWarning, match="least risky known place is asked") as caught:
+        assert (opt.ask(1e6 + 1.0) != [0.2, 0.5]).any()
+    assert caught[0].filename == __file__
+    opt.ask(1e6 + 2.0)
 
 
 def test_violations_of_certified_queries_widen_the_deviations_and_these_narrow_again(held):
@@ -1211,8 +1211,7 @@ def test_nothing_is_certified_at_the_largest_excess(held):
         place = found[:1] if place is None else place
         assert certificate.certifies(place, 30.0) == is_certified
     held._run = changed
-    with pytest.warns(LimitWarning, match="least risky"):
-        assert_array_equal(held.ask(30.0), [0.2, 0.5])
+    assert_array_equal(held.ask(30.0), [0.2, 0.5])
     held.tell(held.suggest(30.0), 0.0, outcomes={"load": 0.1, "heat": 0.1})
     assert held._run.part("limits").excess == pytest.approx(LARGEST_EXCESS - 0.5 * 0.05)
 
