@@ -76,7 +76,7 @@ class TVSafeOpt:
     """Practical form on a grid: certified by l ≥ 0 with √β = 2; SafeOpt with no durations.
 
     The next query is the least known among possible maximizers and the border of what is
-    certified. Of the compressors the grid is around the optima. The latest 100 observations are used.
+    certified. For the compressors the grid is around the optima. The latest 100 rows are used.
     """
 
     def __init__(self, problem, forgets=True):
