@@ -161,7 +161,7 @@ class GrowingBeta(BaseEstimator):
         Smallest and largest scale.
     n_few : int, default=None
         Number of observations up to which the scale is the smallest. None is 25 in one dimension,
-        where few cover the box, and 100 in more.
+        where few cover the box, 100 in two to six, and 16 d in more, where hundreds are few.
 
     Examples
     --------
@@ -186,9 +186,10 @@ class GrowingBeta(BaseEstimator):
             check_int(self.n_few, "n_few", self)
 
     def __call__(self, state: AcquisitionState) -> float:
-        n_few = self.n_few or (25 if state.n_dims == 1 else 100)
+        d = state.n_dims
+        n_few = self.n_few or (25 if d == 1 else max(100, 16 * d))
         scale = min(self.few * max(state.n / n_few, 1.0), self.many)
-        return scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
+        return scale * (1 + state.n_pending) * d * float(np.log(2.0 * state.n))
 
 
 # Constant c of SmoothnessBeta in each theorem.

@@ -181,6 +181,13 @@ def test_growing_beta_widens_sooner_in_one_dimension(n, scale):
     assert GrowingBeta(n_few=100)(state) == pytest.approx(in_three / 3.0, rel=1e-12)
 
 
+@pytest.mark.parametrize(("d", "n_few"), [(2, 100), (6, 100), (7, 112), (20, 320)])
+def test_growing_beta_widens_later_in_many_dimensions(d, n_few):
+    for n, scale in ((n_few, 0.05), (2 * n_few, 0.1)):
+        state = at(n, d, n=n)
+        assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
+
+
 @pytest.mark.parametrize("theorem", ["bolt", None, 1])
 def test_unknown_theorems(theorem):
     with pytest.raises(ValueError, match=r"'theorem' .* 'reset', 'forgetting' or 'event'. Got"):
