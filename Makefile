@@ -6,7 +6,7 @@ SANITIZED := build/sanitized
 # A process for each core; a module's tests stay together until one has nothing left to do.
 SPREAD ?= --numprocesses auto --dist worksteal
 
-.PHONY: help demo test lint format checked sanitize fuzz coverage minimum bench compare arena docs dist clean
+.PHONY: help demo test lint format checked sanitize fuzz coverage minimum nightly bench compare arena docs dist clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -72,17 +72,34 @@ coverage: $(VENV)/.installed  ## which lines the tests reach, those of the compi
 	cd build/coverage && PYTHONPATH=. $(abspath $(BIN))/pytest --quiet -p no:cacheprovider \
 		$(SPREAD) --cov --cov-report=term --cov-report=html:html $(COVERED)
 
+# What the tests need of the folder, for environments of their own.
+COPIED = benchmarks docs examples recipe sktvbo tests .pre-commit-config.yaml [A-Z]*.* LICENSE Makefile \
+	pyproject.toml requirements-minimum.txt setup.py
 MINIMUM := build/minimum
 
 minimum:  ## all tests with the lowest versions that are allowed, in an environment of their own
 	rm -rf $(MINIMUM)
 	$(PYTHON) -m venv $(MINIMUM)/env
 	$(MINIMUM)/env/bin/python -m pip install --quiet --requirement requirements-minimum.txt
-	cp -R benchmarks docs examples recipe sktvbo tests .pre-commit-config.yaml [A-Z]*.* LICENSE Makefile \
-		pyproject.toml requirements-minimum.txt setup.py $(MINIMUM)
+	cp -R $(COPIED) $(MINIMUM)
 	find $(MINIMUM)/sktvbo -name '*.so' -delete
 	cd $(MINIMUM) && env/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	cd $(MINIMUM) && env/bin/python -m pytest $(SPREAD)
+
+NIGHTLY := build/nightly
+NIGHTLY_INDEX := https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
+
+nightly:  ## all tests with the nightly builds of NumPy, SciPy and scikit-learn, in another
+	rm -rf $(NIGHTLY)
+	$(PYTHON) -m venv $(NIGHTLY)/env
+	cp -R $(COPIED) $(NIGHTLY)
+	find $(NIGHTLY)/sktvbo -name '*.so' -delete
+	cd $(NIGHTLY) && env/bin/python -m pip install --quiet --editable ".[test]"
+	$(NIGHTLY)/env/bin/python -m pip install --pre --upgrade --only-binary :all: \
+		--extra-index-url $(NIGHTLY_INDEX) numpy scipy scikit-learn
+	find $(NIGHTLY)/sktvbo -name '*.so' -delete
+	cd $(NIGHTLY) && env/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	cd $(NIGHTLY) && env/bin/python -m pytest $(SPREAD)
 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)

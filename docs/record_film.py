@@ -22,7 +22,8 @@ DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
 demo = SimpleNamespace(**runpy.run_path(str(DEMO)))
 
 PLACES = np.linspace(0.0, 10.0, 101)
-SEED = 1
+# A run of median regret among those of seeds 0 to 9.
+SEED = 0
 # Frames per second of the film, and queries from one frame to the next.
 FPS, STRIDE = 8, 2
 # Milliseconds of the last frame.

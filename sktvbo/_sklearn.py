@@ -30,6 +30,19 @@ if MYPY:
 
 
 if not MYPY:  # after "else" pyrefly would derive from either class, and accept every attribute
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+    from sklearn.base import BaseEstimator as _BaseEstimator
+    from sklearn.base import MetaEstimatorMixin, RegressorMixin
+
+    from ._documentation import documentation_page
+
+    class BaseEstimator(_BaseEstimator):
+        """scikit-learn's, whose HTML view links this project's documentation."""
+
+        _doc_link_module = "sktvbo"
+        _doc_link_template = "{page}"
+
+        def _doc_link_url_param_generator(self):
+            return {"page": documentation_page(type(self))}
+
 
 __all__ = ["BaseEstimator", "MetaEstimatorMixin", "RegressorMixin"]

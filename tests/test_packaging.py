@@ -227,6 +227,22 @@ def test_the_workflows_run_what_there_is():
             assert (ROOT / name).exists(), name
 
 
+def test_actions_of_others_are_pinned_by_commit():
+    paths = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    if not paths:
+        pytest.skip("not in a checkout")
+    used = [
+        line.split("uses: ")[1]
+        for path in paths
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "uses: " in line and "uses: ./" not in line
+    ]
+    assert len(used) > 20
+    assert [name for name in used if not re.fullmatch(r"\S+@[0-9a-f]{40} # v[\d.]+", name)] == []
+    versions = {tuple(name.split("@")) for name in used}
+    assert len(versions) == len(dict(versions)), "an action has two versions"
+
+
 def test_make_help_names_every_target():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.M)

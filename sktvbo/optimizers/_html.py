@@ -4,6 +4,7 @@ from html import escape
 
 import numpy as np
 
+from .._documentation import documentation_page
 from ..gaussian_process._fitted import FittedGP
 from ._outcomes import beyond_limits
 from ._state import handles
@@ -27,7 +28,9 @@ def representation(optimizer):
         f'<td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in rows
     )
-    title = escape(type(optimizer).__name__)
+    title, page = escape(type(optimizer).__name__), documentation_page(type(optimizer))
+    if page:
+        title = f'<a href="{escape(page)}">{title}</a>'
     return f'<table class="sktvbo"><caption>{title}</caption><tbody>{cells}</tbody></table>'
 
 
