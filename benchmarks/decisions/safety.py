@@ -112,7 +112,7 @@ def print_systems(arguments):
     print(f"{'system':16s}{'safety':>8s}{'violations':>20s}{'worst':>8s}{'after':>8s}{'gain':>8s}")
     for kind in arguments.kinds:
         for safety in arguments.safety:
-            for n_dims in (1, 2):
+            for n_dims in arguments.dims:
                 found = []
                 for seed in range(arguments.seeds):
                     system = System(kind, n_dims, seed, arguments.held_out)
@@ -194,6 +194,7 @@ def print_published(n_seeds, names):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--dims", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--n-steps", type=int, default=2000)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--published", action="store_true")
