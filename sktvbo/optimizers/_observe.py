@@ -226,7 +226,7 @@ def _updated_model(run, told, data, now, hold, first):
     if before is not None:
         found = policy.before_add(before, X[0, :-1], told.t, target[0])
         drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
-        if any(policy.before_outcome(*each) for each in _measured(run, told)):
+        if told.outcomes and any(policy.before_outcome(*each) for each in _measured(run, told)):
             drop = np.arange(n - 1)
         data = data.drop(drop) if len(drop) else data
         model = _next_model(run, X, target, drop, data, hold, fresh)
@@ -249,7 +249,7 @@ def _updated_model(run, told, data, now, hold, first):
 
 def _measured(run, told):
     """Yield surrogate, place, time and value of each outcome that was measured."""
-    for model, value in zip(models_of(run), told.outcomes or ()):
+    for model, value in zip(models_of(run), told.outcomes):
         if model.surrogate is not None and value is not None:
             yield model.surrogate, run.domain.unit_of([told.x])[0], told.t, run.sign * value
 
