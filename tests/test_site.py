@@ -37,6 +37,21 @@ PAGES = {
     "lengthscale": "glossary",
     "season": "guide/seasons",
     "safety": "guide/limits recipes gallery/plot_limits",
+    "warm start": "guide/services",
+    "early stopping": "guide/services",
+    "kriging": "guide/kriging",
+    "transfer learning": "guide/services",
+    "checkpoint": "guide/services",
+    "confidence interval": "guide/estimators",
+    "missing values": "faq",
+    "feature importance": "guide/kernels",
+    "REST": "guide/services",
+    "Docker": "guide/services",
+    "A/B": "recipes",
+    "streaming": "guide/streams guide/estimators",
+    "multi-objective": "faq",
+    "where to measure next": "guide/active_learning",
+    "active learning": "guide/active_learning",
 }
 
 
