@@ -259,14 +259,14 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.solver != "auto":
             return gp
         if self.max_size is not None and self.max_size < _MIN_SIZE:
-            return self._dense(gp)
+            return _dense(gp)
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
         held = self.optimizer is None or gp.n_updates >= _UPDATES_A_ROW * gp.rows.n
         if self.sites is not None and (isinstance(gp, Filter) or held):
             least = (_MIN_ROWS_HELD, _ROWS_A_STATE_HELD)
         if not self._kalman_is_faster(gp.covariance, gp.rows, sites, *least):
-            return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
+            return _dense(gp)
         if isinstance(gp, Filter):
             return gp
         return Filter.of(gp.covariance, gp.rows, self._sites(gp.rows), True)
@@ -330,3 +330,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _exact(self):
         return self._fitted
+
+
+def _dense(gp):
+    """Return a posterior with a Cholesky factor in place of a filter."""
+    return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
