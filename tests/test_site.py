@@ -48,6 +48,7 @@ PAGES = {
     "REST": "guide/services",
     "Docker": "guide/services",
     "A/B": "recipes",
+    "A/B test": "recipes",
     "streaming": "guide/streams guide/estimators",
     "multi-objective": "faq",
     "where to measure next": "guide/active_learning",
