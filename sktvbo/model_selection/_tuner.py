@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator as AnyEstimator
 
     from .._typing import Array, RandomState, StreamModel
 
@@ -151,7 +152,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    estimator: BaseEstimator | StreamModel
+    estimator: AnyEstimator | StreamModel
     space: object
     _: KW_ONLY
     n_settings: int = 12
