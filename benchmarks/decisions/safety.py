@@ -108,6 +108,13 @@ def run(system, seed, n_steps, safety):
     return np.mean(violations), np.mean(after) if after else np.nan, gained / possible
 
 
+def mean_and_error(rates):
+    """Return the mean of rates as text, with its standard error if there are several."""
+    if len(rates) == 1:
+        return f"{rates[0]:18.2f} %"
+    return f"{rates.mean():11.2f} ± {rates.std(ddof=1) / np.sqrt(len(rates)):4.2f} %"
+
+
 def print_systems(arguments):
     print(f"{'system':16s}{'safety':>8s}{'violations':>20s}{'worst':>8s}{'after':>8s}{'gain':>8s}")
     for kind in arguments.kinds:
@@ -118,10 +125,7 @@ def print_systems(arguments):
                     system = System(kind, n_dims, seed, arguments.held_out)
                     found.append(run(system, seed, arguments.n_steps, safety))
                 (rates, after), gains = 100.0 * np.array(found).T[:2], np.array(found).T[2]
-                error = rates.std(ddof=min(1, len(rates) - 1)) / np.sqrt(len(rates))
-                shares = (
-                    f"{rates.mean():11.2f} ± {error:4.2f} %{rates.max():8.2f}{after.mean():8.2f}"
-                )
+                shares = f"{mean_and_error(rates)}{rates.max():8.2f}{after.mean():8.2f}"
                 print(
                     f"{kind} {n_dims}d".ljust(16),
                     f"{safety:7g}{shares}{gains.mean():8.2f}",
@@ -185,9 +189,9 @@ def print_published(n_seeds, names):
                         method.tell(x, t, told + 0.01 * noise.standard_normal(len(told)))
                     found.append((outcomes.min() < 0.0, max(best[t] - y[0], 0.0), y[0]))
                 runs.append(np.mean(found, axis=0))
-            (rate, regret, performance), spread = np.mean(runs, axis=0), np.std(runs, axis=0)[0]
-            error = 100.0 * spread / np.sqrt(max(n_seeds - 1, 1))
-            numbers = f"{100.0 * rate:11.2f} ± {error:4.2f} %{regret:10.4f}{performance:14.4f}"
+            rates, regrets, performances = np.transpose(runs)
+            shares = mean_and_error(100.0 * rates)
+            numbers = f"{shares}{regrets.mean():10.4f}{performances.mean():14.4f}"
             print(type(problem).__name__.ljust(14) + name.ljust(20) + numbers, flush=True)
 
 
