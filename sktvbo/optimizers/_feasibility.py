@@ -64,7 +64,7 @@ class Feasibility:
 
     def __init__(self, run, widens=False):
         known, data, self._parts, self._limits = run.part("limits"), data_by_name(run), [], []
-        models = iter(known.models)
+        models, self._unit_of = iter(known.models), run.domain.unit_of
         self._n_unknown, self.is_modelled = 0, []
         for name, *limits in run.config.limits:
             surrogate = run.model if name == OBJECTIVE else next(models).surrogate
@@ -76,7 +76,7 @@ class Feasibility:
             if widens:
                 width, least = _widening(surrogate, data[name].y, *limits)
                 width *= _UNDERSTATED + known.excess
-            self._limits.append((name, *limits, 2.0 * _noise(surrogate, data[name].y)))
+            self._limits.append((name, *limits, data[name]))
             low, high = sorted(run.sign * limit for limit in limits)
             self._parts.append((surrogate, low, high, width, least))
 
@@ -105,7 +105,9 @@ class Feasibility:
         values : dict of str to float or None
             What was measured, by name.
         """
-        for name, low, high, noise in self._limits:
+        for (name, low, high, data), (surrogate, *_) in zip(self._limits, self._parts):
+            places = self._unit_of(data.rows[:, :-1])
+            noise = 2.0 * _noise(surrogate.noise_std_, places, data.y)
             if not (is_missing(values[name]) or low - noise <= values[name] <= high + noise):
                 return 1.0
         return -np.expm1(self.at(t).log(U)[0])
@@ -447,19 +449,17 @@ class CertifiedSpace(SearchSpace):
         return np.vstack([known, places[self.allowed(places)]])
 
 
-def _noise(surrogate, y):
-    """Return the standard deviation of the noise of an outcome with values y (n,).
+def _noise(learnt, places, y):
+    """Return the standard deviation of the noise of values y (n,) at places (n, u).
 
     A wrong model takes changes for noise. The nearer half of successive rows shows how large the
     noise is at most, by the median of their differences.
     """
-    places = surrogate.X_train_[:, :-1]
     if len(y) < _MANY:
-        return surrogate.noise_std_
+        return learnt
     steps = np.abs(np.diff(places, axis=0)).max(axis=1)
-    near = steps <= np.median(steps)
-    differences = np.abs(np.diff(y))[near]
-    return min(surrogate.noise_std_, np.median(differences) / (ndtri(0.75) * math.sqrt(2.0)))
+    differences = np.abs(np.diff(y))[steps <= np.median(steps)]
+    return min(learnt, np.median(differences) / (ndtri(0.75) * math.sqrt(2.0)))
 
 
 def _widening(surrogate, y, low, high):
