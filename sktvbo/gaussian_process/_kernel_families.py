@@ -203,7 +203,7 @@ class Factor:
             # The convolution falls as exp(−r²/(4 l²)), and Z holds x / (√2 l).
             Z, W = Z * np.sqrt(0.5), W * np.sqrt(0.5)
         else:
-            twice_mu = int(4.0 * FAMILIES[self.family].order) + len(Z)
+            twice_mu = int(4.0 * FAMILIES[self.family].order) + X.shape[1]
         out = np.empty((Z.shape[1], W.shape[1]))
         _convolution.spatial(Z, W, self.family, twice_mu, 1.0, out, Y is None)
         return out

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time as clocks
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from numbers import Real
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .._warnings import warn_caller
 from ..domain import Context, as_domain
 from ..exceptions import (
     AskTellError,
@@ -247,7 +247,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
             text = (
                 f"The run that goes on has {n} results. The data, of {len(new_data)}, are left out."
             )
-            warnings.warn(f"{text} Add others with ingest().", stacklevel=2)
+            warn_caller(f"{text} Add others with ingest().")
 
     def register_failures(self, suggestions: Sequence[Mapping[str, Any]]) -> None:
         """Add failures: points of `suggest` that Blop could not evaluate.
