@@ -1,10 +1,20 @@
-"""Rivals of `many.py`: local searches, TuRBO, and optimizers of other packages. All maximize.
+"""Rivals of `many.py`: local searches, and two of the papers' rivals. All maximize.
 
-Each is a generator (d, seed) of places (d,) of the unit box that is sent the value at each one.
+A local search is a generator (d, seed) of places (d,) of the unit box that is sent the value at
+each one.
 """
+
+import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import qmc
+
+from sktvbo.domain import as_domain
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+
+from _rivals import BoTorch, Optuna
 
 
 class Search:
@@ -17,7 +27,7 @@ class Search:
     def ask(self, t):
         return self.x
 
-    def tell(self, x, y):
+    def tell(self, x, y, t):
         self.x = self.places.send(y)
 
 
@@ -108,18 +118,6 @@ def cma_es(d, seed):
         strategy.tell(told)
 
 
-def tpe(d, seed):
-    """Optuna's TPE."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
-    space = {f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(d)}
-    while True:
-        trial = study.ask(space)
-        study.tell(trial, (yield np.array([trial.params[name] for name in space])))
-
-
 def _fitted(X, y, last=None):
     """Return BoTorch's default model, whose fit starts at the last one's optimum."""
     import torch
@@ -140,40 +138,6 @@ def _fitted(X, y, last=None):
 
 def _sobol(d, n, seed):
     return qmc.Sobol(d, seed=seed).random(n)
-
-
-def botorch(d, seed, timed=False):
-    """BoTorch's single-task Gaussian process and noisy log expected improvement, as documented.
-
-    With ``timed`` the time of the query is one more input, and fixed at the present.
-    """
-    import torch
-    from botorch.acquisition import qLogNoisyExpectedImprovement
-    from botorch.optim import optimize_acqf
-
-    torch.manual_seed(seed)
-    X, y, model = [], [], None
-    for x in _sobol(d, 2 * d, seed):
-        y.append((yield x))
-        X.append(x)
-    while True:
-        now = len(X) / 400.0
-        data = np.array(X)
-        if timed:
-            data = np.column_stack([data, np.arange(len(X)) / 400.0])
-        model = _fitted(data, y, model)
-        baseline = data[-100:].copy()
-        if timed:
-            baseline[:, -1] = now
-        acquisition = qLogNoisyExpectedImprovement(model, torch.tensor(baseline))
-        bounds = torch.tensor([[0.0], [1.0]]).double().expand(2, data.shape[1])
-        fixed = {d: now} if timed else None
-        found, _ = optimize_acqf(
-            acquisition, bounds, q=1, num_restarts=4, raw_samples=128, fixed_features=fixed
-        )
-        x = found[0].numpy()[:d]
-        y.append((yield x))
-        X.append(x)
 
 
 def turbo(d, seed):
@@ -218,16 +182,19 @@ def turbo(d, seed):
                 length, n_bad = length / 2.0, 0
 
 
-def _made(make, **options):
-    return lambda d, seed, limited: Search(lambda d, seed: make(d, seed, **options), d, seed)
+def _search(make):
+    return lambda d, seed: Search(make, d, seed)
+
+
+def _rival(kind, **options):
+    return lambda d, seed: kind(as_domain([(0.0, 1.0)] * d), random_state=seed, **options)
 
 
 RIVALS = {
-    "CMA-ES": _made(cma_es),
-    "TPE": _made(tpe),
-    "coordinate search": _made(coordinate_search),
-    "RCDS": _made(rcds),
-    "TuRBO": _made(turbo),
-    "BoTorch": _made(botorch),
-    "BoTorch, time": _made(botorch, timed=True),
+    "CMA-ES": _search(cma_es),
+    "TPE": _rival(Optuna),
+    "coordinate search": _search(coordinate_search),
+    "RCDS": _search(rcds),
+    "TuRBO": _search(turbo),
+    "BoTorch": _rival(BoTorch, context=True, horizon=400.0),
 }

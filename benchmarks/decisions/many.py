@@ -36,6 +36,7 @@ import numpy as np
 from _local_search import RIVALS
 
 from sktvbo import WDBO
+from sktvbo.exceptions import LimitWarning, ModelWarning
 
 N_QUERIES, FIRST, NOISE = 400, 100, 0.05
 DIMS = 6, 12, 20
@@ -132,18 +133,17 @@ KINDS = {"valley": valley, "few active": few_active, "optics": optics}
 def run(name, problem, d, seed, limited):
     """Return the relative regret of an algorithm."""
     rng, total = np.random.RandomState(seed), 0.0
-    optimizer = ALGORITHMS[name](d, seed, limited)
+    optimizer = RIVALS[name](d, seed) if name in RIVALS else OURS[name](d, seed, limited)
     for t in range(N_QUERIES):
         x = np.asarray(optimizer.ask(t))
         noise = rng.standard_normal(2)
         y = problem.value(x, t) + problem.noise * noise[0]
         excess = problem.excess(x, t) + NOISE * noise[1]
-        if not limited:
-            optimizer.tell(x, y)
-        elif isinstance(optimizer, WDBO):
-            optimizer.tell(x, y, outcomes={"excess": excess})
+        if isinstance(optimizer, WDBO):
+            known = {"outcomes": {"excess": excess}} if limited else {}
+            optimizer.tell(x, y, **known)
         else:
-            optimizer.tell(x, y - problem.penalty(excess))
+            optimizer.tell(x, y - limited * problem.penalty(excess), t)
         if t >= FIRST:
             total += problem.regret(x, t, limited)
     return total / (N_QUERIES - FIRST) / problem.random[limited]
@@ -157,12 +157,12 @@ def wdbo(**options):
     return make
 
 
-ALGORITHMS = {
+OURS = {
     "W-DBO": wdbo(),
     "W-DBO, max_step=0.1": wdbo(max_step=0.1),
     "W-DBO, max_step=0.05": wdbo(max_step=0.05),
-    **RIVALS,
 }
+ALGORITHMS = [*OURS, *RIVALS]
 
 
 def main():
@@ -172,10 +172,12 @@ def main():
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--dims", nargs="+", type=int, default=DIMS)
     parser.add_argument("--limited", nargs="+", type=int, default=(0, 1))
-    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=ALGORITHMS)
     parser.add_argument("--seeds", type=int, default=2)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore", LimitWarning)
+    warnings.simplefilter("ignore", ModelWarning)
+    warnings.filterwarnings("ignore", module=r"(gpytorch|botorch|linear_operator|optuna)\b")
     file = Path(arguments.file)
     lines = file.read_text().splitlines() if file.exists() else []
     done = {tuple(key): value for key, value in map(json.loads, lines)}

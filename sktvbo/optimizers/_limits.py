@@ -34,7 +34,8 @@ from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import StepLimiter
 
-# This number of queries in turn that are not certified is worth a warning, after that many others.
+# A warning follows this number of queries in turn that are not certified, and the next one not
+# before that many others.
 _REFUSALS, CALM = 2, 10
 
 # Growth of the factor of deviations after a violation.
@@ -302,14 +303,14 @@ class Limits(Part):
         return row
 
     def suggested(self, run, found):
-        """Warn of the first queries in turn for long that are not certified."""
+        """Count the certified queries, and warn when several in turn are not certified."""
         if run.algorithm.safety is None:
             return self
         if run.surrogate is None:
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
-            is_certified, worth = len(without_violation(run, starts)) == len(starts), 1
+            is_certified, n_refusals = len(without_violation(run, starts)) == len(starts), 1
         else:
-            is_certified, worth = not any(each.is_fallback for each in found), _REFUSALS
+            is_certified, n_refusals = not any(each.is_fallback for each in found), _REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
                 f"{run.algorithm.safety:g}."
@@ -317,7 +318,7 @@ class Limits(Part):
         if is_certified:
             return replaced(self, calm=min(self.calm + 1, CALM), refused=0)
         refused = self.refused + 1
-        if refused < worth:
+        if refused < n_refusals:
             return replaced(self, refused=refused)
         if self.calm == CALM:
             warn_caller(

@@ -186,8 +186,17 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
         if left is not data:
             removed, weights = _removed(run, data, left)
         entry = Observation(
-            *(row, told.y, now, len(left.y), removed, _checked_record(policy)),
-            *(told.variance, query and query.id, predicted, weights, told.outcomes),
+            row=row,
+            y=told.y,
+            now=now,
+            n=len(left.y),
+            removed=removed,
+            record=_checked_record(policy),
+            variance=told.variance,
+            query=query and query.id,
+            predicted=predicted,
+            removed_weights=weights,
+            outcomes=told.outcomes,
         )
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}

@@ -197,7 +197,7 @@ class ETGPUCB(StaticAlgorithm):
     1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
        of `~sktvbo.acquisition.UCB`.
     2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which is unlikely for a static function (lemma 3),
-       drop all observations.
+       drop all observations. So does an outcome that has a limit.
     3. Add the observation; refit a Gaussian process of space alone.
 
     When to use it: the function changes abruptly, at an unknown frequency. When not: it drifts

@@ -102,12 +102,13 @@ class EventTriggeredReset(StaleDataPolicy):
     With probability 1 − δ all observations of a static function satisfy
     ``|y − μ(x)| ≤ √ρ σ(x) + w̄``, ρ = 2 log(2 π_s / δ), w̄² = 2 σ_n² log(2 π_s / δ), π_s = π² s² /
     6. Here s is the number of observations since the last reset. After a violation only the new
-    observation is left (ET lemma 3, algorithm 1).
+    observation is left (ET lemma 3, algorithm 1). The same holds of each outcome that has a limit
+    (ETSO).
 
     Parameters
     ----------
     delta : float in (0, 1), default=0.1
-        δ_B, probability of a reset when the function is static.
+        δ_B, probability of a reset when the function is static, and of one for each static outcome.
 
     Attributes
     ----------
@@ -116,6 +117,12 @@ class EventTriggeredReset(StaleDataPolicy):
     steps_ : int
         Observations since the last reset; 0 at a reset.
     n_resets_ : int
+
+    References
+    ----------
+    P. Brunzema, A. von Rohr, F. Solowjow, S. Trimpe, "Event-Triggered Time-Varying Bayesian
+    Optimization" (ET). A. Holzapfel et al., "Event-Triggered Safe Bayesian Optimization on
+    Quadcopters", L4DC 2024 (ETSO).
 
     Examples
     --------
@@ -149,27 +156,26 @@ class EventTriggeredReset(StaleDataPolicy):
         self.check()
         n = len(surrogate.X_train_)
         self.steps_ = (n if self.steps_ is None else self.steps_) + 1
-        self.deviation_, self.bound_ = self._deviation(surrogate, x, t, y)
-        return np.arange(n) if self._is_reset(self.deviation_, self.bound_) else NO_ROWS
+        self.deviation_, self.bound_ = self._sides(surrogate, x, t, y)
+        return np.arange(n) if self._contradicted(self.deviation_, self.bound_) else NO_ROWS
 
     def before_outcome(self, surrogate: Surrogate, x: Array, t: float, value: float) -> bool:
-        """Return True when an outcome is out of bounds, each with probability δ (ETSO)."""
-        if not self.steps_:
-            return True
-        return self._is_reset(*self._deviation(surrogate, x, t, value))
+        """Return True when an outcome is out of bounds, unless its observation was (ETSO)."""
+        return self.steps_ > 0 and self._contradicted(*self._sides(surrogate, x, t, value))
 
-    def _deviation(self, surrogate, x, t, y):
-        """Return left and right side of the inequality of an observation."""
+    def _sides(self, surrogate, x, t, y):
+        """Return left and right side of the inequality of a measured value."""
         mean, std = surrogate.at(t).posterior_at(t)(x[np.newaxis])
         rho = 2.0 * np.log(2.0 * (np.pi**2 * self.steps_**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         return float(abs(y - mean[0])), float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
 
-    def _is_reset(self, deviation, bound):
-        if deviation <= bound:
-            return False
-        self.steps_, self.n_resets_ = 0, self.n_resets_ + 1
-        return True
+    def _contradicted(self, deviation, bound):
+        """Return True, and count a reset, if a value is out of bounds."""
+        triggered = deviation > bound
+        if triggered:
+            self.steps_, self.n_resets_ = 0, self.n_resets_ + 1
+        return triggered
 
     def record(self) -> Mapping[str, float]:
         """Return columns of the optimizer's history."""

@@ -174,7 +174,7 @@ def test_an_outcome_out_of_bounds_resets_once():
     assert (policy.steps_, policy.n_resets_) == (9, 0)
     deviation, bound = policy.deviation_, policy.bound_
     assert policy.before_outcome(gp, x, 8.0, 1e3)
-    assert policy.before_outcome(gp, x, 8.0, 0.0)  # of the same observation
+    assert not policy.before_outcome(gp, x, 8.0, 1e3)  # of the same observation
     assert (policy.steps_, policy.n_resets_) == (0, 1)
     assert (policy.deviation_, policy.bound_) == (deviation, bound)
     assert not EventTriggeredReset.__base__().before_outcome(gp, x, 8.0, 1e3)
