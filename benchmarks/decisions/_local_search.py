@@ -1,4 +1,4 @@
-"""Rivals of `many.py`: local searches, and two of the papers' rivals. All maximize.
+"""Rivals of `many.py`: local searches, and TPE. All maximize.
 
 A local search is a generator (d, seed) of places (d,) of the unit box that is sent the value at
 each one.
@@ -14,7 +14,7 @@ from sktvbo.domain import as_domain
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 
-from _rivals import BoTorch, Optuna
+from _rivals import Optuna
 
 
 class Search:
@@ -186,15 +186,14 @@ def _search(make):
     return lambda d, seed: Search(make, d, seed)
 
 
-def _rival(kind, **options):
-    return lambda d, seed: kind(as_domain([(0.0, 1.0)] * d), random_state=seed, **options)
+def _tpe(d, seed):
+    return Optuna(as_domain([(0.0, 1.0)] * d), random_state=seed)
 
 
 RIVALS = {
     "CMA-ES": _search(cma_es),
-    "TPE": _rival(Optuna),
+    "TPE": _tpe,
     "coordinate search": _search(coordinate_search),
     "RCDS": _search(rcds),
     "TuRBO": _search(turbo),
-    "BoTorch": _rival(BoTorch, context=True, horizon=400.0),
 }

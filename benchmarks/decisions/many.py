@@ -24,7 +24,7 @@ The seed of a run draws the problem, the noise and the algorithm's choices. The 
 smoothly, or as a random walk; on held-out problems also along straight lines, with other seeds,
 speeds and condition numbers, and another number of active parameters for every second seed.
 
-Finished runs are stored in the file: the same command resumes. TuRBO and BoTorch need torch.
+Finished runs are stored in the file: the same command resumes. TuRBO needs torch.
 """
 
 import argparse

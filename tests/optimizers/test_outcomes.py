@@ -1216,35 +1216,72 @@ def test_nothing_is_certified_at_the_largest_excess(held):
     assert held._run.part("limits").excess == pytest.approx(LARGEST_EXCESS - 0.5 * 0.05)
 
 
-def test_a_measured_violation_counts_where_the_model_takes_it_for_noise():
-    # A square wave that a smooth kernel takes for noise of 0.18; the noise is 0.02.
-    rng, opt = np.random.RandomState(0), GPUCB(
-        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, safety=0.9, start_points=[[0.5]],
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["c", "objective"])
+def test_a_measured_violation_counts_where_the_model_takes_it_for_noise(name, side):
+    # A square wave that a smooth kernel takes for noise of 0.18. Half of the rows have noise of
+    # 0.02; the others are elsewhere, and 3 higher.
+    rng, limit = np.random.RandomState(0), (None, 1.0) if side > 0.0 else (-1.0, None)
+    opt = GPUCB(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (-9.0, 9.0), name: limit},
+        safety=0.9,
+        start_points=[[0.5]],
         random_state=0,
-    )  # fmt: skip
-    times = np.arange(60)
-    c = 0.7 + 0.18 * np.where(times // 15 % 2, 1.0, -1.0) + 0.02 * rng.standard_normal(60)
-    opt.tell_many(np.full((60, 1), 0.5), np.zeros(60), times, outcomes={"c": c})
-    feasibility = Feasibility(opt._run, widens=True)
-    surrogate = opt._run.part("limits").models[0].surrogate
-    assert surrogate.noise_std_ > 0.12
-    place = opt._run.domain.unit_of([[0.5]])
-    assert feasibility.violated(place, 60.0, {"c": 1.01, "objective": 0.0}) < 0.5
-    assert feasibility.violated(place, 60.0, {"c": 1.05, "objective": 0.0}) == 1.0
-    for unknown in (None, np.nan):
-        values = {"c": unknown, "objective": 0.0}
-        assert feasibility.violated(place, 60.0, values) < 0.5
-    assert feasibility.violated(place, 60.0, {"c": 0.7, "objective": 0.0}) < 0.5
+    )
+    times = np.arange(80)
+    wave = 0.7 + 0.18 * np.where(times // 20 % 2, 1.0, -1.0) + 0.02 * rng.standard_normal(80)
+    elsewhere = times % 8 >= 6
+    values = side * np.where(elsewhere, wave - 3.0, wave)
+    told = {"c": np.zeros(80), "objective": np.zeros(80)} | {name: values}
+    x = np.where(elsewhere, 0.1 + 0.005 * times, 0.5)[:, np.newaxis]
+    opt.tell_many(x, told["objective"], times, outcomes={"c": told["c"]})
+    feasibility, state = Feasibility(opt._run, widens=True), opt._run
+    model = state.surrogate if name == "objective" else state.part("limits").models[0].surrogate
+    assert model.noise_std_ > 0.1
+
+    def violated(value):
+        known = {"c": 0.0, "objective": 0.0} | {name: value}
+        return feasibility.violated(state.domain.unit_of([[0.5]]), 80.0, known)
+
+    assert violated(side * 1.01) < 0.5
+    assert violated(side * 1.07) == 1.0
+    assert violated(side * 0.7) < 0.5
+    assert violated(None) < 0.5
+    assert violated(np.nan) < 0.5
 
 
-def test_et_gp_ucb_forgets_when_an_outcome_jumps_and_the_objective_does_not():
+@pytest.mark.parametrize("name", ["c", "objective"])
+def test_violations_of_what_was_told_are_counted(name):
+    opt = WDBO(
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 9.0), name: (None, 1.0)},
+        safety=0.9,
+        start_points=[[0.5]],
+        random_state=0,
+    )
+    for t in range(12):
+        opt.tell(opt.ask(t), 0.02 * np.sin(t), outcomes={"c": 0.02 * np.cos(t)})
+    x, told = opt.ask(12), {"c": 0.0, "objective": 0.0} | {name: 3.0}
+    opt.tell(x, told["objective"], outcomes={"c": told["c"]})
+    assert opt._run.part("limits").excess == pytest.approx(0.5 * 0.9)
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_et_gp_ucb_forgets_when_an_outcome_jumps_and_the_objective_does_not(maximize):
     opt = ETGPUCB(
-        [(0.0, 1.0)], outcome_constraints={"c": (None, 1.0)}, safety=0.9, start_points=[[0.2]],
+        [(0.0, 1.0)],
+        outcome_constraints={"c": (None, 1.0)},
+        safety=0.9,
+        start_points=[[0.2]],
+        maximize=maximize,
         random_state=0,
-    )  # fmt: skip
+    )
     for t in range(31):
         x = opt.ask(t)
-        opt.tell(x, -((x[0] - 0.6) ** 2), outcomes={"c": x[0] - (0.0 if t < 30 else 2.0)})
+        y = (x[0] - 0.6) ** 2
+        c = x[0] - (0.0 if t < 30 else 2.0)
+        opt.tell(x, -y if maximize else y, outcomes={"c": c})
         assert opt.policy_.n_resets_ == (t == 30)
     assert len(opt.X_) == 1
     assert opt.policy_.steps_ == 0
