@@ -1219,8 +1219,8 @@ def test_nothing_is_certified_at_the_largest_excess(held):
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("name", ["c", "objective"])
 def test_a_measured_violation_counts_where_the_model_takes_it_for_noise(name, side):
-    # A square wave that a smooth kernel takes for noise of 0.18. Half of the rows have noise of
-    # 0.02; the others are elsewhere, and 3 higher.
+    # A square wave that a smooth kernel takes for noise; the noise is 0.02. Two of four rows are
+    # elsewhere, and 3 lower.
     rng, limit = np.random.RandomState(0), (None, 1.0) if side > 0.0 else (-1.0, None)
     opt = GPUCB(
         [(0.0, 1.0)],
@@ -1231,7 +1231,7 @@ def test_a_measured_violation_counts_where_the_model_takes_it_for_noise(name, si
     )
     times = np.arange(80)
     wave = 0.7 + 0.18 * np.where(times // 20 % 2, 1.0, -1.0) + 0.02 * rng.standard_normal(80)
-    elsewhere = times % 8 >= 6
+    elsewhere = times % 4 >= 2
     values = side * np.where(elsewhere, wave - 3.0, wave)
     told = {"c": np.zeros(80), "objective": np.zeros(80)} | {name: values}
     x = np.where(elsewhere, 0.1 + 0.005 * times, 0.5)[:, np.newaxis]
@@ -1260,9 +1260,10 @@ def test_violations_of_what_was_told_are_counted(name):
         start_points=[[0.5]],
         random_state=0,
     )
-    for t in range(12):
-        opt.tell(opt.ask(t), 0.02 * np.sin(t), outcomes={"c": 0.02 * np.cos(t)})
-    x, told = opt.ask(12), {"c": 0.0, "objective": 0.0} | {name: 3.0}
+    noise = 0.3 * np.random.RandomState(0).standard_normal((30, 2))
+    opt.tell_many(np.full((30, 1), 0.5), noise[:, 0], np.arange(30), outcomes={"c": noise[:, 1]})
+    # The model takes 1.9 for noise.
+    x, told = opt.ask(30), {"c": 0.0, "objective": 0.0} | {name: 1.9}
     opt.tell(x, told["objective"], outcomes={"c": told["c"]})
     assert opt._run.part("limits").excess == pytest.approx(0.5 * 0.9)
 
