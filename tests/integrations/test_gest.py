@@ -169,9 +169,12 @@ def test_constraints_become_limits():
         ({"objectives": {"f": "MINIMIZE", "g": "MINIMIZE"}}, "MinimizeObjective, Min"),
         ({"variables": {"x": [0, 1], "air": "CONTEXTUAL"}}, "'air' must be finite.*usual range"),
         ({"variables": {"x": [0.0, math.inf]}}, "'x' must be finite"),
-        ({"variables": {"x": ContinuousVariable(domain=[0, 1], dtype=(float, 3))}}, "one number"),
+        (
+            {"variables": {"x": ContinuousVariable(domain=[0, 1], dtype=(float, 3))}},
+            "'x' must be of one number",
+        ),
         ({"constraints": {"removed_at": ["LESS_THAN", 1]}}, "outcome_constraints"),
-        ({"constraints": {"objective": ["LESS_THAN", 1]}}, "another one. Got 'objective'"),
+        ({"constraints": {"objective": ["LESS_THAN", 1]}}, "other than that of.*Got 'objective'"),
     ],
 )
 def test_problems_that_are_refused(fields, match):
@@ -258,6 +261,16 @@ def test_an_id_belongs_to_the_place_that_was_suggested():
     assert generator.optimizer.told_X_[0, 0] == first["x"]
 
 
+def test_an_id_belongs_to_the_discrete_values_that_were_suggested():
+    generator = new(vocs=problem(variables={"k": {1, 2, 3}, "optics": {"wide", "narrow"}}))
+    (point,) = generator.suggest()
+    for name, value in (("k", point["k"] % 3 + 1), ("optics", "tele"), ("k", None)):
+        with pytest.raises(ValueError, match=f"{name!r} of a result with '_id' 0 must be"):
+            generator.ingest([point | {"f": 1.0, name: value}])
+    generator.ingest([point | {"f": 1.0, "k": float(point["k"])}])
+    assert generator.optimizer.pending_ == []
+
+
 def test_the_same_result_twice_is_one_and_a_different_one_is_refused():
     generator = new()
     (point,) = run(generator, 1)
@@ -304,13 +317,13 @@ def test_failed_results(result):
 @pytest.mark.parametrize(
     ("result", "match"),
     [
-        ({}, r"'f' is one\. Got \['x', '_id'\]"),
-        ({"f": 1.0}, "'c' is one"),
+        ({}, r"A result must be a dict with 'f'\. Got \['x', '_id'\]"),
+        ({"f": 1.0}, "a dict with 'c'"),
         ({"f": "low", "c": 0.0}, "'f' of a result must be a number. Got 'low'"),
         ({"f": [1.0, 2.0], "c": 0.0}, "must be a number"),
     ],
 )
-def test_results_that_lack_something(result, match):
+def test_missing_and_invalid_fields_of_results(result, match):
     generator = new(vocs=problem(constraints={"c": ["LESS_THAN", 1.0]}))
     (point,) = generator.suggest()
     with pytest.raises(ValueError, match=match):
@@ -397,7 +410,7 @@ def test_times_in_the_unit_of_a_clock():
 
 def test_a_result_without_the_time_is_refused():
     generator = new(time="time")
-    with pytest.raises(ValueError, match="'time' is one"):
+    with pytest.raises(ValueError, match="a dict with 'time'"):
         generator.ingest([generator.suggest()[0] | {"f": 1.0}])
 
 
@@ -503,7 +516,7 @@ def test_data_with_which_a_caller_begins():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         generator.add_data(frame)
-    with pytest.warns(UserWarning, match="goes on has 6 results. The data, of 7, are left out"):
+    with pytest.warns(UserWarning, match="7 results, are left out: the run that goes on has 6"):
         generator.add_data(pd.concat([frame, frame[:1]]))
     assert snapshot(generator) == before
 
@@ -619,7 +632,7 @@ def test_a_dump_names_the_journal(tmp_path):
     run(other, 1)
 
 
-def test_its_fields_are_held():
+def test_fields_cannot_be_set():
     generator = new()
     for name in ("vocs", "data"):
         with pytest.raises(ValueError, match=name):
