@@ -72,7 +72,7 @@ coverage: $(VENV)/.installed  ## which lines the tests reach, those of the compi
 	cd build/coverage && PYTHONPATH=. $(abspath $(BIN))/pytest --quiet -p no:cacheprovider \
 		$(SPREAD) --cov --cov-report=term --cov-report=html:html $(COVERED)
 
-# What the tests need of the folder, for environments of their own.
+# Files that the tests need, copied beside another environment.
 COPIED = benchmarks docs examples recipe sktvbo tests .pre-commit-config.yaml [A-Z]*.* LICENSE Makefile \
 	pyproject.toml requirements-minimum.txt setup.py
 MINIMUM := build/minimum
@@ -89,11 +89,10 @@ minimum:  ## all tests with the lowest versions that are allowed, in an environm
 NIGHTLY := build/nightly
 NIGHTLY_INDEX := https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
 
-nightly:  ## all tests with the nightly builds of NumPy, SciPy and scikit-learn, in another
+nightly:  ## all tests with the nightly builds of NumPy, SciPy and scikit-learn
 	rm -rf $(NIGHTLY)
 	$(PYTHON) -m venv $(NIGHTLY)/env
 	cp -R $(COPIED) $(NIGHTLY)
-	find $(NIGHTLY)/sktvbo -name '*.so' -delete
 	cd $(NIGHTLY) && env/bin/python -m pip install --quiet --editable ".[test]"
 	$(NIGHTLY)/env/bin/python -m pip install --pre --upgrade --only-binary :all: \
 		--extra-index-url $(NIGHTLY_INDEX) numpy scipy scikit-learn

@@ -11,11 +11,10 @@ def documentation_page(cls):
     of the package have a page.
     """
     module = cls.__module__.split("._")[0]
-    public = vars(sys.modules[module]).get("__all__", ())
-    if not module.startswith("sktvbo.") or cls.__name__ not in public:
+    if not module.startswith("sktvbo.") or cls.__name__ not in sys.modules[module].__all__:
         return ""
     try:
-        urls = metadata("sktvbo").get_all("Project-URL") or []
+        urls = metadata("sktvbo").get_all("Project-URL", [])
     except PackageNotFoundError:
         return ""
     home = dict(url.split(", ", 1) for url in urls).get("Documentation")

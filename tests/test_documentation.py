@@ -27,15 +27,15 @@ NOWHERE = (lambda name: Message(), lambda name: (_ for _ in ()).throw(PackageNot
 @pytest.fixture
 def home(monkeypatch):
     """Metadata of a build that names its documentation."""
-    told = Message()
-    told["Project-URL"] = "Source, https://example.org/sktvbo"
-    told["Project-URL"] = f"Documentation, {HOME}"
-    monkeypatch.setattr(_documentation, "metadata", {"sktvbo": told}.__getitem__)
+    fields = Message()
+    fields["Project-URL"] = "Source, https://example.org/sktvbo"
+    fields["Project-URL"] = f"Documentation, {HOME}"
+    monkeypatch.setattr(_documentation, "metadata", {"sktvbo": fields}.__getitem__)
 
 
 def public_estimators():
-    for room in sktvbo._SUBMODULES:
-        module = importlib.import_module(f"sktvbo.{room}")
+    for submodule in sktvbo._SUBMODULES:
+        module = importlib.import_module(f"sktvbo.{submodule}")
         for name in getattr(module, "__all__", ()):
             cls = getattr(module, name)
             if inspect.isclass(cls) and issubclass(cls, BaseEstimator):
@@ -60,10 +60,12 @@ def test_the_views_have_the_link(home):
 
 
 def test_a_class_without_a_page_has_no_link(home):
-    class Mine(SparseTimeVaryingGPRegressor):
+    class Custom(SparseTimeVaryingGPRegressor):
         pass
 
-    assert Mine()._get_doc_link() == ""
+    assert Custom()._get_doc_link() == ""
+    Custom.__module__ = "not_imported._module"  # of code that was run by exec
+    assert Custom()._get_doc_link() == ""
     assert _documentation.documentation_page(TimeVaryingGP) == ""
     assert _documentation.documentation_page(Message) == ""
 

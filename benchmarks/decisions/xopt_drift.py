@@ -19,7 +19,6 @@ error over the seeds; evaluations; the median processor time of a step, in secon
 import argparse
 import time
 import types
-import warnings
 
 import numpy as np
 import torch
@@ -119,7 +118,6 @@ def main():
     parser.add_argument("--free", action="store_true", help="processor time is not counted")
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=list(GENERATORS))
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", module=r"(gpytorch|botorch|linear_operator|xopt)\b")
     torch.set_num_threads(1)
     print(f"{'generator':42s}{'excess':>16s}{'evaluations':>14s}{'seconds':>10s}")
     for name in options.generators:

@@ -7,14 +7,16 @@ restores all of it.
 from __future__ import annotations
 
 import math
-import time as clocks
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .._validation import invalid
 from .._warnings import warn_caller
 from ..domain import Context, as_domain
 from ..exceptions import (
@@ -22,7 +24,6 @@ from ..exceptions import (
     DomainError,
     InvalidObservationError,
     MissingExtraError,
-    NotBegunError,
 )
 from ..journal import Journal
 from ..optimizers import WDBO, BayesianOptimizer, Query
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 try:
     from gest_api import vocs as standard
     from gest_api.generator import Generator
-    from gest_api.vocs import ContextualVariable, DiscreteVariable
     from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 except ImportError as exc:
     raise MissingExtraError(
@@ -66,9 +66,9 @@ class TimeVaryingGenerator(BaseModel, Generator):
         contextual variables a `~sktvbo.domain.Context`. A discrete variable of numbers is an
         "ordinal", of other values a "categorical". One with an integer ``dtype`` is an "integer".
     optimizer : optimizer, default=None
-        Without domain, direction and limits, which are those of ``vocs``. None is
-        ``WDBO(clock="calendar")``. Also an optimizer with the same ones, whose run goes on; or what
-        a dump of the generator contains.
+        Optimizer without domain, direction and limits: those of ``vocs`` are set in a copy. The run
+        of an optimizer that has the same ones goes on. None is ``WDBO(clock="calendar")``. What a
+        dump of the generator contains restores the optimizer.
     time : str, default=None
         Field of the results with the time of the measurement: in seconds since 1970, or in the unit
         of the optimizer's ``clock`` if that is "step" or a callable. None: a result has the time of
@@ -81,9 +81,10 @@ class TimeVaryingGenerator(BaseModel, Generator):
     ------
     ValueError
         Variables, objectives or constraints that the optimizer does not take; an optimizer with
-        another domain, direction or other limits.
+        another domain or direction, or with other limits.
     DomainError
-        A contextual variable has no finite domain: its usual range, by which it is scaled.
+        A ValueError: a variable without a finite domain. That of a contextual variable is its usual
+        range, which scales it.
 
     Notes
     -----
@@ -134,24 +135,18 @@ class TimeVaryingGenerator(BaseModel, Generator):
         context: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
         vocs = standard.VOCS.model_validate(vocs)
-        self._validate_vocs(vocs)
-        optimizer = _with_problem(_restored(optimizer), vocs)
+        problem = _problem_of(vocs)  # before a journal is opened
+        optimizer = _with_problem(_restored(optimizer), problem)
         super().__init__(vocs=vocs, optimizer=optimizer, time=time, context=context)
 
     def _validate_vocs(self, vocs):
-        _domain_of(vocs), _limits_of(vocs)
-        kinds = [type(objective) for objective in vocs.objectives.values()]
-        if kinds not in ([standard.MinimizeObjective], [standard.MaximizeObjective]):
-            got = ", ".join(kind.__name__ for kind in kinds) or "none"
-            what, expected = "The objective of the VOCS", "one, to minimize or to maximize"
-            raise _invalid(what, expected, got, "Others may be observables.", error=DomainError)
+        _problem_of(vocs)
 
     def __deepcopy__(self, memo: dict | None = None) -> TimeVaryingGenerator:
-        self.optimizer.close()  # a journal has one writer: the next one that steps
-        # A method brings its object, such as a connection, and the copy is to use the same one.
-        shared = {id(call): call for call in (self.context, self.optimizer.clock)}
+        self.optimizer.close()  # a journal has one writer: whichever of the two steps next
+        # A copied method would have a copy of its object, which may be a connection.
         memo = {} if memo is None else memo
-        memo.update(shared)
+        memo |= {id(call): call for call in (self.context, self.optimizer.clock)}
         return super().__deepcopy__(memo)
 
     @field_serializer("optimizer")
@@ -169,7 +164,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
         Parameters
         ----------
         num_points : int, default=None
-            None is 1.
+            None is the same as 1.
 
         Returns
         -------
@@ -204,7 +199,8 @@ class TimeVaryingGenerator(BaseModel, Generator):
         """
         if not results:
             return
-        known = self._known | {query.id: query for query in self._of_run("pending_", ())}
+        # The attributes of a run are AttributeErrors before its first step.
+        known = self._known | {query.id: query for query in getattr(self.optimizer, "pending_", ())}
         read = [self._read(result, _query(result, known, self.vocs)) for result in results]
         x, y, t, context, outcomes = map(list, zip(*read))
         failed = [math.isnan(value) for value in y]
@@ -240,13 +236,11 @@ class TimeVaryingGenerator(BaseModel, Generator):
         UserWarning
             The run that goes on has fewer results. `ingest` adds others.
         """
-        n = self._of_run("n_told_", 0) + self._of_run("n_failed_", 0)
+        n = sum(getattr(self.optimizer, name, 0) for name in ("n_told_", "n_failed_"))
         if not n:
             self.ingest(new_data.drop(columns="_id", errors="ignore").to_dict("records"))
         elif len(new_data) > n:
-            text = (
-                f"The run that goes on has {n} results. The data, of {len(new_data)}, are left out."
-            )
+            text = f"The data, {len(new_data)} results, are left out: the run that goes on has {n}."
             warn_caller(f"{text} Add others with ingest().")
 
     def register_failures(self, suggestions: Sequence[Mapping[str, Any]]) -> None:
@@ -270,12 +264,12 @@ class TimeVaryingGenerator(BaseModel, Generator):
             variables; objective and constraints, predicted. `RandomSearch` predicts none.
         """
         t, context = self._present(), self._present_context()
-        names = dict.fromkeys(self.vocs.objectives, _OBJECTIVE)
-        names = {name: name for name in self.vocs.constraints} | names
+        outcomes = {name: name for name in self.vocs.constraints}
+        outcomes |= dict.fromkeys(self.vocs.objectives, _OBJECTIVE)
         try:
             x, predicted = self.optimizer.recommend(t, context=context), {}
             if isinstance(self.optimizer, BayesianOptimizer):
-                for name, outcome in names.items():
+                for name, outcome in outcomes.items():
                     predicted[name] = self.optimizer.predict(x, t, context=context, outcome=outcome)
         except AskTellError:
             return []
@@ -283,25 +277,20 @@ class TimeVaryingGenerator(BaseModel, Generator):
 
     # --- times, contexts and results --------------------------------------------------------------
 
-    def _of_run(self, name, default):
-        """Return an attribute of the optimizer's run, or the default if it has not begun."""
-        try:
-            return getattr(self.optimizer, name)
-        except NotBegunError:
-            return default
-
     def _present(self):
         """Return the time of a suggestion; None for that of the optimizer's clock."""
         if self.time is None or self.optimizer.clock not in ("calendar", "wall"):
             return None
-        return max(clocks.time(), self.optimizer.now())  # results may come from a clock ahead
+        return max(time.time(), self.optimizer.now())  # results may come from a clock ahead
 
     def _present_context(self):
         """Return the context of a suggestion; None if there is none."""
         ranges = _contexts_of(self.vocs)
-        if not ranges or self.context is not None:
-            return self.context() if ranges else None
-        latest = self._of_run("told_X_", ())
+        if not ranges:
+            return None
+        if self.context is not None:
+            return self.context()
+        latest = getattr(self.optimizer, "told_X_", ())
         if not len(latest):
             return {name: (low + high) / 2.0 for name, (low, high) in ranges.items()}
         return as_domain(self.optimizer.domain).decode_context(latest[-1, :-1])
@@ -332,7 +321,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
 
 
 def _is_context(variable):
-    return isinstance(variable, ContextualVariable)
+    return isinstance(variable, standard.ContextualVariable)
 
 
 def _contexts_of(vocs):
@@ -340,23 +329,30 @@ def _contexts_of(vocs):
     return {name: of.domain for name, of in vocs.variables.items() if _is_context(of)}
 
 
-def _domain_of(vocs):
-    """Return the variables as named parameters, a dict."""
-    return {name: _parameter(name, variable) for name, variable in vocs.variables.items()}
+def _problem_of(vocs):
+    """Return a VOCS as parameters of an optimizer: domain, direction and limits."""
+    kinds = [type(objective) for objective in vocs.objectives.values()]
+    if kinds not in ([standard.MinimizeObjective], [standard.MaximizeObjective]):
+        got = f"{', '.join(kind.__name__ for kind in kinds) or 'none'}; others may be observables"
+        expected = "one, to minimize or to maximize"
+        raise invalid("The objective of the VOCS", expected, got=got, error=DomainError)
+    domain = {name: _parameter(name, variable) for name, variable in vocs.variables.items()}
+    maximize, limits = kinds == [standard.MaximizeObjective], _limits_of(vocs)
+    return {"domain": domain, "maximize": maximize, "outcome_constraints": limits or None}
 
 
 def _parameter(name, variable):
-    if isinstance(variable, DiscreteVariable):
+    if isinstance(variable, standard.DiscreteVariable):
         if all(isinstance(value, Real) for value in variable.values):
             return "ordinal", sorted(variable.values)
         return "categorical", sorted(variable.values, key=repr)
     if isinstance(variable.dtype, tuple):
-        expected = "one number; give a variable to each"
-        raise _invalid(f"The variable {name!r}", expected, variable.dtype, error=DomainError)
+        what, advice = f"The dtype of the variable {name!r}", "Give each number its own variable."
+        raise invalid(what, "of one number", variable.dtype, advice=advice, error=DomainError)
     if not all(map(math.isfinite, variable.domain)):
         advice = "Its usual range is enough: ContextualVariable(domain=[low, high])."
         what = f"The domain of the variable {name!r}"
-        raise _invalid(what, "finite", variable.domain, advice, error=DomainError)
+        raise invalid(what, "finite", variable.domain, advice=advice, error=DomainError)
     if _is_context(variable):
         return Context(*variable.domain)
     is_whole = variable.dtype is not None and np.issubdtype(np.dtype(variable.dtype), np.integer)
@@ -364,11 +360,12 @@ def _parameter(name, variable):
 
 
 def _limits_of(vocs):
-    """Return the constraints as limits of outcomes; None if there are none."""
+    """Return the constraints as limits of outcomes, a dict."""
     limits = {}
     for name, constraint in vocs.constraints.items():
         if name == _OBJECTIVE and name not in vocs.objectives:
-            raise _invalid("The name of a constraint", "another one", name, error=DomainError)
+            expected = "other than that of the optimizer's objective"
+            raise invalid("The name of a constraint", expected, name, error=DomainError)
         if isinstance(constraint, standard.BoundsConstraint):
             pair = tuple(constraint.range)
         elif isinstance(constraint, standard.LessThanConstraint):
@@ -376,11 +373,11 @@ def _limits_of(vocs):
         else:
             pair = constraint.value, None
         limits[_OBJECTIVE if name in vocs.objectives else name] = pair
-    return limits or None
+    return limits
 
 
 def _restored(optimizer):
-    """Return an optimizer, given one, None, or what a dump has of it."""
+    """Return the optimizer that is given, or restored from what a dump contains."""
     if optimizer is None:
         return WDBO(clock="calendar")
     if isinstance(optimizer, str):
@@ -390,41 +387,41 @@ def _restored(optimizer):
     return optimizer
 
 
-def _with_problem(optimizer, vocs):
-    """Return an optimizer with the domain, direction and limits of a VOCS."""
-    (objective,), limits = vocs.objectives.values(), _limits_of(vocs)
-    maximize = isinstance(objective, standard.MaximizeObjective)
-    wanted = {"domain": _domain_of(vocs), "maximize": maximize}
-    wanted |= {"outcome_constraints": limits} if limits else {}
+def _with_problem(optimizer, problem):
+    """Return an optimizer with the domain, direction and limits of a problem."""
     given = optimizer.get_params(deep=False)
     is_new = given["domain"] is None
-    for name in ("domain", "maximize", "outcome_constraints"):
-        got, value = given.get(name), wanted.get(name)
+    for name, value in problem.items():
+        got = given.get(name)
         if got != value and not (is_new and (got is None or name == "maximize")):
             expected = f"left out, or that of the VOCS, {value!r}"
-            raise _invalid(f"The {name!r} of an optimizer", expected, got)
+            raise invalid(f"The {name!r} of an optimizer", expected, got)
     # A clone would copy the clock, and the object whose method it may be.
-    return type(optimizer)(**given).set_params(**wanted) if is_new else optimizer
+    changes = {name: value for name, value in problem.items() if value is not None}
+    return type(optimizer)(**given).set_params(**changes) if is_new else optimizer
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
+_invalid_result = partial(invalid, error=InvalidObservationError)
+
+
 def _number(result, name, *, optional=False):
-    """Return a field of a result as a float, NaN for None or an optional one that is missing."""
+    """Return a field of a result as a float; NaN if it is None, or missing and optional."""
     if name not in result and not optional:
-        advice = "Give None for a value that could not be measured."
-        raise _invalid("The fields of a result", f"such that {name!r} is one", list(result), advice)
+        advice = "Give None for a value that was not measured."
+        raise _invalid_result("A result", f"a dict with {name!r}", list(result), advice=advice)
     value = result.get(name)
     try:
         return math.nan if value is None else float(value)
     except (TypeError, ValueError) as exc:
-        raise _invalid(f"{name!r} of a result", "a number", value) from exc
+        raise _invalid_result(f"{name!r} of a result", "a number", value) from exc
 
 
 def _value(result, name, variable):
     """Return a variable of a result that was not suggested."""
-    if not isinstance(variable, DiscreteVariable):
+    if not isinstance(variable, standard.DiscreteVariable):
         return _number(result, name)
     value = result.get(name)  # 3.0 for 3, from a frame
     return next((member for member in variable.values if member == value), value)
@@ -437,16 +434,18 @@ def _query(result, known, vocs):
         return None
     if id not in known:
         advice = "Leave it out of a result that was not suggested."
-        raise _invalid("The '_id' of a result", "one of suggest()", id, advice)
-    for name, value in known[id].x.items():
+        raise _invalid_result("The '_id' of a result", "one of suggest()", id, advice=advice)
+    for name, suggested in known[id].x.items():
         variable = vocs.variables[name]
-        if name in result and not isinstance(variable, DiscreteVariable):
-            got, (low, high) = _number(result, name), variable.domain
-            if not math.isclose(got, value, rel_tol=_ROUNDING, abs_tol=_ROUNDING * (high - low)):
-                advice = "Leave out the '_id' of a result at another place."
-                raise _invalid(f"{name!r} of a result with '_id' {id}", repr(value), got, advice)
+        if name in result and not _is_close(_value(result, name, variable), suggested, variable):
+            what = f"{name!r} of a result with '_id' {id}"
+            advice = "Leave out the '_id' of a result at another place."
+            raise _invalid_result(what, repr(suggested), result[name], advice=advice)
     return known[id]
 
 
-def _invalid(what, expected, got, advice="", error=InvalidObservationError):
-    return error(f"{what} must be {expected}. Got {got!r} instead. {advice}".rstrip())
+def _is_close(value, suggested, variable):
+    if isinstance(variable, standard.DiscreteVariable):
+        return value == suggested
+    low, high = variable.domain
+    return math.isclose(value, suggested, rel_tol=_ROUNDING, abs_tol=_ROUNDING * (high - low))

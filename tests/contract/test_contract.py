@@ -273,7 +273,7 @@ UNIT_STEPS = 12
 
 
 def queries(case, factor, domain):
-    """What is asked for when the objective counts in another unit."""
+    """Queries for an objective in another unit."""
     # The improvement asked for is one in units of y.
     options = {"acquisition": ProbabilityOfImprovement(0.01 * factor)}
     opt = case.make(domain, **options if case.name == "probability" else {})

@@ -61,13 +61,17 @@ def snapshot(generator):
 
 
 def test_it_is_a_generator_of_the_standard():
-    generator = new(vocs=problem(constants={"charge": 0.5}, observables=["note"]))
+    generator = new(vocs=problem(constants={"charge": 0.25}, observables=["note"]))
     assert isinstance(generator, Generator)
     assert generator.returns_id
-    assert [set(point) for point in generator.suggest(3)] == [{"x", "charge", "_id"}] * 3
+    points = generator.suggest(3)
+    assert [set(point) for point in points] == [{"x", "charge", "_id"}] * 3
+    assert [point["charge"] for point in points] == [0.25] * 3
     assert [point["_id"] for point in generator.suggest()] == [3]
     assert type(generator.suggest()[0]["_id"]) is int
     generator.finalize()
+    with pytest.raises(ValueError, match="The objective of the VOCS"):
+        generator._validate_vocs(problem(objectives={}))
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
@@ -112,8 +116,9 @@ def test_any_optimizer(name):
 
 def test_results_of_an_optimizer_that_chooses_later_times_have_the_present_one():
     generator = new(ABO(clock="step", n_initial_points=3, random_state=0))
-    run(generator, 12)
-    assert generator.optimizer.told_X_[:, -1].tolist() == list(range(12))
+    run(generator, 16)
+    assert generator.optimizer.next_time_ > 20.0
+    assert generator.optimizer.told_X_[:, -1].tolist() == list(range(16))
 
 
 def test_without_gest_api_the_error_names_the_extra(monkeypatch):
@@ -131,7 +136,7 @@ def test_variables_become_named_parameters():
         variables={
             "x": [-1.0, 1.0],
             "turns": ContinuousVariable(domain=[0, 8], dtype="int"),
-            "gain": {4, 1, 2.5},
+            "gain": {9, 1, 2.5},
             "optics": {"wide", "narrow"},
             "air": ContextualVariable(domain=[10.0, 30.0]),
         }
@@ -139,7 +144,7 @@ def test_variables_become_named_parameters():
     assert new(vocs=vocs).optimizer.domain == {
         "x": ("real", -1.0, 1.0),
         "turns": ("integer", 0.0, 8.0),
-        "gain": ("ordinal", [1, 2.5, 4]),
+        "gain": ("ordinal", [1, 2.5, 9]),
         "optics": ("categorical", ["narrow", "wide"]),
         "air": Context(10.0, 30.0),
     }
@@ -159,6 +164,10 @@ def test_constraints_become_limits():
         "c": (3.0, 4.0),
         "objective": (None, 9.0),
     }
+    same_name = {"objectives": {"objective": "MINIMIZE"}}
+    same_name["constraints"] = {"objective": ["LESS_THAN", 1.0]}
+    optimizer = new(vocs=problem(**same_name)).optimizer
+    assert optimizer.outcome_constraints == {"objective": (None, 1.0)}
 
 
 @pytest.mark.parametrize(
@@ -169,9 +178,12 @@ def test_constraints_become_limits():
         ({"objectives": {"f": "MINIMIZE", "g": "MINIMIZE"}}, "MinimizeObjective, Min"),
         ({"variables": {"x": [0, 1], "air": "CONTEXTUAL"}}, "'air' must be finite.*usual range"),
         ({"variables": {"x": [0.0, math.inf]}}, "'x' must be finite"),
-        ({"variables": {"x": ContinuousVariable(domain=[0, 1], dtype=(float, 3))}}, "one number"),
+        (
+            {"variables": {"x": ContinuousVariable(domain=[0, 1], dtype=(float, 3))}},
+            "'x' must be of one number",
+        ),
         ({"constraints": {"removed_at": ["LESS_THAN", 1]}}, "outcome_constraints"),
-        ({"constraints": {"objective": ["LESS_THAN", 1]}}, "another one. Got 'objective'"),
+        ({"constraints": {"objective": ["LESS_THAN", 1]}}, "other than that of.*Got 'objective'"),
     ],
 )
 def test_problems_that_are_refused(fields, match):
@@ -230,10 +242,10 @@ def test_a_row_of_a_frame_with_other_columns():
     pd = pytest.importorskip("pandas")
     generator = new(vocs=problem(variables={"x": [-1.0, 1.0], "k": {1, 2, 3}}))
     first, second = generator.suggest(2)
-    frame = pd.DataFrame([first, second, {"x": 0.5, "k": 2}])
+    frame = pd.DataFrame([first, second, {"x": 0.5, "k": 2.0}])
     frame["f"], frame["xopt_error"], frame["xopt_runtime"] = 1.0, False, 0.1
     rows = frame.to_dict("records")
-    assert type(rows[0]["_id"]) is float
+    assert type(rows[0]["_id"]) is type(rows[0]["k"]) is float
     generator.ingest(rows)
     assert generator.optimizer.pending_ == []
     told = generator.optimizer.to_frame()
@@ -252,10 +264,24 @@ def test_a_result_needs_no_variables_with_its_id():
 def test_an_id_belongs_to_the_place_that_was_suggested():
     generator = new()
     first, second = generator.suggest(2)
-    with pytest.raises(ValueError, match=r"'x' of a result with '_id' 0 must be.*another place"):
-        generator.ingest([{"x": second["x"], "_id": first["_id"], "f": 1.0}])
+    for x in (second["x"], first["x"] + 1e-3):
+        with pytest.raises(ValueError, match=r"'x' of a result with '_id' 0 must.*another place"):
+            generator.ingest([{"x": x, "_id": first["_id"], "f": 1.0}])
     generator.ingest([{"x": np.float32(first["x"]), "_id": first["_id"], "f": 1.0}])
     assert generator.optimizer.told_X_[0, 0] == first["x"]
+    generator = new(WDBO(clock="step", start_points=[{"x": 0.0}], random_state=0))
+    generator.ingest([generator.suggest()[0] | {"x": 1e-8, "f": 1.0}])
+    assert generator.optimizer.told_X_[0, 0] == 0.0
+
+
+def test_an_id_belongs_to_the_discrete_values_that_were_suggested():
+    generator = new(vocs=problem(variables={"k": {1, 2, 3}, "optics": {"wide", "narrow"}}))
+    (point,) = generator.suggest()
+    for name, value in (("k", point["k"] % 3 + 1), ("optics", "tele"), ("k", None)):
+        with pytest.raises(ValueError, match=f"{name!r} of a result with '_id' 0 must be"):
+            generator.ingest([point | {"f": 1.0, name: value}])
+    generator.ingest([point | {"f": 1.0, "k": float(point["k"])}])
+    assert generator.optimizer.pending_ == []
 
 
 def test_the_same_result_twice_is_one_and_a_different_one_is_refused():
@@ -282,7 +308,7 @@ def test_a_late_result_of_a_suggestion_that_expired():
     "result",
     [
         {"xopt_error": True, "xopt_error_str": "trip"},
-        {"xopt_error": np.True_, "f": math.nan},
+        {"xopt_error": np.True_, "f": 1.0},
         {"xopt_error": True, "f": 1.0},
         {"_status": 3},
         {"f": None},
@@ -304,13 +330,13 @@ def test_failed_results(result):
 @pytest.mark.parametrize(
     ("result", "match"),
     [
-        ({}, r"'f' is one\. Got \['x', '_id'\]"),
-        ({"f": 1.0}, "'c' is one"),
+        ({}, r"A result must be a dict with 'f'\. Got \['x', '_id'\]"),
+        ({"f": 1.0}, "a dict with 'c'"),
         ({"f": "low", "c": 0.0}, "'f' of a result must be a number. Got 'low'"),
         ({"f": [1.0, 2.0], "c": 0.0}, "must be a number"),
     ],
 )
-def test_results_that_lack_something(result, match):
+def test_missing_and_invalid_fields_of_results(result, match):
     generator = new(vocs=problem(constraints={"c": ["LESS_THAN", 1.0]}))
     (point,) = generator.suggest()
     with pytest.raises(ValueError, match=match):
@@ -359,7 +385,9 @@ def test_a_result_has_the_time_of_its_suggestion():
     now[0] = 8.0
     generator.ingest([point | {"f": 1.0, "time": 7.0}])
     generator.ingest([{"x": 0.0, "f": 1.0}])
-    assert generator.optimizer.told_X_[:, -1].tolist() == [5.0, 8.0]
+    generator.optimizer.announce({"x": 0.5}, 9.0)
+    generator.ingest([{"_id": generator.optimizer.pending_[0].id, "f": 1.0}])
+    assert generator.optimizer.told_X_[:, -1].tolist() == [5.0, 8.0, 9.0]
 
 
 def test_without_an_optimizer_time_goes_on_while_there_is_no_process():
@@ -372,16 +400,24 @@ def test_times_in_seconds_since_1970(clock, monkeypatch):
     """As Xopt's time-dependent generator reads them, from a computer whose clock is ahead."""
     now = [1.7e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
-    generator = new(WDBO(clock=clock, random_state=0), time="time")
-    for _ in range(4):
+    generator = new(WDBO(clock=clock, n_initial_points=4, random_state=0), time="time")
+    generator.ingest([{"x": 0.5, "xopt_error": True}])
+    suggested = []
+    for _ in range(6):
         (point,) = generator.suggest()
+        suggested += [query.t - 1.7e9 for query in generator.optimizer.pending_]
         now[0] += 10.0
-        generator.ingest([point | {"f": 1.0, "time": now[0] + 2.0}])
+        generator.ingest([point | {"f": bowl(point), "time": now[0] + 2.0}])
+    assert_allclose(suggested, [0.0, 12.0, 22.0, 32.0, 42.0, 52.0], atol=0.5)
+    times = generator.optimizer.told_X_[:, -1] - 1.7e9
+    assert times.tolist() == [12.0, 22.0, 32.0, 42.0, 52.0, 62.0]
     generator.ingest([{"x": 0.5, "xopt_error": True}])
     generator.ingest([generator.suggest()[0] | {"xopt_error": True}])
-    times = generator.optimizer.told_X_[:, -1] - 1.7e9
-    assert times.tolist() == [12.0, 22.0, 32.0, 42.0]
-    assert_allclose(generator.optimizer.failed_X_[:, -1] - 1.7e9, 42.0, atol=0.5)
+    assert_allclose(generator.optimizer.failed_X_[:, -1] - 1.7e9, [0.0, 62.0, 62.0], atol=0.5)
+    now[0] += 60.0
+    ((_, x, predicted),) = generator.get_best_points()
+    t = max(now[0], generator.optimizer.now())
+    assert predicted == {"f": generator.optimizer.predict(x, t)}
 
 
 def test_times_in_the_unit_of_a_clock():
@@ -397,7 +433,7 @@ def test_times_in_the_unit_of_a_clock():
 
 def test_a_result_without_the_time_is_refused():
     generator = new(time="time")
-    with pytest.raises(ValueError, match="'time' is one"):
+    with pytest.raises(ValueError, match="a dict with 'time'"):
         generator.ingest([generator.suggest()[0] | {"f": 1.0}])
 
 
@@ -427,6 +463,14 @@ def test_contexts_are_those_of_the_latest_result():
     generator.ingest([{"x": 0.1, "air": 12.0, "f": 1.0}, {"x": 0.2, "air": 13.0, "f": 1.0}])
     generator.suggest(2)
     assert contexts(generator) == [13.0, 13.0]
+
+
+def test_a_result_with_some_contexts_has_those_of_its_suggestion():
+    ranges = {name: ContextualVariable(domain=[10, 30]) for name in ("air", "sea")}
+    generator = new(vocs=problem(variables={"x": [-1.0, 1.0]} | ranges))
+    (point,) = generator.suggest()
+    generator.ingest([point | {"f": 1.0, "air": 12.0}])
+    assert generator.optimizer.told_X_[0, 1:3].tolist() == [20.0, 20.0]
 
 
 def test_contexts_that_are_measured_before_a_suggestion():
@@ -496,14 +540,18 @@ def test_the_name_of_an_asynchronous_loop():
 def test_data_with_which_a_caller_begins():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(run(new(), 6))
-    generator = new()
+    frame["xopt_error"] = [True] + [False] * 5
+    generator, other = new(), new()
     generator.add_data(frame)
-    assert generator.optimizer.n_told_ == 6
+    assert (generator.optimizer.n_told_, generator.optimizer.n_failed_) == (5, 1)
     before = snapshot(generator)
+    other.add_data(frame.drop(columns="_id"))
+    assert snapshot(other) == before
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         generator.add_data(frame)
-    with pytest.warns(UserWarning, match="goes on has 6 results. The data, of 7, are left out"):
+        generator.add_data(frame[:2])
+    with pytest.warns(UserWarning, match="7 results, are left out: the run that goes on has 6"):
         generator.add_data(pd.concat([frame, frame[:1]]))
     assert snapshot(generator) == before
 
@@ -587,7 +635,7 @@ def test_a_dump_contains_the_state():
         variables={"x": [-1.0, 1.0], "k": {3, 1, 2}, "air": ContextualVariable(domain=[10, 30])},
         constraints={"c": ["BOUNDS", -0.5, 0.9]},
     )
-    generator = new(vocs=vocs, time="turn")
+    generator = new(vocs=vocs, time="turn", context=lambda: {"air": 20.0})
     for i in range(8):
         points = generator.suggest()
         generator.ingest(
@@ -603,23 +651,24 @@ def test_a_dump_contains_the_state():
     assert other.suggest(2) == generator.suggest(2)
 
 
-def test_a_dump_names_the_journal(tmp_path):
-    generator = new(
-        WDBO(clock="step", random_state=0, journal=Journal(tmp_path / "run.db", "full"))
-    )
+def test_a_dump_names_the_journal(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    generator = new(WDBO(clock="step", random_state=0, journal=Journal("run.db", "full")))
     with pytest.raises(JournalError, match="does not exist"):
         TimeVaryingGenerator.model_validate(generator.model_dump())
     run(generator, 3)
     text = generator.model_dump_json()
     run(generator, 2)
     generator.finalize()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     other = TimeVaryingGenerator.model_validate(json.loads(text))
     assert other.optimizer.n_told_ == 5
     assert other.optimizer.journal == Journal(str(tmp_path / "run.db"), "full", resume=True)
     run(other, 1)
 
 
-def test_its_fields_are_held():
+def test_fields_cannot_be_set():
     generator = new()
     for name in ("vocs", "data"):
         with pytest.raises(ValueError, match=name):

@@ -19,7 +19,7 @@ LOOPS = Path(__file__).with_name("xopt_loops.py")
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """A Python with Xopt: that of SKTVBO_XOPT, or a new one; its path finds this package."""
+    """Python with Xopt, of SKTVBO_XOPT or a new environment, and a folder with this package."""
     folder = tmp_path_factory.mktemp("xopt")
     found = os.environ.get("SKTVBO_XOPT")
     if not found:
@@ -32,15 +32,15 @@ def python(tmp_path_factory):
     packages = folder / "packages"
     packages.mkdir()
     (packages / "sktvbo").symlink_to(Path(sktvbo.__file__).parent)
-    told = packages / f"sktvbo-{sktvbo.__version__}.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text(str(distribution("sktvbo").metadata), encoding="utf-8")
+    info = packages / f"sktvbo-{sktvbo.__version__}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(str(distribution("sktvbo").metadata), encoding="utf-8")
     return found, packages
 
 
 @pytest.fixture
 def loop(python, tmp_path):
-    """Run a function of `xopt_loops` and return what it prints, or None if it dies."""
+    """Function that runs one of `xopt_loops`: its results, or the exit status of "kill"."""
     found, packages = python
     environment = os.environ | {"PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1"}
 

@@ -1,6 +1,6 @@
 """Loops of Xopt around the generator, each a function, for an environment with Xopt and torch.
 
-``python xopt_loops.py drift FOLDER`` prints what it found as JSON.
+``python xopt_loops.py drift FOLDER`` runs the function ``drift`` and prints its results as JSON.
 """
 
 import json
@@ -20,7 +20,7 @@ FATAL = 12
 class Machine:
     """A beam size whose best setting drifts, and follows the temperature of the air.
 
-    Its trip, and its death, are the numbers of evaluations.
+    Evaluation number ``trip`` raises an error, and number ``death`` kills the process; 0 is none.
     """
 
     air: float = 0.0
@@ -53,7 +53,7 @@ def generator_of(fields=None, journal=None, clock="step", **options):
 
 
 def measure(inputs):
-    """The function that Xopt calls, by its name in a dump."""
+    """Evaluate the machine: a function of the module, which a dump can name."""
     return measure.machine(inputs)
 
 
@@ -116,7 +116,7 @@ def limits(folder):
 
 
 def dump(folder):
-    """What a YAML file restores, without and with a journal."""
+    """A run restored from a YAML file, without and with a journal."""
     from xopt import Xopt
     from xopt.generators import generators
 
