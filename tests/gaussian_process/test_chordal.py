@@ -157,7 +157,7 @@ def test_not_a_kernel_in_time(temporal):
     X, y = data(n=10)
     for kernels in ({"temporal_kernel": temporal}, {"level_kernel": temporal}):
         with pytest.raises(ValueError, match="two columns, latitude and longitude"):
-            TimeVaryingGPRegressor(ChordalMatern(), optimizer=None, **kernels).fit(X, y)
+            TimeVaryingGPRegressor(RBF(), optimizer=None, **kernels).fit(X, y)
     with pytest.raises(UnsupportedKernelError, match="must be stationary"):
         dataset_size_criterion(ChordalMatern(), lambda n: 1.0, 5)
 
@@ -320,10 +320,13 @@ def test_other_models_and_copies():
     assert TimeVaryingGPRegressor(of_two_ranges, optimizer=None).fit(X, y).score(X, y) > 0.9
 
 
-def test_the_posterior_at_a_time_has_the_gradients_of_degrees():
+@pytest.mark.parametrize("temporal", [RBF(5.0), with_seasons(Matern(5.0), 3.0)])
+def test_the_posterior_at_a_time_has_the_gradients_of_degrees(temporal):
     X, y = data(n=50)
-    gp = TimeVaryingGPRegressor(ChordalMatern(2500.0), RBF(5.0), optimizer=None).fit(X, y)
+    gp = TimeVaryingGPRegressor(ChordalMatern(2500.0), temporal, optimizer=None).fit(X, y)
     posterior, s = gp.posterior_at(10.0), np.array([40.0, 100.0])
+    assert posterior.compiled() is None
+    assert gp.fitted_.posterior_between(10.0, 11.0).compiled() is None
     mean, std, on_mean, on_std = posterior.with_gradient(s)
     assert_allclose([mean, std], [v[0] for v in gp.predict([[*s, 10.0]], return_std=True)])
     steps = 1e-4 * np.eye(2)
