@@ -453,9 +453,9 @@ class ChordalMatern(Matern):
     -----
     Longitudes may be of either convention, -180 to 180 or 0 to 360. The kernel is the "Yadrenko"
     model of GSTools with ``latlon=True``. For relevancies the Earth is a plane with the same
-    distances: up to 2000 km their convolutions differ from the integral by at most 2 % of its
-    largest value. Beside a sum or product in time the kernel is called, which is slower. It is not
-    for optimizers, which scale places to the unit box.
+    distances: for lengthscales up to 2000 km their convolutions differ from the integral by at most
+    2 % of its largest value. With a sum or product in time there is no compiled code, which is
+    slower. Optimizers refuse the kernel, as they scale places to the unit box.
 
     References
     ----------
@@ -477,6 +477,10 @@ class ChordalMatern(Matern):
     ) -> None:
         super().__init__(length_scale, length_scale_bounds, nu)
 
+    def is_stationary(self) -> bool:
+        """Return False: differences in degrees are not distances."""
+        return False
+
     def positions(self, X: ArrayLike) -> Array:
         """Return places as points in space.
 
@@ -489,6 +493,11 @@ class ChordalMatern(Matern):
         -------
         positions : ndarray of shape (n, 3)
             In kilometres, from the centre of the Earth.
+
+        Raises
+        ------
+        ValueError
+            As for a call of the kernel.
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
         if X.shape[1] != 2:
@@ -510,8 +519,9 @@ class ChordalMatern(Matern):
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
-        X, Y = self.positions(X), None if Y is None else self.positions(Y)
-        return super().__call__(X, Y, eval_gradient)
+        # A kernel of the points: for other values of nu, Matern's gradient calls a copy of itself.
+        of_points = Matern(self.length_scale, self.length_scale_bounds, self.nu)
+        return of_points(self.positions(X), None if Y is None else self.positions(Y), eval_gradient)
 
 
 class Separable(Kernel):

@@ -177,7 +177,8 @@ def long(arguments):
         gp.partial_fit(X[i : i + 1], y[i : i + 1])
         if (i + 1) % (len(y) // 10) == 0:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            rmse, seconds = np.sqrt(squares / (i + 1)), time.process_time() - start
+            n_predicted, seconds = i + 1 - arguments.size, time.process_time() - start
+            rmse = np.sqrt(squares / n_predicted)
             rows = f"{i + 1:8} rows, {len(gp.X_train_)} kept"
             print(f"{rows}, {seconds:6.1f} s, peak {peak} MB, RMSE {rmse:.3f}", flush=True)
 

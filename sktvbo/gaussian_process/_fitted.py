@@ -343,7 +343,7 @@ class FittedGP(Learnt):
 
     def check_relevancy(self) -> None:
         """Raise an UnsupportedKernelError unless these kernels have relevancies in closed form."""
-        self.gp.covariance.stationary_factors  # noqa: B018
+        _ = self.gp.covariance.stationary_factors  # recognizes the kernels, or raises
 
     def relevancy_sweep(self, now: float | None = None) -> RelevancySweep:
         """Return relevancies that are updated while rows are removed, O(n²) each.

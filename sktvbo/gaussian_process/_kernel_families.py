@@ -99,7 +99,7 @@ def family_of(kernel):
 
     Exact types only: a subclass may compute anything.
     """
-    kind = Matern if type(kernel) is ChordalMatern else type(kernel)
+    kind = type(kernel)
     return _FAMILY_OF.get((kind, kernel.nu if issubclass(kind, Matern) else None))
 
 
@@ -276,7 +276,8 @@ def _future_rbf(l, u, v, origin):
 
 def recognize(kernel, n_dims):
     """Return the `Factor` of a kernel over ``n_dims`` columns, None without compiled code."""
-    family = family_of(kernel)
+    on_earth = type(kernel) is ChordalMatern and n_dims == 2
+    family = _FAMILY_OF.get((Matern, kernel.nu)) if on_earth else family_of(kernel)
     if family is None:
         return None
     if family == Family.CONSTANT:
@@ -296,7 +297,7 @@ def recognize(kernel, n_dims):
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
     learnt = kernel.hyperparameter_length_scale
     n_theta = 0 if learnt.fixed else learnt.n_elements
-    embedding = kernel.positions if type(kernel) is ChordalMatern else None
+    embedding = kernel.positions if on_earth else None
     return Factor(family, np.full(n_dims, scales), n_theta, embedding=embedding)
 
 

@@ -28,7 +28,6 @@ from .._validation import (
     known_variance,
 )
 from ._composite import temporal_length_scale
-from ._conditioned import BasisPosterior
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
@@ -39,6 +38,7 @@ from ._dates import (
     read_time,
     validated,
 )
+from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_fit, advise_on_outliers, advise_on_rows, advise_on_size
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, search
@@ -879,7 +879,7 @@ def _reduced(fitted, size):
     Of a filter, or of more than 2 ``size`` rows, the latest: this bounds time and memory.
     """
     gp = fitted.gp
-    n_oldest = gp.rows.n - (2 * size if isinstance(gp, BasisPosterior) else size)
+    n_oldest = gp.rows.n - (2 * size if isinstance(gp, Dense) else size)
     if n_oldest > 0:
         fitted = fitted.without(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
     return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))

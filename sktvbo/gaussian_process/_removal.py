@@ -15,8 +15,7 @@ def rows_beyond(size, surrogate, now, times):
     """
     if not _supports_relevancy(surrogate):
         return np.argsort(times, kind="stable")[: max(len(times) - size, 0)]
-    removals = least_relevant_beyond(size, surrogate, now)
-    return np.array([row for row, _ in removals], dtype=np.intp)
+    return rows_of(least_relevant_beyond(size, surrogate, now))
 
 
 def least_relevant_beyond(size, surrogate, now):
@@ -24,6 +23,11 @@ def least_relevant_beyond(size, surrogate, now):
     n_removed = max(len(surrogate.X_train_) - size, 0)
     found = islice(from_least_relevant(surrogate, now), n_removed)
     return [(row, relevancy) for _, row, relevancy in found]
+
+
+def rows_of(removals):
+    """Return the rows (k,) of (row, relevancy) pairs."""
+    return np.array([row for row, _ in removals], dtype=np.intp)
 
 
 def from_least_relevant(surrogate, now):
@@ -38,10 +42,10 @@ def from_least_relevant(surrogate, now):
         sweep.remove(least)
 
 
-def _least_relevant(sweep, excluded=None):
+def _least_relevant(sweep, excluded):
     """Return the least relevant observation of a `RelevancySweep`: position and relevancy.
 
-    Rows of a mask ``excluded``, if given, are relevant.
+    Rows of the mask ``excluded``, unless it is None, count as relevant.
     """
     relevancy = np.asarray(sweep.relevancy())
     if excluded is not None and not excluded[sweep.index].all():

@@ -171,7 +171,8 @@ def _scale_grid(covariance, rows):
         if name.startswith("temporal"):
             least = np.median(np.diff(np.unique(columns))) / largest
         else:
-            least = 2.0 * rows.n ** (-1.0 / len(extents))
+            # Places of d coordinates, also where ``columns`` are their points in space.
+            least = 2.0 * rows.n ** (-1.0 / rows.S.shape[1])
         n_scales = 1 + max(int(np.ceil(np.log(_LARGEST_SCALE / least) / np.log(_SCALE_RATIO))), 0)
         units = np.where(extents > 0.0, extents, largest) if n_learnt > 1 else [largest]
         lengths = np.multiply.outer(_LARGEST_SCALE * _SCALE_RATIO ** -np.arange(n_scales), units)

@@ -3,12 +3,14 @@
 import copy
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from .._durations import number_of_duration
 from .._validation import check_random_state, invalid
 from ..domain import as_domain
 from ..domain._constrained import constrained
 from ..exceptions import DomainError, InvalidObservationError
+from ..kernels import ChordalMatern
 from ..staleness import MaximumSize
 from ._clock import make_clock
 from ._outcomes import check_names, limits_of
@@ -101,4 +103,15 @@ def _check_parts(owner, surrogate, policy):
         if getattr(surrogate, "max_size", None) is not None:
             advice = "Use the optimizer's max_size, or a policy."
             raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
+        _check_places(surrogate)
     policy.check(surrogate)
+
+
+def _check_places(surrogate):
+    """Raise if a kernel of a surrogate takes degrees: places are scaled to the unit box."""
+    spatial = getattr(surrogate, "spatial_kernel", None)
+    parts = [spatial, *spatial.get_params().values()] if isinstance(spatial, Kernel) else []
+    if any(isinstance(part, ChordalMatern) for part in parts):
+        expected, got = "a kernel other than ChordalMatern", f"{spatial}"
+        advice = "Optimizers scale places to the unit box: use Matern."
+        raise invalid("spatial_kernel", expected, owner=surrogate, got=got, advice=advice)

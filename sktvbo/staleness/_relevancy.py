@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,12 @@ from .._validation import check_int, check_real
 from ..gaussian_process._composite import recognize_temporal_or_raise
 from ..gaussian_process._kernel_families import recognize_or_raise
 from ..gaussian_process._regressor import held, length_scale_in_time
-from ..gaussian_process._removal import from_least_relevant, least_relevant_beyond, rows_beyond
+from ..gaussian_process._removal import (
+    from_least_relevant,
+    least_relevant_beyond,
+    rows_beyond,
+    rows_of,
+)
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy
@@ -115,7 +119,7 @@ class RelevancyBudget(StaleDataPolicy):
             elapsed = min(max(now - self.now_, 0.0) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         self.offered_budget_ = budget
-        removals, n = [], len(surrogate.X_train_)
+        rows, relevancies, n = [], [], len(surrogate.X_train_)
         largest = n if self.max_size is None else self.max_size
         if self._allowed_size is not None:
             largest = min(largest, self._allowed_size)
@@ -127,13 +131,14 @@ class RelevancyBudget(StaleDataPolicy):
                     # A budget that min_size leaves unspent does not accumulate.
                     budget = min(budget, price)
                     break
-                removals.append((row, relevancy))
+                rows.append(row)
+                relevancies.append(relevancy)
                 if paid:
                     budget /= price
-        self.budget_, self.removals_ = budget, removals
-        self.removed_relevancy_ = max(removals, key=itemgetter(1), default=(0, 0.0))[1]
+        self.budget_, self.removals_ = budget, list(zip(rows, relevancies))
+        self.removed_relevancy_ = max(relevancies, default=0.0)
         self.now_, self.length_scale_ = now, length_scale_in_time(surrogate)
-        return _rows(removals)
+        return np.array(rows, dtype=np.intp)
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
@@ -224,7 +229,7 @@ class RelevancyCap(StaleDataPolicy):
             if isinstance(self.max_size, str):
                 size = max(size, self.min_size)
             self.removals_ = least_relevant_beyond(size, surrogate, now)
-        return _rows(self.removals_)
+        return rows_of(self.removals_)
 
     def _max_size(self, surrogate):
         allowed = self._allowed_size
@@ -327,11 +332,6 @@ class ResponseTime:
     def __call__(self, n: int) -> float:
         """Return R(n) in the units of the durations."""
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
-
-
-def _rows(removals):
-    """Return the rows (k,) of (row, relevancy) pairs."""
-    return np.fromiter(map(itemgetter(0), removals), dtype=np.intp)
 
 
 def _check_kernels(surrogate):

@@ -90,6 +90,13 @@ def test_contexts_that_make_no_sense_are_refused(domain, context, message):
         domain.contexts(context, 2)
 
 
+def test_a_place_of_a_domain_without_a_context_has_none():
+    box = Box([(0, 1)])
+    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
+        box.place([0.5], 3.0)
+    assert_array_equal(box.place([0.5]), [0.5])
+
+
 @pytest.mark.parametrize(
     ("domain", "context", "message"),
     [

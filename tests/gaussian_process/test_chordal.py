@@ -10,9 +10,11 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.kernels import ChordalMatern, Forgetting, with_seasons
 from sktvbo.relevancy import spatial_convolution
+from sktvbo.theory import dataset_size_criterion
 
 RADIUS = 6371.0
 
@@ -150,6 +152,23 @@ def test_wrong_latitudes_leave_a_regressor_unchanged():
     assert len(gp.X_train_) == len(X)
 
 
+@pytest.mark.parametrize("temporal", [ChordalMatern(5.0), Matern(5.0) + ChordalMatern(5.0)])
+def test_not_a_kernel_in_time(temporal):
+    X, y = data(n=10)
+    for kernels in ({"temporal_kernel": temporal}, {"level_kernel": temporal}):
+        with pytest.raises(ValueError, match="two columns, latitude and longitude"):
+            TimeVaryingGPRegressor(RBF(), optimizer=None, **kernels).fit(X, y)
+    with pytest.raises(UnsupportedKernelError, match="must be stationary"):
+        dataset_size_criterion(ChordalMatern(), lambda n: 1.0, 5)
+
+
+@pytest.mark.parametrize("kernel", [ChordalMatern(), 2.0 * ChordalMatern() + RBF()])
+def test_optimizers_refuse_it(kernel):
+    optimizer = BayesianOptimizer([(-80.0, 80.0)] * 2, surrogate=TimeVaryingGPRegressor(kernel))
+    with pytest.raises(ValueError, match=r"'spatial_kernel' .* other than ChordalMatern"):
+        optimizer.ask(0.0)
+
+
 def test_several_lengthscales():
     with pytest.raises(ValueError, match="must be one number, in km"):
         ChordalMatern([100.0, 200.0])([[0.0, 0.0]])
@@ -161,6 +180,14 @@ def test_gradient_of_the_likelihood():
     value = gp.log_marginal_likelihood
     error = check_grad(value, lambda theta: value(theta, eval_gradient=True)[1], gp.theta_)
     assert error < 1e-4
+
+
+@pytest.mark.parametrize("nu", [1.0, 1.5, 3.5])
+def test_gradients_are_those_of_points(nu):
+    kernel, S = ChordalMatern(2000.0, nu=nu), places(12)
+    found = kernel(S, eval_gradient=True)
+    for each, expected in zip(found, Matern(2000.0, nu=nu)(kernel.positions(S), None, True)):
+        assert_allclose(each, expected, atol=1e-12)
 
 
 def test_scikit_learn_finds_the_same():
@@ -184,6 +211,16 @@ def test_a_search_from_any_lengthscale_gives_no_advice(length_scale):
         gp = TimeVaryingGPRegressor(ChordalMatern(length_scale), mean_prior_std=np.inf).fit(X, y)
     assert 1000.0 < gp.spatial_kernel_.length_scale < 30_000.0
     assert gp.score(*data(n=100, seed=9)) > 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_a_search_finds_the_scale_of_neighbours_on_a_surface(seed):
+    S, rng = places(200, seed), np.random.RandomState(seed + 1)
+    X = np.column_stack([S, np.sort(rng.uniform(0.0, 10.0, 200))])
+    K = ChordalMatern(600.0, nu=2.5)(S) * Matern(5.0)(X[:, 2:]) + 0.01 * np.eye(200)
+    y = np.linalg.cholesky(K) @ rng.normal(size=200)
+    gp = TimeVaryingGPRegressor(ChordalMatern(9e4, nu=2.5), Matern(1.0)).fit(X, y)
+    assert 400.0 < gp.spatial_kernel_.length_scale < 900.0
 
 
 def test_advice_on_a_fixed_lengthscale_is_in_kilometres():
@@ -283,10 +320,13 @@ def test_other_models_and_copies():
     assert TimeVaryingGPRegressor(of_two_ranges, optimizer=None).fit(X, y).score(X, y) > 0.9
 
 
-def test_the_posterior_at_a_time_has_the_gradients_of_degrees():
+@pytest.mark.parametrize("temporal", [RBF(5.0), with_seasons(Matern(5.0), 3.0)])
+def test_the_posterior_at_a_time_has_the_gradients_of_degrees(temporal):
     X, y = data(n=50)
-    gp = TimeVaryingGPRegressor(ChordalMatern(2500.0), RBF(5.0), optimizer=None).fit(X, y)
+    gp = TimeVaryingGPRegressor(ChordalMatern(2500.0), temporal, optimizer=None).fit(X, y)
     posterior, s = gp.posterior_at(10.0), np.array([40.0, 100.0])
+    assert posterior.compiled() is None
+    assert gp.fitted_.posterior_between(10.0, 11.0).compiled() is None
     mean, std, on_mean, on_std = posterior.with_gradient(s)
     assert_allclose([mean, std], [v[0] for v in gp.predict([[*s, 10.0]], return_std=True)])
     steps = 1e-4 * np.eye(2)

@@ -12,6 +12,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor
+from sktvbo.gaussian_process._exact_posterior import Dense
+from sktvbo.gaussian_process._removal import rows_beyond
+from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.relevancy import wasserstein_relevancy
 
 KERNELS = {"spatial_kernel": RBF(0.4), "temporal_kernel": Matern(3.0, nu=1.5)}
@@ -62,13 +65,14 @@ def test_the_posterior_is_that_of_the_rows_kept():
 
 def test_batches_are_rows_one_by_one():
     X, y = data(n=150)
-    found = rowwise(make(), X, y)
-    assert_array_equal(make().partial_fit(X, y).X_train_, found.X_train_)
+    variances = np.random.RandomState(3).uniform(0.0, 0.1, 150)
+    found = rowwise(make(), X, y, variances)
     in_parts = make()
     for part in np.array_split(np.arange(150), 7):
-        in_parts.partial_fit(X[part], y[part])
-    assert_array_equal(in_parts.X_train_, found.X_train_)
-    assert_allclose(in_parts.predict(X[:9]), found.predict(X[:9]), atol=1e-10)
+        in_parts.partial_fit(X[part], y[part], variances[part])
+    for each in (make().partial_fit(X, y, variances), in_parts):
+        assert_array_equal(each.X_train_, found.X_train_)
+        assert_allclose(each.predict(X[:9]), found.predict(X[:9]), atol=1e-10)
 
 
 def latest(X, size):
@@ -142,6 +146,28 @@ def test_a_filter_that_learns_from_a_long_series():
     assert_array_equal(gp.X_train_, t[-50:])
     gp.partial_fit([[2000.0]], [0.0])
     assert len(gp.X_train_) == 48
+
+
+@pytest.mark.parametrize(("size", "kind"), [(900, Dense), (1000, Filter)])
+def test_a_filter_only_of_large_sizes(size, kind):
+    t = np.arange(1100.0)[:, np.newaxis]
+    gp = make(max_size=size, spatial_kernel=None).fit(t, np.sin(t[:, 0] / 20.0))
+    assert isinstance(gp._gp, kind)
+    assert len(gp.X_train_) == size
+
+
+def test_of_outliers_alone_the_least_relevant_is_dropped():
+    X, y = (array[::-1] for array in data(n=10))
+    gp, arguments = make(max_size=None).fit(X, y), (X[0, -1], X[:, -1])
+    expected = rows_beyond(7, gp.fitted_, *arguments)
+    assert len(expected) == 3
+    assert 0 not in expected
+
+    class Unconfirmed:
+        X_train_, outlier_weights_ = X, np.full(10, 0.5)
+        check_relevancy, relevancy_sweep = gp.fitted_.check_relevancy, gp.fitted_.relevancy_sweep
+
+    assert_array_equal(rows_beyond(7, Unconfirmed, *arguments), expected)
 
 
 @pytest.mark.parametrize("max_size", [1, 2, 19, 20])

@@ -123,6 +123,17 @@ def test_neither_a_late_row_nor_forgetting_the_newest_moves_the_present():
     assert gp.now_ == X[:, 2].max()
 
 
+def test_a_late_row_has_the_noise_of_its_age_with_time_in_any_column():
+    X, y, _ = shuffled()
+    X[-1, 2] = 50.0
+    expected = make(QuadraticInjection(0.3)).fit(X, y).predict(X, return_std=True)
+    for column, order in enumerate(([2, 0, 1], [0, 2, 1], [0, 1, 2])):
+        moved = X[:, order]
+        gp = make(QuadraticInjection(0.3), time_column=column).fit(moved[:-1], y[:-1])
+        gp.partial_fit(moved[-1:], y[-1:])
+        assert_allclose(gp.predict(moved, return_std=True), expected, rtol=1e-8)
+
+
 def test_weights_that_underflow():
     X, y, _ = shuffled()
     X[:5, 2] -= 1e6

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
+from sktvbo import SparseTimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.relevancy import wasserstein_relevancy
 
@@ -55,8 +56,17 @@ def test_now_may_be_the_latest_time(shift):
     ],
 )
 def test_relevancy_at_bad_times(now, message):
-    with pytest.raises(ValueError, match=message):
-        make().fit(*data()).relevancy(now)
+    gp = make().fit(*data())
+    for method in (gp.relevancy, gp.fitted_.relevancy_sweep):
+        with pytest.raises(ValueError, match=message):
+            method(now)
+
+
+def test_relevancies_of_sparse_regression_are_exact():
+    X, y = data()
+    sparse = make(kind=SparseTimeVaryingGPRegressor, n_inducing=5).fit(X, y)
+    assert_allclose(sparse.relevancy(20.0), make().fit(X, y).relevancy(20.0))
+    assert not np.allclose(sparse.relevancy(20.0), sparse.relevancy())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from contract.cases import BOX, N_INITIAL, fingerprint
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import gamma
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import (
@@ -231,8 +232,9 @@ def sample(n, seed=0):
 
 def test_there_is_nothing_to_gain_after_a_search():
     X, y = sample(60)
-    gp = TimeVaryingGPRegressor().fit(X, y)
-    assert 0.0 <= gp.fitted_.search_gain() < 1e-6
+    for hyperpriors in (None, {"noise_variance": gamma(3.0, scale=0.5)}):
+        gp = TimeVaryingGPRegressor(hyperpriors=hyperpriors).fit(X, y)
+        assert 0.0 <= gp.fitted_.search_gain() < 1e-6
 
 
 def test_the_promise_is_about_what_a_search_gains():
