@@ -8,6 +8,7 @@ the other, each in the middle of a measurement, and the next resumes: the querie
 that nobody has interrupted.
 """
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -19,11 +20,11 @@ import numpy as np
 from sktvbo import WDBO
 
 PROCESS = """
-import os, sys
+import math, os, sys
 from sktvbo import WDBO, Journal
 path, dies_at = sys.argv[1:]
 opt = WDBO([(0.0, 10.0)], journal=Journal(path, resume=True), random_state=0)
-measure = lambda x, t: -((x[0] - 2.0 - 0.08 * t) ** 2)
+measure = lambda x, t: -((x[0] - 2.0 - 0.08 * t) ** 2) + 0.1 * math.sin(t**2)
 for query in getattr(opt, "pending_", []):  # what the last process was about to measure
     opt.tell(query, measure(query.x, query.t))
 for t in range(getattr(opt, "n_told_", 0), 50):
@@ -42,8 +43,8 @@ with TemporaryDirectory() as folder:
 whole = WDBO([(0.0, 10.0)], random_state=0)
 for t in range(50):
     x = whole.ask(t)
-    whole.tell(x, -((x[0] - 2.0 - 0.08 * t) ** 2))
-# Another process factors the matrices again: rounding differs, and grows slowly.
+    whole.tell(x, -((x[0] - 2.0 - 0.08 * t) ** 2) + 0.1 * math.sin(t**2))
+# Another process factors the matrices again: rounding differs.
 print(f"The queries differ by at most {np.abs(resumed.told_X_ - whole.told_X_).max():.0e}")
 
 # %%

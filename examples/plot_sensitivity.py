@@ -36,7 +36,7 @@ each = PredefinedSplit([0, 1])  # a score for each problem
 
 def regrets(optimizer, grid):
     """Return the average regret of each combination on each problem, of shape (n, 2)."""
-    run = OnlineRun(optimizer, n_replications=3, random_state=0, normalize="random")
+    run = OnlineRun(optimizer, n_replications=6, random_state=0, normalize="random")
     found = GridSearchCV(run, grid, cv=each, refit=False, n_jobs=2).fit(samples).cv_results_
     return -np.column_stack([found["split0_test_score"], found["split1_test_score"]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from .._sklearn import BaseEstimator
 from .._validation import check_choice, check_int, invalid
 from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
 from ..evaluation._ask_tell import SET_BY_RUN
+from ..exceptions import OverconfidenceWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,15 +156,18 @@ class OnlineRun(BaseEstimator):
         for problem in problems:
             for seed in seeds:
                 try:
-                    result = evaluation.run(
-                        self.optimizer,
-                        problem,
-                        clock=self.clock,
-                        horizon=self.horizon,
-                        n_initial=self.n_initial,
-                        random_state=seed,
-                        expert=self.expert,
-                    )
+                    with warnings.catch_warnings():
+                        # Some hyperparameters of a search do not suit the problem.
+                        warnings.simplefilter("ignore", OverconfidenceWarning)
+                        result = evaluation.run(
+                            self.optimizer,
+                            problem,
+                            clock=self.clock,
+                            horizon=self.horizon,
+                            n_initial=self.n_initial,
+                            random_state=seed,
+                            expert=self.expert,
+                        )
                 except Exception as exc:
                     exc.add_note(
                         f"In the run on {problem.name!r} with random_state={seed} of {self!r}."

@@ -151,20 +151,21 @@ class Choice:
             Latest time of the query; None is that of the choice.
         """
         surrogate, t, effort = self.surrogate, self.t, self.effort
-        # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
-        # uncertain, a search from one would end there again.
-        recent = self.run.model.X_train_[-3:, :-1]
+        # The latest queries are near a tracked optimum, and any row may be the best place known.
+        # Pending queries are left out: where nothing is uncertain, a search from one would end
+        # there again.
+        anchors = self.run.model.X_train_[-3 if self.is_query else 0 :, :-1]
         if self.acquisition.joint:
             draw = partial(self._posterior(t).sample, rng=self.rng)
             chance = self.chance(t, causes=causes)
             if chance is not None:
                 draw = chance.weigh_draw(draw)
             n = effort.get("n_candidates", N_CANDIDATES)
-            return Found(maximize_joint(draw, space, self.rng, recent, n, taken), t)
+            return Found(maximize_joint(draw, space, self.rng, anchors, n, taken), t)
         latest = self.latest if latest is None else latest
         score, posterior, space = self.scored(space, causes, latest)
         objective, more = objective_of(score, posterior), {"n_starts": space.n_starts} | effort
-        row = optimize(objective, space, self.rng, recent, taken=taken, **more)
+        row = optimize(objective, space, self.rng, anchors, taken=taken, **more)
         if row is not None and space.window is not None:
             return Found(row[:-1], float(row[-1]))
         return Found(row, t, None if _has_level(surrogate) else objective.posterior)

@@ -1,6 +1,7 @@
 """OnlineRun: an optimizer as an estimator, with problems as samples."""
 
 import pickle
+import warnings
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -22,9 +23,18 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import get_tags
 
-from sktvbo import ETGPUCB, GPUCB, SWGPUCB, WDBO, RandomSearch, evaluation
+from sktvbo import (
+    ETGPUCB,
+    GPUCB,
+    SWGPUCB,
+    WDBO,
+    RandomSearch,
+    TimeVaryingGPRegressor,
+    evaluation,
+)
 from sktvbo.acquisition import UCB
 from sktvbo.evaluation import SimulatedClock
+from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.model_selection import OnlineRun
 from sktvbo.problems import from_callable, make
 
@@ -370,3 +380,14 @@ def test_a_search_finds_the_best_parameter(online, parameter, expected, other, f
     grid = {f"optimizer__{parameter}": [other, expected]}
     search = GridSearchCV(online, grid, cv=2, n_jobs=2, error_score="raise").fit(functions)
     assert search.best_params_ == {f"optimizer__{parameter}": expected}
+
+
+def test_a_search_gives_no_advice_on_models_that_do_not_suit_a_problem():
+    surrogate = TimeVaryingGPRegressor(noise_variance=1e-8, optimizer=None)
+    optimizer = GPUCB(surrogate=surrogate, n_initial_points=5)
+    problem = make("ackley", horizon=60.0, noise_variance=4.0)
+    with pytest.warns(OverconfidenceWarning):
+        evaluation.run(optimizer, problem, n_initial=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OverconfidenceWarning)
+        assert OnlineRun(optimizer, n_initial=5, random_state=0).score([problem]) < 0.0
