@@ -18,9 +18,6 @@ MAX_SITES = 4096
 # relevancies slower.
 _SMOOTHNESS = 1.0, (0.5, 10.0)
 
-# Upper bound of the lengthscale in time of a limited outcome, in median ages of the data.
-_AGES = 4.0
-
 # Prior of the lengthscale in space, in sides of the box, and its upper bound.
 _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 
@@ -138,17 +135,10 @@ def smooth_kernel(times, nu=2.5):
     Faster changes cannot be tracked by one query an interval. Without the lower bound, a few
     outliers may lead to a very short lengthscale. Each interval then makes most observations
     irrelevant, and those that remain cannot correct the lengthscale.
-
-    The upper bound of a limited outcome is four times the median age of the data. Queries along a
-    limit move with the outcome, whose values there hardly change: the likelihood cannot tell a
-    place from a time, admits any long lengthscale, and would make certificates outlast pauses.
     """
     lowest = 5.0 * times.interval
     span = np.ptp(times.data)
-    longest = 10.0 * span
-    if times.of_outcome:
-        longest = _AGES * (np.max(times.data) - np.median(times.data))
-    bounds = (lowest, max(longest, 2.0 * lowest))
+    bounds = (lowest, max(10.0 * span, 2.0 * lowest))
     return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)
 
 

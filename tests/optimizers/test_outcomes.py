@@ -132,23 +132,6 @@ def test_the_first_model_of_an_outcome_learns_from_all_initial_points(kind, opti
     assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_the_model_of_an_outcome_that_never_changed_is_not_sure_that_it_never_will():
-    """Along a limit, place and time are confounded: certificates must not outlast pauses."""
-    opt = WDBO(BOX, outcome_constraints={"load": (None, 2.0)}, n_initial_points=4, random_state=0)
-    rng = np.random.RandomState(0)
-    for t in range(40):
-        x = rng.uniform(size=2)
-        opt.tell(x, x[0], t, outcomes={"load": x[0]})
-    opt.refit()
-    model = opt._run.part("limits").models[0].surrogate
-    ages = 39.0 - opt.X_[:, -1]
-    assert model.temporal_kernel_.length_scale <= 4.0 * np.median(ages) * (1.0 + 1e-9)
-    assert opt.surrogate_.temporal_kernel_.k1.length_scale > 100.0
-    _, near = opt.predict([[0.5, 0.5]], 40.0, True, outcome="load")
-    _, far = opt.predict([[0.5, 0.5]], 80.0, True, outcome="load")
-    assert far > 3.0 * near
-
-
 ALGORITHMS = [
     kind
     for kind in [BayesianOptimizer, *BayesianOptimizer.__subclasses__()]
@@ -1118,9 +1101,9 @@ def test_constant_outcomes_at_the_limit_or_beyond_it_are_not_certified(value):
 
 
 def test_of_several_causes_all_must_succeed():
-    values = np.linspace(-1.0, 0.0, 20)
+    values = np.linspace(-1.0, 1.0, 20)
     first, second = (certificate_of(limits, values) for limits in ((None, 0.3), (-0.5, None)))
-    grid = np.linspace(0.1, 0.5, 41)[:, np.newaxis]
+    grid = np.linspace(0.1, 0.3, 41)[:, np.newaxis]
     parts = [cause.at(19.0).succeeds(grid) for cause in (first, second)]
     both = Chance([cause.at(19.0) for cause in (first, second)]).succeeds(grid)
     assert_array_equal(both, parts[0] & parts[1])
