@@ -81,6 +81,34 @@ def test_a_place_that_is_told_unasked_is_where_the_machine_is():
     assert np.abs(opt.ask(5.0) - y).max() <= 0.1 + SLACK
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_taken_back_leaves_it_at_the_latest_other_query(seed):
+    opt = RandomSearch([(0.0, 1.0)], max_step=0.1, query_timeout=4.0, random_state=seed)
+
+    def goes_on_from(query):
+        assert abs(opt.ask(20.0)[0] - query.x[0]) <= 0.1 + SLACK
+        opt.cancel(opt.pending_[-1])
+
+    late, *others = [opt.suggest(t) for t in range(8)]
+    for query in others:
+        opt.tell(query, 0.0)
+    opt.tell(late, 0.0)
+    goes_on_from(others[-1])
+    goes_on_from(others[-1])  # and not from the latest answer
+    opt.announce([0.99], t=2.5)
+    goes_on_from(others[-1])
+    failing = opt.suggest(8.0)
+    opt.tell(failing, failed=True)
+    goes_on_from(failing)
+    goes_on_from(failing)
+    *_, lost, cancelled = opt.suggest(9.0, n=4)
+    opt.cancel(cancelled)
+    goes_on_from(lost)
+    opt.tell(opt.suggest(19.0), 0.0)
+    opt.untell()
+    goes_on_from(lost)  # which has expired
+
+
 def test_where_no_member_is_in_reach_it_stays():
     opt = GPUCB(ARMS, max_step=1e-3, n_initial_points=3, random_state=0)
     first = opt.ask(0.0)
