@@ -103,6 +103,19 @@ def test_queries_step_back_on_the_way_to_another_start_point():
     assert a[5] <= 4.0
 
 
+@pytest.mark.parametrize(("late", "load"), [(0.3, 0.5), (-0.3, 0.5), (0.0, 0.6)])
+def test_they_step_back_if_what_was_told_has_another_time_or_context(late, load):
+    domain = {"a": ("real", 0.0, 10.0), "load": Context(0.0, 1.0)}
+    opt = made("WDBO", domain, [{"a": 2.0}, {"a": 8.0}], 4.1, max_step=0.1)
+    found = []
+    for t in range(5):
+        query = opt.suggest(float(t), context={"load": 0.5})
+        found.append(query.x["a"])
+        limited = {"c": query.x["a"]}
+        opt.tell(query, 0.0, query.t + late, context={"load": load}, outcomes=limited)
+    assert_allclose(found, [2.0, 3.0, 4.0, 5.0, 4.0])
+
+
 # --- start points beyond a limit ------------------------------------------------------------------
 
 
