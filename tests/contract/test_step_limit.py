@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
+from sktvbo.domain import Arms, Box, FiniteSet, StepLimit, as_domain
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._part import Found
 from sktvbo.optimizers._step_limiter import StepLimiter
@@ -39,6 +39,16 @@ def test_no_step_is_longer(few, domain):
     assert steps.max() > 0.05
     if domain == "named":
         assert changes.any()  # categories are free
+
+
+def test_steps_between_arms_are_those_of_their_indices():
+    opt = WDBO(Arms(8), max_step=0.3, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, -abs(x[0] - 6.0))
+    arms = opt.told_X_[:, 0]
+    assert np.abs(np.diff(arms)).max() == 2.0
+    assert {5.0, 6.0, 7.0}.issubset(arms)
 
 
 def test_what_is_held_stays():
