@@ -76,8 +76,9 @@ class SearchSpace:
     @classmethod
     def whole(cls, domain: Any) -> SearchSpace:
         """Return the space of all members of a domain."""
-        k = domain.n_unit
-        return cls(domain, np.zeros(k), np.ones(k), domain.continuous, domain.size)
+        # The unit form of arms is their index.
+        upper = np.maximum(domain.to_unit(domain.upper), 1.0)
+        return cls(domain, np.zeros_like(upper), upper, domain.continuous, domain.size)
 
     def constrained(self, rules: Any) -> SearchSpace:
         """Return the part that satisfies constraints."""

@@ -23,6 +23,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._durations import is_duration, scalar
 from ..domain import Arms, Box, FiniteSet, ParameterSpace
 from ..exceptions import SktvboError
 
@@ -183,6 +184,8 @@ class _Encoder:
             return {"#": "dict", "items": [self._all(pair) for pair in value.items()]}
         if kind is np.ndarray:
             return self._array(value)
+        if is_duration(value):
+            value = scalar(value)
         if isinstance(value, np.generic):
             return {"#": "number", "array": self._array(np.asarray(value))}
         if kind is slice:

@@ -278,8 +278,8 @@ class AskTell(Durable):
         t : float or date, default=None
             Present time, as in ``ask``.
         n : int, default=None
-            Size of a batch. Each query of a batch takes those before it as pending, and is at
-            another place if one is left.
+            Size of a batch. Each query of a batch takes those before it as pending, and with a
+            surrogate is at another place if one is left.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, as in ``ask``; with ``n`` also a list of n of them.
 

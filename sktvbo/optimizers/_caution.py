@@ -40,8 +40,9 @@ class Near:
             ordered[start:end] = kind != "unordered"
         self._columns = np.flatnonzero(ordered[:k])
         # Places, and how far from each others are near them (u,).
-        (known, _), wide = distinct_rows(known), length + _SLACK
-        self._parts = [(known[:, self._columns], np.full(len(self._columns), wide))]
+        known, _ = distinct_rows(known)
+        wide = length * space.upper[self._columns] + _SLACK
+        self._parts = [(known[:, self._columns], wide)]
         free = space.continuous[self._columns]
         if not free.all():
             found, moves = [], space.continuous
@@ -73,7 +74,7 @@ def steps_from(domain, here):
     move = moves[np.arange(len(moves)), column]
     side = np.where(move > 0.0, 1, -1) * (1 + column)
     nearest = np.unique(side, return_index=True)[1]
-    return places[nearest[np.abs(move[nearest]) < _STEP]]
+    return places[nearest[(np.abs(move) < _STEP * space.upper[column])[nearest]]]
 
 
 def around(space, known, n, farthest, rng=None):

@@ -145,8 +145,8 @@ def _has_other_model(run, after):
 
 
 def _with_new_models(after):
-    """Return the state with surrogates that are fitted to its data set."""
-    after = with_first_models(without_answers(after))
+    """Return the state with surrogates that are fitted to its data set, also those of outcomes."""
+    after = with_first_models(with_models(without_answers(after), ()))
     if len(after.data) < after.min_to_learn:
         after = refit(after, None)
     search = SearchState(0, len(after.data))

@@ -359,6 +359,12 @@ def _safest(run, limiter):
 
 
 def _is_beyond(run, limiter):
-    """Return True if the latest query of a run with a step limit was told to violate a limit."""
-    rows, distances = measurements(run)
-    return (summed(distances) > 0.0)[(rows == limiter.at).all(axis=1)].any()
+    """Return True if the latest measurement where a run with a step limit is violates a limit.
+
+    Its time and context may be others than those of the query.
+    """
+    if limiter.at is None:
+        return False
+    (rows, distances), k = measurements(run), run.domain.n_chosen
+    here = (rows[:, :k] == limiter.at[:k]).all(axis=1)
+    return (summed(distances)[here] > 0.0)[-1:].any()

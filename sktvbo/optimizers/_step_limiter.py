@@ -52,12 +52,12 @@ class StepLimiter(Part):
         """Return the limiter at the latest of the other queries, if it was at this one."""
         if self.at is None or not np.array_equal(self.at, np.append(query.x, query.t)):
             return self
-        return replaced(self, at=_latest(after, after.pending.queries))
+        return replaced(self, at=_latest(after))
 
     def continued(self, run, new, change):
         """Return the limiter at the latest query, or the nearest point of the domain."""
         old = run.part(self.name)
-        at = _latest(run, run.pending.unanswered) if old is None else old.at
+        at = _latest(run) if old is None else old.at
         if at is None:
             return self
         *x, t = change.rows([at])[0]
@@ -149,11 +149,22 @@ class StepLimiter(Part):
         return part.with_current_context(run.domain.to_unit(self.at[np.newaxis, :-1]))[0]
 
 
-def _latest(run, queries):
-    """Return the latest (d + 1,) of the last observation and some queries; None of none."""
-    rows = [entry.row for entry in run.history.latest(1)]
-    rows += [np.append(query.x, query.t) for query in queries]
-    return max(rows, key=lambda row: row[-1]) if rows else None
+def _latest(run):
+    """Return the latest (d + 1,) of all queries, told, failed or not; None of none.
+
+    Of one time it is the one that was asked for last.
+    """
+    found = [(entry.row, entry.query) for entry in run.history.entries]
+    found += zip(run.failures.rows, run.failures.queries)
+    found += [(np.append(query.x, query.t), query.id) for query in run.pending.unanswered]
+    if not found:
+        return None
+
+    def order(each):
+        (*_, t), query = each
+        return t, -1 if query is None else query
+
+    return max(reversed(found), key=order)[0]
 
 
 def _nearest(domain, part, here, aim):

@@ -96,8 +96,12 @@ def recommend(run, t):
 
 
 def announce(run, x, t):
-    """Return the run with a query (d,) pending that it was not asked for."""
-    return _with_pending(_asked(run, x, t), [(x, t)], -np.inf)
+    """Return the run with a query (d,) pending that it was not asked for.
+
+    One that was made before the present time is not the latest one.
+    """
+    after = run if t < run.time.now else _asked(run, x, t)
+    return _with_pending(after, [(x, t)], -np.inf)
 
 
 def _asked(run, x, t):

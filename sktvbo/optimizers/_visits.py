@@ -30,27 +30,28 @@ class Visits(Part):
 
     def narrow(self, choice, space):
         """Return the members without a visit, if it is their turn and there are any."""
-        log, size = choice.run.history.log, space.reachable.size
+        history, size = choice.run.history, space.reachable.size
         if not choice.is_query or choice.surrogate is None or size > _MANY_MEMBERS:
             return space
-        if log.first and len(log) < _N_LATEST:
+        if history.log.first and len(history.log) < _N_LATEST:
             return space
+        told = history.entries
         if size <= _FEW_MEMBERS:
             turn = choice.number % _VISIT_EVERY == _VISIT_EVERY - 1
         else:
-            turn = not choice.queries and _is_repeated(log)
+            turn = not choice.queries and _is_repeated(told)
         if not turn:
             return space
         members = space.candidates(_MANY_MEMBERS)
-        taken = choice.places_of([entry.row for entry in log[-_N_LATEST:]])
+        taken = choice.places_of([entry.row for entry in told[-_N_LATEST:]])
         is_taken = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
         return space if is_taken.all() else space.among(members[~is_taken])
 
 
-def _is_repeated(log):
+def _is_repeated(told):
     """Return True if the latest observation was the n-th at its point, n = 4, 8, 16, ...."""
-    if len(log) < _MIN_REPEATS or (log[-1].row[:-1] != log[-2].row[:-1]).any():
+    if len(told) < _MIN_REPEATS or (told[-1].row[:-1] != told[-2].row[:-1]).any():
         return False
-    places = np.array([entry.row[:-1] for entry in log[-_N_LATEST:]])
+    places = np.array([entry.row[:-1] for entry in told[-_N_LATEST:]])
     n = np.count_nonzero((places == places[-1]).all(axis=1))
     return n >= _MIN_REPEATS and n.bit_count() == 1

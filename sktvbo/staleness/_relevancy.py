@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 
 from .._validation import check_int, check_real
 from ..gaussian_process._composite import recognize_temporal_or_raise
+from ..gaussian_process._dates import numeric_durations
 from ..gaussian_process._kernel_families import recognize_or_raise
 from ..gaussian_process._regressor import held, length_scale_in_time
 from ..gaussian_process._removal import (
@@ -336,7 +337,8 @@ class ResponseTime:
 
 def _check_kernels(surrogate):
     """Raise unless the kernels of a user's surrogate support relevancies."""
-    temporal = getattr(surrogate, "temporal_kernel", None)
+    # Durations may be in any unit here.
+    temporal = numeric_durations(getattr(surrogate, "temporal_kernel", None), "s")
     spatial = getattr(surrogate, "spatial_kernel", None)
     if temporal is not None:
         recognize_temporal_or_raise(temporal, _PURPOSE)

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 from contract.cases import BOX
 from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import InvalidObservationError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -196,3 +197,14 @@ def test_what_is_no_date_is_refused(bad):
     with pytest.raises(InvalidObservationError, match="t must be"):
         opt.tell_many([[0.5, 0.0]], [1.0], [bad])
     assert not hasattr(opt, "n_told_")
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("h", 3.0), ("min", 180.0)])
+def test_durations_of_a_surrogate_are_in_the_unit_of_the_run(unit, scale):
+    kernel = Matern(timedelta(hours=3), "fixed")
+    surrogate = TimeVaryingGPRegressor(None, kernel)
+    opt = WDBO([(0.0, 1.0)], surrogate=surrogate, time_unit=unit, random_state=0)
+    for hour in range(6):
+        t = datetime(2026, 3, 1, hour, tzinfo=UTC)
+        opt.tell(opt.ask(t), float(hour % 3))
+    assert opt.surrogate_.temporal_kernel_.length_scale == scale

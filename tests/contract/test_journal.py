@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.cases import (
     BOX,
@@ -25,7 +27,7 @@ from contract.test_atomic import places_of, some_of, stopped_at
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gamma
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, PairwiseKernel
+from sklearn.gaussian_process.kernels import RBF, Matern, PairwiseKernel
 
 import sktvbo
 from sktvbo import (
@@ -519,6 +521,24 @@ def test_killed_at_random_moments(kills, steps):
     killed, finished = crash(kills, steps, seed=1, longest=0.2, say=str)
     assert killed >= kills
     assert finished >= 1
+
+
+@pytest.mark.parametrize("duration", [timedelta, pd.Timedelta])
+def test_durations_are_stored(duration, path):
+    kernel = Matern(duration(hours=3), (duration(hours=1), duration(days=30)), nu=1.5)
+    surrogate = TimeVaryingGPRegressor(None, kernel)
+    options = {"query_timeout": duration(hours=2), "surrogate": surrogate, "random_state": 0}
+    plain, stored = (
+        WDBO([(0.0, 1.0)], time_unit="h", journal=journal, **options) for journal in (None, path)
+    )
+    for opt in (plain, stored):
+        for t in range(8):
+            opt.tell(opt.ask(float(t)), float(t % 3))
+        opt.ask(8.0)
+    stored.close()
+    resumed = BayesianOptimizer.resume(path)
+    assert_allclose(resumed.ask(10.5), plain.ask(10.5))
+    assert [query.t for query in resumed.pending_] == [10.5]
 
 
 FULL = """

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
+from sktvbo.domain import Arms, Box, FiniteSet, StepLimit, as_domain
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._part import Found
 from sktvbo.optimizers._step_limiter import StepLimiter
@@ -39,6 +39,16 @@ def test_no_step_is_longer(few, domain):
     assert steps.max() > 0.05
     if domain == "named":
         assert changes.any()  # categories are free
+
+
+def test_steps_between_arms_are_those_of_their_indices():
+    opt = WDBO(Arms(8), max_step=0.3, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, -abs(x[0] - 6.0))
+    arms = opt.told_X_[:, 0]
+    assert np.abs(np.diff(arms)).max() == 2.0
+    assert {5.0, 6.0, 7.0}.issubset(arms)
 
 
 def test_what_is_held_stays():
@@ -79,6 +89,34 @@ def test_a_place_that_is_told_unasked_is_where_the_machine_is():
     # What is cancelled was not gone to.
     opt.cancel(z)
     assert np.abs(opt.ask(5.0) - y).max() <= 0.1 + SLACK
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_taken_back_leaves_it_at_the_latest_other_query(seed):
+    opt = RandomSearch([(0.0, 1.0)], max_step=0.1, query_timeout=4.0, random_state=seed)
+
+    def goes_on_from(query):
+        assert abs(opt.ask(20.0)[0] - query.x[0]) <= 0.1 + SLACK
+        opt.cancel(opt.pending_[-1])
+
+    late, *others = [opt.suggest(t) for t in range(8)]
+    for query in others:
+        opt.tell(query, 0.0)
+    opt.tell(late, 0.0)
+    goes_on_from(others[-1])
+    goes_on_from(others[-1])  # and not from the latest answer
+    opt.announce([0.99], t=2.5)
+    goes_on_from(others[-1])
+    failing = opt.suggest(8.0)
+    opt.tell(failing, failed=True)
+    goes_on_from(failing)
+    goes_on_from(failing)
+    *_, lost, cancelled = opt.suggest(9.0, n=4)
+    opt.cancel(cancelled)
+    goes_on_from(lost)
+    opt.tell(opt.suggest(19.0), 0.0)
+    opt.untell()
+    goes_on_from(lost)  # which has expired
 
 
 def test_where_no_member_is_in_reach_it_stays():

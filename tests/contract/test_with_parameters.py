@@ -18,7 +18,7 @@ from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
-from sktvbo import GPUCB, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
+from sktvbo import GPUCB, WDBO, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext
 from sktvbo.exceptions import (
     AskTellError,
@@ -29,6 +29,7 @@ from sktvbo.exceptions import (
 )
 from sktvbo.gaussian_process._kernel_families import rescaled
 from sktvbo.kernels import Empirical
+from sktvbo.optimizers._durable import run_of
 from sktvbo.staleness import SlidingWindow
 
 SAME = {"box": BOX, "finite": FiniteSet(ARMS.points), "named": NAMED}
@@ -285,6 +286,23 @@ def test_a_limit_becomes_stricter_and_outcomes_are_left_out():
     # Nothing was told yet.
     new = limited(steps=0).with_parameters(outcome_constraints={"other": (None, 1.0)})
     new.tell([0.1], 1.0, 0.0, outcomes={"other": 2.0})
+
+
+@pytest.mark.parametrize("change", [{"seasonal_periods": None}, {"robust": True}])
+def test_other_models_are_those_of_outcomes_as_well(change):
+    limits = {"load": (None, 2.0)}
+    opt = WDBO([(0.0, 1.0)], seasonal_periods=4.0, outcome_constraints=limits, random_state=0)
+    for t in range(12):
+        x = opt.ask(t)
+        opt.tell(x, x[0], outcomes={"load": x[0]})
+    new = opt.with_parameters(**change)
+    run = run_of(new)
+    (model,) = run.part("limits").models
+    for surrogate in (run.surrogate, model.surrogate):
+        assert (getattr(surrogate, "outlier_weights_", None) is not None) == new.robust
+        has_season = "ExpSineSquared" in str(surrogate.temporal_kernel_)
+        assert has_season == (new.seasonal_periods is not None)
+    new.refit()
 
 
 def test_safety_begins_at_the_start_points_that_are_given():

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
 from sktvbo.acquisition import ThompsonSampling
-from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
+from sktvbo.domain import Arms, Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
 from sktvbo.optimizers._caution import Near, steps_from
 from sktvbo.optimizers._durable import run_of
@@ -101,6 +101,28 @@ def test_queries_step_back_on_the_way_to_another_start_point():
     a, _ = drive(opt, lambda x, t: x, 6)
     assert_allclose(a[:5], [2.0, 3.0, 4.0, 5.0, 4.0])
     assert a[5] <= 4.0
+
+
+def test_first_queries_of_arms_are_the_start_arm_and_the_next_ones():
+    opt = made("WDBO", Arms(8), [[5.0]], 9.0)
+    x, _ = drive(opt, lambda x, t: x, 30)
+    assert x[0] == 5.0
+    assert set(x[1:3]) == {4.0, 6.0}
+    assert set(x[:6]) == {4.0, 5.0, 6.0}
+    assert len(set(x)) == 8
+
+
+@pytest.mark.parametrize(("late", "load"), [(0.3, 0.5), (-0.3, 0.5), (0.0, 0.6)])
+def test_they_step_back_if_what_was_told_has_another_time_or_context(late, load):
+    domain = {"a": ("real", 0.0, 10.0), "load": Context(0.0, 1.0)}
+    opt = made("WDBO", domain, [{"a": 2.0}, {"a": 8.0}], 4.1, max_step=0.1)
+    found = []
+    for t in range(5):
+        query = opt.suggest(float(t), context={"load": 0.5})
+        found.append(query.x["a"])
+        limited = {"c": query.x["a"]}
+        opt.tell(query, 0.0, query.t + late, context={"load": load}, outcomes=limited)
+    assert_allclose(found, [2.0, 3.0, 4.0, 5.0, 4.0])
 
 
 # --- start points beyond a limit ------------------------------------------------------------------

@@ -102,6 +102,13 @@ def test_failed_and_pending_queries_are_visits():
     )
 
 
+def test_what_was_untold_is_no_visit():
+    opt = WDBO(FiniteSet(GRID[:8]), random_state=0)
+    opt.tell(GRID[7], 0.0, -1.0)
+    opt.untell()
+    assert any(tuple(x) == tuple(GRID[7]) for x in asked_of(opt, lambda x: -(x**2).sum(), 60))
+
+
 def test_members_are_visited_in_each_context():
     opt = WDBO(ARMS | {"load": Context("categorical", ["low", "high"])}, random_state=0)
     visited = set()
