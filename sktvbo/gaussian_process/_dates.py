@@ -307,18 +307,21 @@ def numeric_durations(kernel, unit):
 def validated(estimator, X, y="no_validation", *, reset=False):
     """Return X, or X and y, checked and copied: finite numbers of moderate size, no masks."""
     has_y = not (isinstance(y, str) and y == "no_validation")
+    if reset:
+        estimator._fitted_unit = estimator.time_unit
+    unit = estimator._fitted_unit
     if _is_plain(estimator, [X, y] if has_y else [X], reset):
         if not has_y:
             return np.ascontiguousarray(X)
         if reset:
             estimator.n_features_in_, estimator.time_kinds_ = X.shape[1], {}
         return X.copy(order="C"), y.copy()
-    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
+    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), unit)
     _check_columns(X)
     options = {"dtype": np.float64, "order": "C", "reset": reset}
     if has_y:
         targets = np.asarray(y)
-        if targets.ndim and read_times(targets, estimator.time_unit, "y")[0] != NUMBERS:
+        if targets.ndim and read_times(targets, unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}
     # Arrays of other libraries become NumPy's, which all computations use.

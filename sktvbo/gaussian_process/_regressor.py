@@ -106,6 +106,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # Result of the latest hyperparameter search, for the next one.
     _search_record: ClassVar[SearchRecord] = SearchRecord()
 
+    # ``time_unit`` of the latest fit, which has the times of the rows: `set_params` may change it.
+    _fitted_unit: ClassVar[str] = time_unit
+
     @abstractmethod
     def _choose_conditioning(self, covariance, rows):
         """Return the class of ``Conditioned`` for rows, and further arguments of its ``of``."""
@@ -113,14 +116,13 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def __repr__(self, N_CHAR_MAX=700):
         # scikit-learn's kernels print numbers, but no durations.
         new = copy.copy(self)
-        new.temporal_kernel, new.level_kernel = self._numeric_kernels
+        new.temporal_kernel, new.level_kernel = self._numeric_kernels(self.time_unit)
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
-    @property
-    def _numeric_kernels(self):
+    def _numeric_kernels(self, unit):
         """Temporal kernel and that of the level, with numbers in place of durations."""
         kernels = self.temporal_kernel, self.level_kernel
-        return [numeric_durations(kernel, self.time_unit) for kernel in kernels]
+        return [numeric_durations(kernel, unit) for kernel in kernels]
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -477,7 +479,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
-        temporal, level = self._numeric_kernels
+        temporal, level = self._numeric_kernels(self._fitted_unit)
         spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # Cloned: learning must not change the user's kernels.
         return SeparableCovariance.of(
@@ -866,7 +868,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if type(time) is float:
             return time
         position = self._fitted.rows.layout.position
-        kind, number = read_time(time, self.time_unit, name)
+        kind, number = read_time(time, self._fitted_unit, name)
         known = self.time_kinds_.get(position, NUMBERS)
         if kind not in (NUMBERS, known):
             raise mixed_kinds(name, known, kind, "in the data of fit")

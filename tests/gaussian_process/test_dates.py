@@ -220,6 +220,19 @@ def test_lengthscales_that_are_durations(kind, hours):
     assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
 
 
+def test_another_unit_is_that_of_the_next_fit():
+    X, temporal = FORMS["pandas"][0], Matern(pd.Timedelta("36h"), nu=1.5)
+    gp = TimeVaryingGPRegressor(RBF(0.3), temporal, time_unit="h").fit(X, Y)
+    before, refitted = gp.predict(X), gp.refit().theta_
+    appended = gp.condition_on(X, Y).X_train_
+    gp.set_params(time_unit="D")
+    assert_array_equal(gp.predict(X), before)
+    assert clone(gp).fit(X, Y).now_ == HOURS.max() / 24.0
+    assert gp.advance(X["when"].max()).now_ == HOURS.max()
+    assert_array_equal(gp.condition_on(X, Y).X_train_, appended)
+    assert_array_equal(gp.refit().theta_, refitted)
+
+
 @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
 def test_dates_through_a_column_transformer(output):
     """By default the transformer returns objects of zoned dates."""
