@@ -152,7 +152,7 @@ class FittedGP(Learnt):
         rows = _rows(X, y, y_variance)
         rows[-1][:] = total_variance
         standardize = self.model._standardize(restandardize)
-        if self.model.robust:
+        if self.gp.rows.weights is not None:
             gp = appended(self.gp, rows, standardize)
         else:
             gp = self.gp.append(*rows, standardize=standardize)
@@ -256,12 +256,13 @@ class FittedGP(Learnt):
         if extra_rows is not None and np.size(extra_rows[0]):
             extra = _rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        known = None
-        if model.robust:
+        known, n_known = None, 0
+        if model.robust and rows.weights is not None:
             known = (
                 np.append(rows.weights, np.ones(n_extra)),
                 np.append(rows.scores, np.zeros(n_extra)),
             )
+            n_known = rows.n
         searched = model._make_rows(*arrays, known=known)
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
@@ -269,7 +270,7 @@ class FittedGP(Learnt):
         start, record = self.theta_, self.record
         if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
             start, record = None, None  # theta has other entries
-        gp, record = yield from model._learn(searched, start, record, n_known=rows.n)
+        gp, record = yield from model._learn(searched, start, record, n_known=n_known)
         if n_extra:
             gp = yield partial(gp.drop, rows.n + np.arange(n_extra), standardize=False)
         return replaced(self, model=model, gp=gp, record=record)

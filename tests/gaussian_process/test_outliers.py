@@ -323,6 +323,20 @@ def test_sparse_regression_learns_without_the_outliers():
     assert gp.outlier_weights_[-1] < 0.01
 
 
+@pytest.mark.parametrize("fitted", [False, True])
+def test_rows_are_weighted_as_at_the_fit_until_the_next_search(fitted):
+    X, y = data()
+    (X, y), (new, value) = (X[:-1], y[:-1]), (X[-1:], y[-1:] + 50.0)
+    gp, same = (regressor(robust=fitted).fit(X, y) for _ in range(2))
+    gp.set_params(robust=not fitted).partial_fit(new, value)
+    np.testing.assert_allclose(gp.predict(X), same.partial_fit(new, value).predict(X))
+    searched = gp.set_params(optimizer="fmin_l_bfgs_b").refit()
+    assert hasattr(searched, "outlier_weights_") is not fitted
+    if not fitted:
+        outliers = np.flatnonzero(searched.outlier_weights_ < 0.1)
+        np.testing.assert_array_equal(outliers, [4, 20, 33, 59])
+
+
 def test_few_rows_have_weight_1():
     X, y = data(9, {4: 100.0})
     with pytest.warns(ModelWarning, match="no effect with 9 rows"):
