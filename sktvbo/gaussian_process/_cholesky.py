@@ -9,6 +9,7 @@ from scipy.linalg import blas, lapack
 from .._fast import cholesky as _cholesky
 from .._fast import tiles as _tiles
 from .._validation import FIRST_JITTER, LAST_JITTER
+from .._values import GROW_LOCK
 from .._warnings import warn_caller
 from ..exceptions import JitterWarning, NotPositiveDefiniteError
 
@@ -98,12 +99,17 @@ class Buffer:
         n = self.filled
         return {"array": self.array[:n, :n].copy(), "filled": n}
 
-    def with_space_after(self, n):
-        """Return this buffer, or a copy of its first n rows, with free space after n rows."""
-        if self.filled == n < len(self.array):
-            return self
+    def with_row_after(self, n):
+        """Return this buffer, or a copy of its first n rows, whose row n is the caller's to fill.
+
+        Threads may append to the same matrix: no two get the same row.
+        """
+        with GROW_LOCK:
+            if self.filled == n < len(self.array):
+                self.filled = n + 1
+                return self
         capacity = max(16, n + n // 2)
-        grown = Buffer(np.empty((capacity, capacity)), n)
+        grown = Buffer(np.empty((capacity, capacity)), n + 1)
         grown.array[:n, :n] = self.array[:n, :n]
         return grown
 
@@ -172,12 +178,11 @@ class DenseCholesky:
     def append(self, k, kappa):
         """Return the factor of [[Δ, k], [kᵀ, kappa]], None if not positive definite; O(n²)."""
         n = self.n
-        buffer = self._buffer.with_space_after(n)
+        buffer = self._buffer.with_row_after(n)
         pivot = _cholesky.append(buffer.array, n, k, kappa + self.jitter)
         # A smaller pivot is only rounding of the subtraction.
         if not pivot > 1e-14 * kappa:
             return None
-        buffer.filled = n + 1
         return DenseCholesky(buffer.array[: n + 1, : n + 1], self.jitter, buffer)
 
     def drop(self, i):

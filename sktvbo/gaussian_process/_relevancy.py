@@ -302,10 +302,9 @@ class PlaceConvolutions:
 
     def append(self, S):
         """Append the last one of places S (n + 1, d), O(n)."""
-        n, buffer = len(self.C), self.buffer.with_space_after(len(self.C))
+        n, buffer = len(self.C), self.buffer.with_row_after(len(self.C))
         C = buffer.array[: n + 1, : n + 1]
         C[n] = C[:, n] = self.spatial.convolution(S[n:], S)[0]
-        buffer.filled = n + 1
         return PlaceConvolutions(self.spatial, C, buffer)
 
     def drop(self, i):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sktvbo._fast import cholesky as compiled
 from sktvbo.exceptions import JitterWarning, NotPositiveDefiniteError, SktvboError
 from sktvbo.gaussian_process._cholesky import (
     DenseCholesky,
@@ -104,6 +105,22 @@ def test_two_factors_that_extend_the_same_one(rng):
     one = one.append(A[22, :22].copy(), A[22, 22])
     assert_factors(ancestor, A[:21, :21])
     assert_factors(one, A)
+    assert_factors(two, A[np.ix_(rows, rows)])
+
+
+def test_another_thread_extends_the_same_factor_meanwhile(rng, monkeypatch):
+    A, append, others = spd(rng, 23), compiled.append, []
+    ancestor = solver_of(A[:20, :20]).append(A[20, :20].copy(), A[20, 20])
+
+    def interrupted(*arguments):
+        monkeypatch.undo()
+        others.append(ancestor.append(A[22, :21].copy(), A[22, 22]))
+        return append(*arguments)
+
+    monkeypatch.setattr(compiled, "append", interrupted)
+    one, (two,) = ancestor.append(A[21, :21].copy(), A[21, 21]), others
+    assert_factors(one, A[:22, :22])
+    rows = [*range(21), 22]
     assert_factors(two, A[np.ix_(rows, rows)])
 
 
