@@ -4,6 +4,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
+from .._validation import invalid
 
 
 class Posterior:
@@ -94,17 +95,17 @@ class TimeSlice(Posterior):
 
     def mean(self, S):
         """Return the mean (m,) at places S (m, d)."""
-        S = np.asarray(S, dtype=np.float64)
+        S = self._places(S)
         return self._gp.posterior(S, np.full(len(S), self._start))
 
     def __call__(self, S):
         """Return mean and standard deviation (m,) at places S (m, d)."""
-        S = np.asarray(S, dtype=np.float64)
+        S = self._places(S)
         return self._gp.posterior(S, np.full(len(S), self._start), return_std=True)
 
     def sample(self, S, rng):
         """Return a joint draw of f (m,) at places S (m, d)."""
-        S = np.asarray(S, dtype=np.float64)
+        S = self._places(S)
         mean, cov = self._gp.joint(S, np.full(len(S), self._start))
         variances, directions = eigh(cov)
         # Rounding may leave variances below 0, and rotates directions of equal variance. The
@@ -114,8 +115,16 @@ class TimeSlice(Posterior):
 
     def with_gradient(self, s):
         """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""
+        (s,) = self._places([s])
         mean, std, mean_slope, std_slope = self._gradient(s, self._start)
         return mean, std, mean_slope[:-1], std_slope[:-1]
+
+    def _places(self, S):
+        """Return places as an array (m, d); others would be broadcast."""
+        S, d = np.asarray(S, dtype=np.float64), self._gp.covariance.n_dims
+        if S.ndim != 2 or S.shape[1] != d:
+            raise invalid("Places", f"an array of shape (m, {d})", got=f"shape {S.shape}")
+        return S
 
 
 class TimeWindow(Posterior):

@@ -861,7 +861,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
         fitted = self.fitted_
-        return fitted.posterior_at(self._number_of(t, "t"), moving, level=level)
+        t = finite_number(self._number_of(t, "t"), "t")
+        return fitted.posterior_at(t, moving, level=level)
 
     def _number_of(self, time, name):
         """Return a time as a number in the user's unit; dates are of the kind given to `fit`."""

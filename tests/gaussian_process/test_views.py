@@ -35,6 +35,21 @@ def test_at_one_time_it_is_predict(gp, t):
     assert_allclose([mean, std], [expected[0][3], expected[1][3]], rtol=1e-8)
 
 
+def test_places_of_wrong_shapes_are_refused(gp):
+    posterior, rng = gp.posterior_at(71.0), np.random.RandomState(0)
+    calls = [posterior, posterior.mean, lambda S: posterior.sample(S, rng)]
+    for S in (PLACES[0], PLACES[:, :1], PLACES[np.newaxis]):
+        for call in calls:
+            with pytest.raises(ValueError, match=r"of shape \(m, 2\). Got shape"):
+                call(S)
+    for s in (PLACES[0, :1], PLACES[:2], 0.5):
+        with pytest.raises(ValueError, match=r"of shape \(m, 2\). Got shape"):
+            posterior.with_gradient(s)
+    for t in (None, "2026-01-02", [71.0, 72.0], np.nan):
+        with pytest.raises(ValueError, match=r"^t must be (one real number|finite)\. Got"):
+            gp.posterior_at(t)
+
+
 def check_gradient(posterior, point, which=slice(None), epsilon=1e-6):
     """Gradients against central differences of the values."""
     _, _, *slopes = posterior.with_gradient(point)
