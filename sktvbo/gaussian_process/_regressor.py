@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._durations import check_time_unit
 from .._sklearn import BaseEstimator, RegressorMixin
 from .._validation import (
+    check_bool,
     check_bounds,
-    check_choice,
     check_int,
     check_random_state,
     check_real,
@@ -472,7 +472,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
         check_time_unit(self.time_unit, self)
-        check_choice(self.robust, (True, False), "robust", self)
+        check_bool(self.robust, "robust", self)
         if self.robust and self.noise_model is not None:
             expected = "None with robust=True, as both change the noise of an observation"
             raise invalid("noise_model", expected, self.noise_model, self)
@@ -664,7 +664,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
-        check_choice(include_noise, (True, False), "include_noise")
+        check_bool(include_noise, "include_noise")
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
             parts = gp.posterior(*places, return_std, return_cov)
@@ -711,7 +711,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         >>> day.round(1)
         array([ 1., -1.])
         """
-        check_choice(return_std, (True, False), "return_std")
+        check_bool(return_std, "return_std")
         gp, (S, t) = self._places(X)
         terms = gp.terms()
         found = np.empty((2, len(t), len(terms)))

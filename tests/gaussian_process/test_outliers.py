@@ -337,6 +337,17 @@ def test_rows_are_weighted_as_at_the_fit_until_the_next_search(fitted):
         np.testing.assert_array_equal(outliers, [4, 20, 33, 59])
 
 
+def test_the_booleans_of_a_grid_may_be_those_of_numpy():
+    X, y = data()
+    gp = regressor(robust=np.True_).fit(X, y)
+    assert gp.outlier_weights_[20] < 0.1
+    options = {"return_std": np.True_}
+    np.testing.assert_array_equal(gp.predict_terms(X, **options), gp.predict_terms(X, True))
+    expected = gp.predict(X, return_std=True, include_noise=True)
+    options["include_noise"] = np.True_
+    np.testing.assert_array_equal(gp.predict(X, **options), expected)
+
+
 def test_few_rows_have_weight_1():
     X, y = data(9, {4: 100.0})
     with pytest.warns(ModelWarning, match="no effect with 9 rows"):
