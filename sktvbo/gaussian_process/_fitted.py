@@ -228,7 +228,7 @@ class FittedGP(Learnt):
             Times before ``now_`` change nothing.
         """
         now = check_real(now, "now")
-        if self.model.noise_model is None or now <= self.gp.rows.now:
+        if self.noise_model_ is None or now <= self.gp.rows.now:
             return self
         return replaced(self, gp=self.gp.at(now))
 

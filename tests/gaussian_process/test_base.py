@@ -144,6 +144,9 @@ def test_at_a_later_time():
     expected = make(noise_model=QuadraticInjection(0.3)).fit(X, y).advance(99.0)
     assert_array_equal(later.predict(X), expected.predict(X))
     assert np.any(later.predict(X) != ageing.predict(X))
+    # The noise model is that of the fit until the next one.
+    changed = ageing.regressor().set_params(noise_model=None)
+    assert_array_equal(changed.at(99.0).predict(X), later.predict(X))
 
 
 # --- parameters -----------------------------------------------------------------------------------
