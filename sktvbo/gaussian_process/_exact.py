@@ -248,6 +248,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 raise invalid("sites", "distinct places", self.sites, self)
 
     def _choose_conditioning(self, covariance, rows):
+        if self.sites is not None:
+            # Here, not only with a filter: a stream may begin with a Cholesky factor.
+            finite_array(self.sites, "sites", ("m", rows.S.shape[1]))
         if self.solver == "kalman":
             self._check_kalman(covariance, rows)
             return Filter, self._sites(rows)

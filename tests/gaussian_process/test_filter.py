@@ -337,6 +337,15 @@ def test_queries_after_all_changes(temporal, level, tau, seed):
     assert_equal(dense, kalman, Q, draws=draws)
 
 
+@pytest.mark.parametrize("solver", ["auto", "dense", "kalman"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_sites_of_another_dimension_are_refused_before_a_filter_needs_them(solver, method):
+    gp = TimeVaryingGPRegressor(sites=SITES[:, :1], solver=solver)
+    with pytest.raises(ValueError, match=r"sites must be an array of shape \(m, 2\). Got shape"):
+        getattr(gp, method)(*stream(5))
+    assert not hasattr(gp, "fitted_")
+
+
 @every_kernel
 @pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
 def test_late_rows_are_inserted(temporal, many):
