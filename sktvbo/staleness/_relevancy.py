@@ -337,12 +337,11 @@ class ResponseTime:
 
 def _check_kernels(surrogate):
     """Raise unless the kernels of a user's surrogate support relevancies."""
-    # Durations may be in any unit here.
+    # Durations count in any unit: only the families of kernels matter.
     temporal = numeric_durations(getattr(surrogate, "temporal_kernel", None), "s")
     spatial = getattr(surrogate, "spatial_kernel", None)
     if temporal is not None:
-        # Durations of any unit: only the families of kernels count.
-        recognize_temporal_or_raise(numeric_durations(temporal, "s"), _PURPOSE)
+        recognize_temporal_or_raise(temporal, _PURPOSE)
     if not (spatial is None or isinstance(spatial, Empirical)):
         # Only a kernel with several lengthscales states its number of columns.
         recognize_or_raise(spatial, np.size(getattr(spatial, "length_scale", 1.0)), _PURPOSE)

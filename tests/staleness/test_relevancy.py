@@ -1,7 +1,6 @@
 """Budgets and caps of relevancy, and response times."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -10,25 +9,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 from staleness.surrogates import so_far, surrogate
 
-from sktvbo import WDBO, TimeVaryingGPRegressor
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from sktvbo.theory import recommended_dataset_size
-
-
-def test_lengthscales_of_a_surrogate_may_be_durations():
-    """Queries are those with the numbers of hours."""
-
-    def queries(length_scale):
-        options = {"time_unit": "h", "optimizer": None}
-        surrogate = TimeVaryingGPRegressor(RBF(0.3), Matern(length_scale, nu=1.5), **options)
-        opt = WDBO([(0.0, 1.0)], surrogate=surrogate, n_initial_points=2, random_state=0)
-        for t in range(5):
-            opt.tell(opt.ask(float(t)), float(t % 2))
-        return opt.X_
-
-    assert_array_equal(queries(timedelta(hours=4.0)), queries(4.0))
-
 
 # --- a budget -------------------------------------------------------------------------------------
 
