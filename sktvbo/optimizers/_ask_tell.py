@@ -88,9 +88,9 @@ class AskTell(Durable):
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
-        Time where none is given: observations and failures told ("step"), the callable's, or
-        seconds since the first call, and on from the latest time given. "wall" stands still between
-        a pickle or journal and its use, "calendar" goes on.
+        Time where none is given: observations and failures told ("step"), or seconds since the
+        first call, both not before the latest time given; or the callable's. "wall" stands still
+        between a pickle or journal and its use, "calendar" goes on.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
         of x, or of x and the context, returns True, or a number of at least 0, where x is allowed.

@@ -69,10 +69,10 @@ class CalendarTime:
 
 
 class StepCount:
-    """Clock of the number of observations told."""
+    """Clock of the number of observations told, or the latest time, if that is later."""
 
     def __call__(self, n_told, latest):
-        return float(n_told)
+        return max(float(n_told), latest)
 
 
 class CallableTime:

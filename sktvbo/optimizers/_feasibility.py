@@ -15,7 +15,14 @@ from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
 from ..domain._search_space import SearchSpace
 from ._caution import NEAR, Near, around
 from ._chance import Factor, posterior_in, with_slopes
-from ._outcomes import data_by_name, is_missing, measurements, summed, without_violation
+from ._outcomes import (
+    data_by_name,
+    is_missing,
+    measurements,
+    summed,
+    without_noise,
+    without_violation,
+)
 from ._state import OBJECTIVE
 
 # Deviations of learnt models are too small by about this factor, and not known to be smaller than
@@ -105,12 +112,21 @@ class Feasibility:
         values : dict of str to float or None
             What was measured, by name.
         """
-        for (name, low, high, data), (surrogate, *_) in zip(self._limits, self._parts):
-            places = self._unit_of(data.rows[:, :-1])
-            noise = 2.0 * _noise(surrogate.noise_std_, places, data.y)
-            if not (is_missing(values[name]) or low - noise <= values[name] <= high + noise):
+        doubts = self.doubts[self.is_modelled]
+        for (name, low, high, _), doubt in zip(self._limits, doubts):
+            if not (is_missing(values[name]) or low - doubt <= values[name] <= high + doubt):
                 return 1.0
         return -np.expm1(self.at(t).log(U)[0])
+
+    @cached_property
+    def doubts(self):
+        """Distances (k,) beyond limits that may be noise: of each, two standard deviations."""
+        found = np.zeros(len(self.is_modelled))
+        modelled = zip(np.flatnonzero(self.is_modelled), self._limits, self._parts)
+        for i, (*_, data), (surrogate, *_) in modelled:
+            places = self._unit_of(data.rows[:, :-1])
+            found[i] = 2.0 * _noise(surrogate.noise_std_, places, data.y)
+        return found
 
     def is_known(self, U, t):
         """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
@@ -256,7 +272,7 @@ class Certificate:
     """
 
     def __init__(self, run, level):
-        self.level, self._domain = level, run.domain
+        self.level, self._run, self._domain = level, run, run.domain
         self._is_required = run.algorithm.safety is not None
         excess = run.part("limits").excess
         self._is_exhausted = self._is_required and excess >= LARGEST_EXCESS
@@ -327,12 +343,15 @@ class Certificate:
 
         Of those where none is predicted, it is that of the least expected one. The probability of
         none is no guide: it is largest where least is known. What was measured last near a place is
-        expected there at least, also by a model that does not change. Start points come first,
-        unless a violation was measured or is predicted there. Places ``taken`` (j, u) are excluded
-        unless nothing else is found.
+        expected there at least, also by a model that does not change, but for what may be noise.
+        Start points come first, unless a violation was measured or is predicted there. Places
+        ``taken`` (j, u) are excluded unless nothing else is found.
         """
-        known = space.with_current_context(space.nearest(self.known))
-        starts = known[: len(self._starts)]
+        starts, doubts = self._run.config.start_points, self._feasibility.doubts
+        starts = without_violation(self._run, starts, doubts)
+        known = np.vstack([self._domain.unit_of(starts), self.known])
+        known = space.with_current_context(space.nearest(known))
+        starts = known[: len(starts)]
         starts = untaken(starts[space.allowed(starts)], space, taken)
         if len(starts):
             predicted, expected = self._violations(starts, t)
@@ -353,7 +372,8 @@ class Certificate:
         """Return predicted and expected violations (m,) of all limits at places (m, u)."""
         k = self._domain.search_space().domain.n_unit
         measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
-        for distances in self._distances[self._feasibility.is_modelled]:
+        found = without_noise(self._distances, self._feasibility.doubts)
+        for distances in found[self._feasibility.is_modelled]:
             steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
             latest = steps.max(axis=1, initial=-1)
             measured.append(np.append(distances, 0.0)[latest])

@@ -267,14 +267,23 @@ def views(run):
 # --- measurements ---------------------------------------------------------------------------------
 
 
-def without_violation(run, points):
-    """Return those of some points (k, d) whose latest outcomes are allowed, also if forgotten."""
+def without_violation(run, points, doubts=0.0):
+    """Return those of some points (m, d) whose latest outcomes are allowed, also if forgotten.
+
+    Distances up to ``doubts`` (k,) beyond the limits of k outcomes are no violations.
+    """
     rows, distances = measurements(run, _N_REMEMBERED)
+    distances = without_noise(distances, doubts)
     k, found = run.domain.n_chosen, np.ones(len(points), dtype=bool)
     for i, x in enumerate(points):
         here = distances[:, (rows[:, :k] == x[:k]).all(axis=1)]
         found[i] = not any(of_limit[~np.isnan(of_limit)][-1:].any() for of_limit in here)
     return points[found]
+
+
+def without_noise(distances, doubts):
+    """Return distances (k, m) beyond limits, less those (k,) that may be noise."""
+    return np.maximum(distances - np.reshape(doubts, (-1, 1)), 0.0)
 
 
 def measurements(run, n_latest=None):

@@ -193,3 +193,14 @@ def test_policies_are_not_told_of_it_again():
     opt.untell(t=1.0)
     opt.tell([0.5, 0.5], 4.0, 4.0)
     assert seen[-1] == (4, [0.0, 2.0, 3.0])
+
+
+def test_the_clock_of_steps_does_not_go_back():
+    opt = GPUCB(BOX, clock="step", n_initial_points=2, random_state=0)
+    for _ in range(3):
+        opt.tell(opt.ask(), 0.0)
+    query = opt.suggest()
+    opt.untell()
+    assert query.t == opt.suggest().t == opt.now() == 3.0
+    opt.tell([0.5, 0.5], 1.0, 9.0)
+    assert opt.suggest().t == 9.0

@@ -270,6 +270,19 @@ def test_an_outcome_that_varies_is_certified_far_from_known_places():
 # --- nothing is certified any more ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("told", "is_backup"), [(1.06, True), (1.4, False)])
+def test_a_start_point_measured_beyond_the_limit_by_noise_remains_the_backup(told, is_backup):
+    opt, rng = made("WDBO", [(0.0, 1.0)], [[0.3]], 1.0), np.random.RandomState(0)
+    for t in range(20):
+        x = 0.3 if t % 4 == 0 else rng.uniform(0.0, 0.5)
+        c = 0.9 + 0.1 * np.sin(9.0 * x) + 0.05 * rng.normal()
+        opt.tell([x], x, float(t), outcomes={"c": c})
+    opt.tell([0.3], 0.3, 20.0, outcomes={"c": told})
+    run = run_of(opt)
+    found = Certificate(run, 0.95).least_risky(run.domain.search_space(), 21.0)
+    assert (found[0] == 0.3) == is_backup
+
+
 def moving(x, t):
     """All known places are beyond the limit from t = 30 on."""
     return x + (0.3 if t < 30 else 0.75)
