@@ -47,8 +47,9 @@ class BayesianOptimizer(AskTell):
     Parameters
     ----------
     surrogate : TimeVaryingGPRegressor, default=None
-        Sees the domain scaled to the unit box, then time in the user's unit. None: the algorithm's
-        own, Matérn 5/2 in space on standardized observations, with a learnt mean (see Notes).
+        Sees the domain scaled to the unit box, then time in the optimizer's ``time_unit``, in which
+        its durations count too. None: the algorithm's own, Matérn 5/2 in space on standardized
+        observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
         See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is "ucb": UCB
         with the algorithm's β (see Notes) and ``margin=0.2``.

@@ -175,8 +175,8 @@ def started_without_seasons(surrogate, n_seasons, *data):
     )
 
 
-def configured(surrogate, domain, policy):
-    """Return an unfitted surrogate with parameters set for a domain and a policy.
+def configured(surrogate, domain, policy, time_unit):
+    """Return an unfitted surrogate with parameters set for a domain, a policy and a unit of time.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
     filter needs repeated places, and cannot remove single rows.
@@ -185,6 +185,8 @@ def configured(surrogate, domain, policy):
     without_advice(surrogate)
     if "time_column" in parameters:
         surrogate.set_params(time_column=-1)
+    if "time_unit" in parameters:
+        surrogate.set_params(time_unit=time_unit)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll

@@ -193,7 +193,7 @@ class Durable(BaseEstimator):
             Of this class, or of the subclass whose run it is: ``BayesianOptimizer.resume`` opens
             all. In the state after the last call that returned: same observations, data set,
             hyperparameters and random state. The surrogate is conditioned again: predictions are
-            equal up to rounding. In later queries the difference may grow if nothing is noisy.
+            equal up to rounding. Without noise the difference may grow in later queries.
 
         Raises
         ------

@@ -112,14 +112,14 @@ class Feasibility:
         values : dict of str to float or None
             What was measured, by name.
         """
-        doubts = self.doubts[self.is_modelled]
-        for (name, low, high, _), doubt in zip(self._limits, doubts):
-            if not (is_missing(values[name]) or low - doubt <= values[name] <= high + doubt):
+        margins = self.noise_margins[self.is_modelled]
+        for (name, low, high, _), margin in zip(self._limits, margins):
+            if not (is_missing(values[name]) or low - margin <= values[name] <= high + margin):
                 return 1.0
         return -np.expm1(self.at(t).log(U)[0])
 
     @cached_property
-    def doubts(self):
+    def noise_margins(self):
         """Distances (k,) beyond limits that may be noise: of each, two standard deviations."""
         found = np.zeros(len(self.is_modelled))
         modelled = zip(np.flatnonzero(self.is_modelled), self._limits, self._parts)
@@ -347,8 +347,8 @@ class Certificate:
         Start points come first, unless a violation was measured or is predicted there. Places
         ``taken`` (j, u) are excluded unless nothing else is found.
         """
-        starts, doubts = self._run.config.start_points, self._feasibility.doubts
-        starts = without_violation(self._run, starts, doubts)
+        starts, margins = self._run.config.start_points, self._feasibility.noise_margins
+        starts = without_violation(self._run, starts, margins)
         known = np.vstack([self._domain.unit_of(starts), self.known])
         known = space.with_current_context(space.nearest(known))
         starts = known[: len(starts)]
@@ -372,7 +372,7 @@ class Certificate:
         """Return predicted and expected violations (m,) of all limits at places (m, u)."""
         k = self._domain.search_space().domain.n_unit
         measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
-        found = without_noise(self._distances, self._feasibility.doubts)
+        found = without_noise(self._distances, self._feasibility.noise_margins)
         for distances in found[self._feasibility.is_modelled]:
             steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
             latest = steps.max(axis=1, initial=-1)

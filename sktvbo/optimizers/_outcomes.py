@@ -267,13 +267,13 @@ def views(run):
 # --- measurements ---------------------------------------------------------------------------------
 
 
-def without_violation(run, points, doubts=0.0):
+def without_violation(run, points, margins=0.0):
     """Return those of some points (m, d) whose latest outcomes are allowed, also if forgotten.
 
-    Distances up to ``doubts`` (k,) beyond the limits of k outcomes are no violations.
+    Distances up to ``margins`` (k,) beyond the limits of k outcomes are no violations.
     """
     rows, distances = measurements(run, _N_REMEMBERED)
-    distances = without_noise(distances, doubts)
+    distances = without_noise(distances, margins)
     k, found = run.domain.n_chosen, np.ones(len(points), dtype=bool)
     for i, x in enumerate(points):
         here = distances[:, (rows[:, :k] == x[:k]).all(axis=1)]
@@ -281,9 +281,9 @@ def without_violation(run, points, doubts=0.0):
     return points[found]
 
 
-def without_noise(distances, doubts):
+def without_noise(distances, margins):
     """Return distances (k, m) beyond limits, less those (k,) that may be noise."""
-    return np.maximum(distances - np.reshape(doubts, (-1, 1)), 0.0)
+    return np.maximum(distances - np.reshape(margins, (-1, 1)), 0.0)
 
 
 def measurements(run, n_latest=None):

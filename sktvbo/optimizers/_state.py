@@ -716,9 +716,8 @@ class RunState:
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self._default_surrogate(times)
-        surrogate = configured(clone(surrogate), self.domain, self.policy)
-        if "time_unit" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_unit=self.algorithm.time_unit)
+        unit = self.algorithm.time_unit
+        surrogate = configured(clone(surrogate), self.domain, self.policy, unit)
         return surrogate.set_params(robust=True) if self.algorithm.robust else surrogate
 
     @property

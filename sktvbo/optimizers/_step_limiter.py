@@ -150,9 +150,9 @@ class StepLimiter(Part):
 
 
 def _latest(run):
-    """Return the latest (d + 1,) of all queries, told, failed or not; None of none.
+    """Return the row (d + 1,) of the latest query, told, failed or pending; None without any.
 
-    Of one time it is the one that was asked for last.
+    Of several at one time it is the last that was asked for.
     """
     found = [(entry.row, entry.query) for entry in run.history.entries]
     found += zip(run.failures.rows, run.failures.queries)

@@ -125,6 +125,14 @@ def test_they_step_back_if_what_was_told_has_another_time_or_context(late, load)
     assert_allclose(found, [2.0, 3.0, 4.0, 5.0, 4.0])
 
 
+def test_a_later_measurement_within_the_limit_ends_the_way_back():
+    opt = made("WDBO", [(0.0, 10.0)], [[2.0], [8.0]], 4.1, max_step=0.1)
+    x, _ = drive(opt, lambda x, t: x, 4)
+    assert_allclose(x, [2.0, 3.0, 4.0, 5.0])
+    opt.tell([5.0], 0.0, 3.5, outcomes={"c": 4.0})
+    assert_allclose(opt.ask(4.0), [6.0])
+
+
 # --- start points beyond a limit ------------------------------------------------------------------
 
 

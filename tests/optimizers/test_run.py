@@ -361,3 +361,13 @@ def test_policies_see_the_surrogate_with_the_variances():
         )
         opt.tell([0.5], 1.0, 0.0, y_variance=variance)
     assert seen[0] < 0.5 < 0.99 < seen[1]
+
+
+def test_any_row_of_the_data_set_may_be_recommended():
+    """With a short lengthscale each row is a peak of the posterior mean: a search finds six."""
+    gp = TimeVaryingGPRegressor(RBF(0.01), noise_variance=0.01, optimizer=None)
+    rng = np.random.RandomState(0)
+    X, y = rng.uniform(size=(100, 4)), rng.uniform(size=100)
+    opt = GPUCB([(0.0, 1.0)] * 4, surrogate=gp, random_state=0)
+    opt.tell_many(X, y, np.zeros(100))
+    assert_allclose(opt.recommend(0.0), X[np.argmax(y)], atol=0.01)
