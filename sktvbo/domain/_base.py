@@ -168,6 +168,26 @@ class Domain:
         """
         return np.array(rows, dtype=np.float64)
 
+    # --- numbers of linear constraints ------------------------------------------------------------
+
+    @property
+    def number_bounds(self) -> Array:
+        """Lowest and highest `numbers` (2, d); NaN where values are not numbers."""
+        return np.array([self.lower, self.upper])
+
+    def numbers(self, X: Array) -> Array:
+        """Return rows with the values of ordinals, where these are numbers, for their positions.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        return X
+
     # --- the space of a search --------------------------------------------------------------------
 
     @cached_property

@@ -30,15 +30,15 @@ class Constrained(Domain):
     """The points of a domain that satisfy constraints.
 
     Queries and recommendations satisfy all constraints, exactly as evaluated at the returned
-    numbers; equations up to 1e-9 (of b, if that is larger than 1). Other points may be told
+    numbers; equations up to 1e-9 of the largest range of a term of A x. Other points may be told
     nevertheless: they have been measured.
 
     Parameters
     ----------
     domain : Box, FiniteSet, ParameterSpace, or what `as_domain` takes
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them
-        - `scipy.optimize.LinearConstraint`, lb <= A x <= ub, in the numbers of a row. With lb = ub
-          it is an equation, between integers and reals on a linear scale.
+        - `scipy.optimize.LinearConstraint`, lb <= A x <= ub, in the numbers of a row, with the
+          values of ordinals. With lb = ub it is an equation, between numbers on a linear scale.
         - `scipy.optimize.NonlinearConstraint`, lb <= fun(x) <= ub with lb < ub; fun gets x as a
           user does, a dict for named parameters. Derivatives are found by differences.
         - a callable of such an x. It returns a number that is not negative where x is feasible, or
@@ -224,11 +224,10 @@ class ConstrainedInContext(WithContext):
     ) -> None:
         super().__init__(domain, context)
         self.constraints, self.owner, self.is_constrained = constraints, owner, True
-        unordered = self.kinds == "unordered"
-        unordered[: self.n_chosen] = False
+        labels = np.isnan(self.context.number_bounds[0])
         for constraint in constraints:
             is_linear = isinstance(constraint, LinearConstraint)
-            if is_linear and coefficients(constraint)[:, unordered].any():
+            if is_linear and coefficients(constraint)[:, self.n_chosen :][:, labels].any():
                 expected, got = "linear in numbers", "a coefficient of a category of the context"
                 advice, error = "Give a callable.", DomainError
                 raise invalid(
@@ -251,7 +250,8 @@ class ConstrainedInContext(WithContext):
     def _of_chosen(self, context):
         """Return all constraints in a context (c,), of what is chosen; and a name for errors."""
         given = self.context.decode_measured(context)
-        bound = [in_context(constraint, context, given) for constraint in self.constraints]
+        numbers = self.context.numbers(context[np.newaxis])[0]
+        bound = [in_context(constraint, numbers, given) for constraint in self.constraints]
         return [*self._others, *bound], f"{self.owner} in the context {given}"
 
     def sample(self, n: int, rng: RandomState = None) -> Array:

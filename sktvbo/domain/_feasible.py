@@ -177,10 +177,11 @@ class FeasibleSet:
             return walkers
         low, high = self.space.lower[free], self.space.upper[free]
         for step in range(n_steps):
-            ways = self._linear.level(rng.standard_normal((n, walkers.shape[1])))[:, free]
+            ways = rng.standard_normal((n, walkers.shape[1]))
             if step % 2 == 0:
                 a, b = rng.randint(len(walkers), size=(2, n))
-                ways = walkers[a][:, free] - walkers[b][:, free]
+                ways = walkers[a] - walkers[b]
+            ways = self._linear.level(ways)[:, free]
             places = walkers[:, free]
             with np.errstate(divide="ignore", invalid="ignore"):
                 ends = np.array([(low - places) / ways, (high - places) / ways])
@@ -228,6 +229,7 @@ class _LinearConstraints:
         straight = (domain.kinds == "straight") & free[domain.unit_columns]
         of_rows, self.columns = np.flatnonzero(straight), domain.unit_columns[straight]
         widths = (domain.upper - domain.lower)[straight]
+        self._numbers = rules.numbers
         (E, b), (A, low, high) = rules.equal, rules.linear
         A, low, high = np.vstack([E, A]), np.append(b, low), np.append(b, high)
         lengths = np.linalg.norm(A[:, of_rows] * widths, axis=1)
@@ -238,7 +240,7 @@ class _LinearConstraints:
         self._low, self._high = (low + inside)[used], (high - inside)[used]
         self.slopes = self._A[:, of_rows] * widths / self._lengths[:, np.newaxis]
         self.n_equations = int(used[: len(E)].sum())
-        self._rounding = 4.0 * np.finfo(float).eps * np.maximum(np.abs(b[used[: len(E)]]), 1.0)
+        self._rounding = rules.rounding[used[: len(E)]]
 
     def level(self, ways):
         """Remove from directions (m, k) the part along which the equations change."""
@@ -250,12 +252,12 @@ class _LinearConstraints:
 
     def lack(self, i, X):
         """Signed distances (m,), in unit form, of rows X (m, d) from satisfying constraint i."""
-        values = X @ self._A[i]
+        values = self._numbers(X) @ self._A[i]
         return (np.clip(values, self._low[i], self._high[i]) - values) / self._lengths[i]
 
     def satisfied(self, X):
         """Return which of the rows X (m, d) satisfy all of them (m,)."""
-        values, slack = X @ self._A.T, np.zeros(len(self._A))
+        values, slack = self._numbers(X) @ self._A.T, np.zeros(len(self._A))
         slack[: self.n_equations] = self._rounding
         return np.all((self._low - slack <= values) & (self._high + slack >= values), axis=1)
 

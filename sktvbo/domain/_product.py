@@ -343,7 +343,10 @@ class ParameterSpace(_Product):
             name: named_term(spec, f"parameters[{name!r}]") for name, spec in parameters.items()
         }
         self.names = tuple(self._parameters)
-        super().__init__(list(self._parameters.values()))
+        terms = list(self._parameters.values())
+        super().__init__(terms)
+        ordinals = {i: term for i, term in enumerate(terms) if isinstance(term, Ordinal)}
+        self._values = {i: term.numbers for i, term in ordinals.items()}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -353,6 +356,20 @@ class ParameterSpace(_Product):
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, a new dict."""
         return {name: term.spec for name, term in self._parameters.items()}
+
+    @property
+    def number_bounds(self) -> Array:
+        bounds = super().number_bounds
+        for i, values in self._values.items():
+            bounds[:, i] = (np.nan, np.nan) if values is None else (values.min(), values.max())
+        return bounds
+
+    def numbers(self, X: Array) -> Array:
+        X = np.array(X)
+        for i, values in self._values.items():
+            if values is not None:
+                X[:, i] = values[X[:, i].astype(int)]
+        return X
 
     def decode(self, x: ArrayLike) -> dict[str, Any]:
         """Return the point of a row as a dict of floats, ints and categories.

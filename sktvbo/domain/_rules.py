@@ -16,6 +16,9 @@ _EXPECTED = (
     "a LinearConstraint, a NonlinearConstraint or a callable of x, or a list of them, or None"
 )
 
+# Differences below this, relative to the terms of a sum, are rounding errors.
+_ROUNDING = 8.0 * np.finfo(float).eps
+
 # A callable of x, or of x and a context, returns True, or a number that is not negative, where x is
 # feasible.
 Constraint: TypeAlias = LinearConstraint | NonlinearConstraint | Callable[..., object]
@@ -36,6 +39,8 @@ class Rules:
     ----------
     equal : tuple of ndarray, (e, d) and (e,)
         Coefficients A and values b of the equations A x = b.
+    rounding : ndarray of shape (e,)
+        Rounding errors of A x - b.
     linear : tuple of ndarray, (k, d), (k,) and (k,)
         Coefficients and bounds of the other linear constraints.
     by_answer : bool
@@ -45,14 +50,14 @@ class Rules:
     def __init__(self, constraints, domain, owner):
         linear = [c for c in constraints if isinstance(c, LinearConstraint)]
         parts = [_linear(c, domain, owner) for c in linear]
-        none = np.empty((0, domain.n_dims)), np.empty(0), np.empty(0)
-        A, low, high = (np.concatenate(part) for part in zip(none, *parts))
-        equal = _are_equal(low, high)
-        self.equal = A[equal], 0.5 * (low + high)[equal]
+        none = np.empty((0, domain.n_dims)), *np.empty((4, 0))
+        A, low, high, rounding, span = (np.concatenate(part) for part in zip(none, *parts))
+        equal = _are_equal(low, high, rounding)
+        self.equal, self.rounding = (A[equal], 0.5 * (low + high)[equal]), rounding[equal]
         self.linear = A[~equal], low[~equal], high[~equal]
         self.owner = owner
-        self._scale = np.maximum(np.abs(self.equal[1]), 1.0)
-        self._decode = domain.decode
+        self._tolerance = TOLERANCE * span[equal] + self.rounding
+        self._decode, self.numbers = domain.decode, domain.numbers
         self._functions = [
             _FunctionConstraint(c, domain.decode(domain.sample(1, 0)[0]), owner)
             for c in constraints
@@ -63,12 +68,12 @@ class Rules:
     def gaps(self, X):
         """Return the residuals (m, e) of the equations at rows X (m, d)."""
         A, b = self.equal
-        return X @ A.T - b
+        return self.numbers(X) @ A.T - b
 
     def margins(self, X):
         """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
         A, low, high = self.linear
-        found = [_within(X @ A.T, low, high)]
+        found = [_within(self.numbers(X) @ A.T, low, high)]
         for function in self._functions:
             if not function.by_answer:
                 found.append(np.array([function(self._decode(x)) for x in X]).reshape(len(X), -1))
@@ -77,8 +82,8 @@ class Rules:
     def obeyed(self, X):
         """Return which of the rows X (m, d) satisfy all constraints (m,)."""
         A, low, high = self.linear
-        found = np.all(np.abs(self.gaps(X)) <= TOLERANCE * self._scale, axis=1)
-        found &= np.all(_within(X @ A.T, low, high) >= 0.0, axis=1)
+        found = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
+        found &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
         # Functions may be slow: they are evaluated last, and only where all before are satisfied.
         for function in self._functions:
             for i in np.flatnonzero(found):
@@ -172,7 +177,10 @@ def _within(values, low, high):
 
 
 def _linear(constraint, domain, owner):
-    """Return coefficients (k, d) and bounds (k,), (k,) of a LinearConstraint, validated."""
+    """Return a LinearConstraint, validated: coefficients (k, d) and bounds (k,), (k,).
+
+    And of each sum the rounding error (k,), and the largest range of a term in the domain (k,).
+    """
 
     def wrong(expected, got, advice=""):
         return invalid(
@@ -190,15 +198,19 @@ def _linear(constraint, domain, owner):
     low, high = (np.array(np.broadcast_to(b, len(A))) for b in bounds)
     if not np.isfinite(A).all() or not np.all(low <= high):
         raise wrong("made of finite coefficients, and lb <= ub", f"{A}, {low} and {high}")
-    used = np.any(A != 0.0, axis=0)
-    for i in np.flatnonzero(used & (domain.kinds == "unordered")):
-        got = f"a coefficient of the category {domain.names[i]!r}"
+    ends = domain.number_bounds
+    for i in np.flatnonzero(np.any(A != 0.0, axis=0) & np.isnan(ends[0])):
+        what = "category" if domain.kinds[i] == "unordered" else "ordinal without numbers,"
+        got = f"a coefficient of the {what} {domain.columns[i]!r}"
         raise wrong("linear in numbers", got, "Give a callable.")
-    equal = _are_equal(low, high)
+    span = (np.abs(A) * np.nan_to_num(ends[1] - ends[0])).max(axis=1)
+    terms = np.abs(A) @ np.nan_to_num(np.abs(ends).max(axis=0))
+    rounding = _ROUNDING * (terms + np.where(np.isfinite(low), np.abs(low), 0.0))
+    equal = _are_equal(low, high, rounding)
     for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
         got = f"one with {domain.names[i]!r}, which is on another scale"
         raise wrong("without equations but between plain reals and integers", got)
-    return A, low, high
+    return A, low, high, rounding, span
 
 
 def coefficients(constraint):
@@ -232,7 +244,7 @@ def in_context(constraint, row, context):
     constraint : LinearConstraint, NonlinearConstraint or callable
         See `reads_context`.
     row : ndarray of shape (c,)
-        The context in numbers.
+        The context in numbers, see `Domain.numbers`.
     context : ndarray of shape (c,) or dict
         The context in the form of users.
     """
@@ -251,11 +263,10 @@ def in_context(constraint, row, context):
     return of_chosen
 
 
-def _are_equal(low, high):
+def _are_equal(low, high, rounding):
     """Return which bounds (k,) are equal to rounding, and so make an equation (k,)."""
     with np.errstate(invalid="ignore"):  # both bounds may be infinite
-        close = high - low <= TOLERANCE * np.maximum(np.abs(low), 1.0)
-    return np.isfinite(low) & np.isfinite(high) & close
+        return np.isfinite(low) & np.isfinite(high) & (high - low <= rounding)
 
 
 def as_list(constraints, owner):

@@ -286,6 +286,13 @@ class Ordinal(Integer):
         return cls(*parts)
 
     @property
+    def numbers(self):
+        """All values (m,) as numbers; None if they are not finite numbers."""
+        values = [choice.value for choice in self.choices]
+        are_numbers = all(isinstance(v, numbers.Real) and math.isfinite(v) for v in values)
+        return np.array(values, dtype=np.float64) if are_numbers else None
+
+    @property
     def queried(self):
         """Values that may be queried."""
         return [self.choices[int(i)].value for i in self._queried]
@@ -337,6 +344,7 @@ class Categorical(Ordinal):
 
     kind = "categorical"
     order = "unordered"
+    numbers = None
     expected = "the position of a category that may be queried, from {:.0f} to {:.0f}"
 
     def __init__(self, values, queried=None):

@@ -245,6 +245,20 @@ def test_what_reads_a_context_needs_one():
     assert opt.ask(0.0, context=0.9)[0] <= 0.5
 
 
+def test_numeric_ordinals_of_a_context_are_their_values():
+    domain = {"p": ("real", 0.0, 10.0), "limit": Context("ordinal", [10.0, 1.0, 4.0])}
+    below = LinearConstraint([1.0, -1.0], -np.inf, 0.0)
+    opt = WDBO(domain, constraints=below, n_initial_points=2, random_state=0)
+    for t, limit in enumerate([1.0, 4.0, 10.0] * 3):
+        x = opt.ask(t, context={"limit": limit})
+        assert x["p"] <= limit
+        opt.tell(x, x["p"])
+    assert x["p"] > 4.0
+    words = {"p": ("real", 0.0, 1.0), "limit": Context("ordinal", ["low", "high"])}
+    with pytest.raises(DomainError, match="linear in numbers"):
+        WDBO(words, constraints=below).ask(0.0, context={"limit": "low"})
+
+
 @pytest.mark.slow
 def test_no_infeasible_query_in_ten_thousand():
     """Over three problems: a wedge with an equation, a thin ring, and named parameters."""

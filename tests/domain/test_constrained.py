@@ -22,6 +22,7 @@ COUNTS = ParameterSpace(dict.fromkeys("abc", ("integer", 0, 9)))
 MIXED = ParameterSpace(
     {"a": ("real", 0.0, 10.0), "n": ("integer", 0, 9), "kind": ["u", "v"], "r": ("log-real", 1, 9)}
 )
+TEXTS = ParameterSpace({"a": ("real", 0.0, 10.0), "o": ("ordinal", ["low", "high"])})
 
 
 def on_the_ring(x):
@@ -95,6 +96,72 @@ def test_membership_is_what_the_constraints_say(name):
     assert_array_equal([domain.contains(plain.decode(x)) for x in X], check(X))
     # What is told has been measured, whatever the constraints say.
     assert_array_equal([domain.validate_point(plain.decode(x)) for x in X], X)
+
+
+# --- units and values -----------------------------------------------------------------------------
+
+# Coefficients of a matrix with bounds, in one unit and in units of their own.
+EQUATION_AND_BAND = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]]), [8.0, 1.0], [8.0, 1.5]
+
+
+def in_units(unit, scales, domain=((0.0, 10.0),) * 3):
+    A, low, high = EQUATION_AND_BAND
+    scales = np.array(scales)
+    linear = LinearConstraint(A * scales[:, np.newaxis], low * scales * unit, high * scales * unit)
+    return Constrained(np.array(domain) * unit, linear)
+
+
+@pytest.mark.parametrize(
+    ("unit", "scales"),
+    [
+        (2.0**-40, (1.0, 1.0)),
+        (2.0**30, (1.0, 1.0)),
+        (1.0, (2.0**40, 2.0**-40)),
+        (2.0**-200, (2.0**-30, 2.0**30)),
+    ],
+)
+def test_units_do_not_matter(unit, scales):
+    plain, scaled = in_units(1.0, (1.0, 1.0)), in_units(unit, scales)
+    assert_array_equal(scaled.sample(50, 0) / unit, plain.sample(50, 0))
+    candidates = [part.search_space().candidates(128, 0) for part in (plain, scaled)]
+    assert_array_equal(*candidates)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_equations_and_bands_hold_in_any_unit(unit, offset):
+    domain = [(offset, offset + 10.0), (offset, offset + 10.0), (-2.0 * offset, 10.0)]
+    X = in_units(unit, (1.0, 1.0), domain).sample(50, 0) / unit
+    assert_allclose(X.sum(axis=1), 8.0, atol=1e-9)
+    assert np.all((X[:, 0] - X[:, 1] >= 1.0 - 1e-9) & (X[:, 0] - X[:, 1] <= 1.5 + 1e-9))
+    assert np.ptp(X[:, 0] - X[:, 1]) > 0.1
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-7, 1e-10, 1e-13])
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e9])
+def test_a_narrow_band_is_no_equation(width, unit):
+    low, high = 8.0 * unit, 8.0 * (1.0 + width) * unit
+    domain = Constrained([(0.0, 10.0 * unit)] * 2, LinearConstraint([1.0, 1.0], low, high))
+    X = domain.sample(50, 0)
+    assert np.all((X.sum(axis=1) >= low) & (X.sum(axis=1) <= high))
+    assert np.ptp(X[:, 0]) > 4.0 * unit
+    assert not domain.contains([4.0 * unit, 4.0 * (1.0 + 4.0 * width) * unit])
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.1, 0.2, 1.0], [3, 1, 2], np.array([1e-9, 5e-9])])
+def test_numeric_ordinals_are_their_values(values):
+    high = max(values)
+    space = {"p": ("real", 0.0, high), "o": ("ordinal", values)}
+    domain = Constrained(space, LinearConstraint([1.0, -1.0], -np.inf, 0.0))
+    points = domain.decode_all(domain.sample(60, 0))
+    assert all(point["p"] <= point["o"] for point in points)
+    assert len({point["o"] for point in points}) >= 2
+    for value in values:
+        assert domain.contains({"p": 0.0, "o": value})
+        assert domain.contains({"p": high, "o": value}) == (value == high)
+    equal = Constrained(space, LinearConstraint([1.0, -1.0], 0.0, 0.0))
+    points = equal.decode_all(equal.sample(20, 0))
+    assert_allclose(*np.transpose([[p["p"], p["o"]] for p in points]), rtol=0, atol=1e-9 * high)
 
 
 def distance_to(target):
@@ -227,6 +294,7 @@ def test_copies_are_the_same_and_ask_nobody(name, monkeypatch):
         (CUBE, LinearConstraint([1.0, np.nan, 1.0], 0, 1), "finite coefficients"),
         (CUBE, LinearConstraint([1.0, 1.0, 1.0], 1, 0), "lb <= ub"),
         (MIXED, LinearConstraint([1, 0, 1, 0], 0, 1), "coefficient of the category 'kind'"),
+        (TEXTS, LinearConstraint([1, 1], 0, 1), "coefficient of the ordinal without numbers, 'o'"),
         (MIXED, LinearConstraint([1, 0, 0, 1], 2, 2), "one with 'r', which is on another scale"),
         (CUBE, NonlinearConstraint(lambda x: x @ x, 1.0, 1.0), "lb < ub"),
         (CUBE, NonlinearConstraint(lambda x: x, [0, 0], 1.0), r"2 number\(s\)"),
