@@ -53,8 +53,8 @@ class Domain:
     ----------
     kinds : ndarray of str of shape (d,)
         For each coordinate of a row: "straight" if the unit form is linear in it, "curved" if it is
-        real and the unit form is not linear, "steps" for integers and the coordinates of points,
-        "labels" for ordinals or "unordered" for categories.
+        real and the unit form is not linear, "steps" for integers, listed numbers and the
+        coordinates of points, "labels" for ordinals or "unordered" for categories.
     unit_columns : ndarray of int of shape (d,)
         The first unit coordinate of each coordinate of a row.
     n_chosen : int

@@ -123,7 +123,7 @@ class _Product(Domain):
     def neighbours(self, u: ArrayLike) -> Array:
         """Return members that differ in one category or integer.
 
-        All other values of a category; integers that are 1, 2, 4, ... away.
+        All other values of a category; integers, and values of a list, that are 1, 2, 4, ... away.
 
         Parameters
         ----------
@@ -266,11 +266,11 @@ class Box(_Product):
 
 
 class ParameterSpace(_Product):
-    """Named parameters: reals, integers, ordinals and categories.
+    """Named parameters: reals, integers, lists of numbers, ordinals and categories.
 
     A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
-    per parameter in the order of the dict: the real, the integer, or the position of the ordinal or
-    category. A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
+    per parameter in the order of the dict: the number, or the position of the ordinal or category.
+    A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
     "log-real" and "log-integer" after the logarithm. A category has one column per value, √½ in its
     own and 0 in the others, so that the distance of any two categories is 1.
 
@@ -281,11 +281,12 @@ class ParameterSpace(_Product):
         - ``("log-real", low, high)`` with 0 < low < high;
         - ``("integer", low, high)``, both included, low <= high, at most 2**50 in size;
         - ``("log-integer", low, high)``, the same with 1 <= low;
+        - ``("discrete", values)``, a list of numbers at their distances: 0, 1, 2, 10;
         - ``("ordinal", values)``, a list of distinct values in their order, each one step from the
-          next: "low", "medium", "high", or 16, 32, 64;
+          next: "low", "medium", "high", or numbers on a scale of another kind: 16, 32, 64;
         - ``("categorical", values)``, a list of distinct values of any type, without an order. They
           are compared by ``==`` and type: 1 and True differ, 1 and ``numpy.int64(1)`` do not;
-        - a third item of these two, a list of some of the values: only those may be queried;
+        - a third item of the latter two, a list of some of the values: only those may be queried;
         - as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`, or a
           list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a "real",
           "log-real" and "integer". The unit form of another continuous distribution is its

@@ -1,4 +1,4 @@
-"""Terms of a product: reals and integers, on linear and logarithmic scales; ordinals, categories.
+"""Terms of a product: reals, integers, lists of numbers, ordinals and categories.
 
 A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
 unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
@@ -203,7 +203,7 @@ class Integer(Real):
         return np.clip(np.rint(V), self.low, self.high)
 
     def to_unit(self, V):
-        return (V - self.low) / max(self._width, 1.0)
+        return (V - self.low) / (self._width or 1.0)
 
     def from_unit(self, U):
         return self.nearest(self.low + U * self._width)
@@ -249,7 +249,68 @@ class LogInteger(Integer):
         return self.nearest(np.exp(low + Q * (high - low)))
 
 
-class Ordinal(Integer):
+class Discrete(Integer):
+    """Numbers of a list, at their distances; one column."""
+
+    kind = "discrete"
+    expected = "one of the listed numbers from {} to {}"
+
+    def __init__(self, values):
+        self._whole = all(isinstance(value, numbers.Integral) for value in values)
+        self._members = np.sort(np.array(values, dtype=np.float64))
+        self._members.setflags(write=False)
+        super().__init__(self._members[0], self._members[-1])
+        self.size = len(self._members)
+        self._middles = 0.5 * self._members[1:] + 0.5 * self._members[:-1]
+        # Without a width, the number itself says what a rounding error is.
+        self._slack = TOLERANCE * (self._width or abs(self.low) or 1.0)
+
+    @classmethod
+    def from_spec(cls, name, *values):
+        (numbers_,) = _lists(cls, name, values, 1)
+        if any(isinstance(value, bool | np.bool_) for value in numbers_):
+            raise invalid(name, "made of numbers", numbers_, error=DomainError)
+        array = real_array(numbers_, name, DomainError)
+        if array.ndim != 1 or not np.isfinite(array).all() or not np.isfinite(np.ptp(array)):
+            raise invalid(name, "made of finite numbers", numbers_, error=DomainError)
+        if np.any(np.diff(np.sort(array)) <= 2.0 * TOLERANCE * np.ptp(array)):
+            expected = "made of numbers that differ by more than 2e-9 of their range"
+            advice = "('ordinal', values) places them at equal distances."
+            raise invalid(name, expected, numbers_, advice=advice, error=DomainError)
+        return cls(numbers_)
+
+    @property
+    def spec(self):
+        return self.kind, [self.decode(v) for v in self._members]
+
+    @property
+    def key(self):
+        return self.kind, tuple(self._members.tolist())
+
+    def decode(self, v):
+        return int(v) if self._whole and float(v).is_integer() else float(v)
+
+    def members(self):
+        return self._members
+
+    def inside(self, V):
+        return np.abs(V - self.nearest(V)) <= self._slack
+
+    def nearest(self, V):
+        return self._members[np.searchsorted(self._middles, V)]
+
+    def quantile(self, Q):
+        return self._members[np.minimum(Q * self.size, self.size - 1.0).astype(int)]
+
+    def neighbours(self, u):
+        here = np.searchsorted(self._members, self.from_unit(u))
+        steps = 2 ** np.arange((self.size - 1).bit_length())
+        reached = np.concatenate([here - steps, here + steps])
+        reached = reached[(reached >= 0) & (reached < self.size)]
+        return self.to_unit(self._members[reached, np.newaxis])
+
+
+class Ordinal(Discrete):
     """Ordered values, each a step from the next; the row holds the position of one.
 
     Only those at the positions ``queried`` are members; None: all.
@@ -262,17 +323,11 @@ class Ordinal(Integer):
     def __init__(self, values, queried=None):
         self.choices = tuple(map(_Choice, values))
         members = self.choices if queried is None else list(map(_Choice, queried))
-        self._queried = np.flatnonzero([choice in members for choice in self.choices]).astype(float)
-        super().__init__(self._queried[0], self._queried[-1])
-        self.size = len(self._queried)
+        super().__init__(np.flatnonzero([choice in members for choice in self.choices]).tolist())
 
     @classmethod
     def from_spec(cls, name, *values):
-        parts = [v.tolist() if isinstance(v, np.ndarray) and v.ndim == 1 else v for v in values]
-        lists = [isinstance(v, Sequence) and not isinstance(v, str | bytes) and v for v in parts]
-        if not (all(lists) and 1 <= len(parts) <= 2):
-            expected = f"({cls.kind!r}, values) with a list of at least one value"
-            raise invalid(name, expected, values, error=DomainError)
+        parts = _lists(cls, name, values, 2)
         for part in parts:
             choices = list(map(_Choice, part))
             for i, choice in enumerate(choices):
@@ -295,28 +350,16 @@ class Ordinal(Integer):
     @property
     def queried(self):
         """Values that may be queried."""
-        return [self.choices[int(i)].value for i in self._queried]
+        return [self.choices[int(i)].value for i in self._members]
 
     @property
     def spec(self):
         values = [choice.value for choice in self.choices]
         return (self.kind, values, *([self.queried] if self.size < len(values) else []))
 
-    def members(self):
-        return self._queried
-
-    def nearest(self, V):
-        if self.size == self._width + 1.0:
-            return super().nearest(V)
-        gaps = np.abs(np.expand_dims(V, -1) - self._queried)
-        return self._queried[np.argmin(gaps, axis=-1)]
-
-    def quantile(self, Q):
-        return self._queried[np.minimum(Q * self.size, self.size - 1.0).astype(int)]
-
     @property
     def key(self):
-        return self.kind, self.choices, tuple(self._queried.tolist())
+        return self.kind, self.choices, tuple(self._members.tolist())
 
     def encode(self, value, name):
         choice = _Choice(value)
@@ -356,12 +399,22 @@ class Categorical(Ordinal):
         return np.sqrt(0.5) * (np.arange(self.n_unit) == V)
 
     def from_unit(self, U):
-        columns = self._queried.astype(int)
-        return self._queried[np.argmax(U[:, columns], axis=1), np.newaxis]
+        columns = self._members.astype(int)
+        return self._members[np.argmax(U[:, columns], axis=1), np.newaxis]
 
     def neighbours(self, u):
-        others = self._queried[self._queried != self.from_unit(u[np.newaxis])[0]]
+        others = self._members[self._members != self.from_unit(u[np.newaxis])[0]]
         return self.to_unit(others[:, np.newaxis])
+
+
+def _lists(term, name, values, most):
+    """Return the lists of values of a user's ``(kind, values, ...)``, at most ``most``."""
+    parts = [v.tolist() if isinstance(v, np.ndarray) and v.ndim == 1 else v for v in values]
+    lists = [isinstance(v, Sequence) and not isinstance(v, str | bytes) and v for v in parts]
+    if not (all(lists) and 1 <= len(parts) <= most):
+        expected = f"({term.kind!r}, values) with a list of at least one value"
+        raise invalid(name, expected, values, error=DomainError)
+    return parts
 
 
 def _is_missing(value):
@@ -494,8 +547,9 @@ class _Choice:
         return hash(type(self._compared))
 
 
-_KINDS = {term.kind: term for term in (Real, LogReal, Integer, LogInteger, Ordinal, Categorical)}
+_TERMS = Real, LogReal, Integer, LogInteger, Discrete, Ordinal, Categorical
+_KINDS = {term.kind: term for term in _TERMS}
 _SPECS = ", ".join(
-    f"({kind!r}, {'values' if issubclass(term, Ordinal) else 'low, high'})"
+    f"({kind!r}, {'values' if issubclass(term, Discrete) else 'low, high'})"
     for kind, term in _KINDS.items()
 )

@@ -120,6 +120,8 @@ def _axis(domain, i, name, spec, unit, n_values):
     few = kind in ("integer", "log-integer") and n_integers <= _N_DISCRETE
     if few:
         values = np.arange(domain.lower[i], domain.upper[i] + 1.0)
+    elif kind == "discrete":
+        values, few = np.array(spec[1], dtype=np.float64), len(spec[1]) <= _N_DISCRETE
     log = kind in ("log-real", "log-integer")
     return Axis(name, _with_unit(name, unit), values, log, texts, few or texts is not None)
 

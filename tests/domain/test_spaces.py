@@ -1,14 +1,15 @@
-"""Log-integers, ordinals, distributions of scipy.stats, and NumPy scalars as categories."""
+"""Log-integers, ordinals, lists of numbers, distributions of scipy.stats, NumPy scalars."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler
 
-from sktvbo import WDBO
-from sktvbo.domain import ParameterSpace
+from sktvbo import WDBO, Journal, RandomSearch
+from sktvbo.domain import Context, ParameterSpace
 from sktvbo.exceptions import DomainError
 
 SIZES = [16, 32, 64]
@@ -71,6 +72,108 @@ def test_an_optimizer_finds_the_best_ordinal_and_log_integer():
     best = opt.recommend(25)
     assert best["size"] == 32
     assert 45 <= best["n"] <= 90
+
+
+# --- numbers of a list ----------------------------------------------------------------------------
+
+
+LISTS = pytest.mark.parametrize(
+    "values", [[4, 1, 100, 2], [1e-9, 4e-9, 5e-9], (-2.5, 1e6), [7], range(0, 90, 30), [0.1, 3]]
+)
+
+
+@LISTS
+def test_listed_numbers_are_at_their_distances(values):
+    space = one(("discrete", values))
+    rows = space.validate_points([{"a": value} for value in sorted(values)])
+    low, high = min(values), max(values)
+    assert_array_equal(rows[:, 0], sorted(values))
+    U = space.to_unit(rows)
+    assert_allclose(U[:, 0], (np.sort(values) - low) / ((high - low) or 1.0), rtol=1e-12)
+    assert_array_equal(space.from_unit(U), rows)
+    assert_array_equal(space.candidates(8), U)
+    assert [point["a"] for point in space.decode_all(rows)] == sorted(values)
+    whole = all(isinstance(value, int) for value in values)
+    assert {type(point["a"]) for point in space.decode_all(rows)} == {int if whole else float}
+    assert (space.n_unit, space.size) == (1, len(values))
+    assert eval(repr(space)) == space != one(("ordinal", values))
+
+
+@LISTS
+def test_listed_numbers_are_drawn_equally_often(values):
+    drawn, counts = np.unique(one(("discrete", values)).sample(3000, 0), return_counts=True)
+    assert_array_equal(drawn, np.sort(values))
+    assert len(values) == 1 or stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_the_nearest_listed_number_and_its_neighbours():
+    space = one(("discrete", [0, 1, 2, 10, 40]))
+    assert_array_equal(
+        space.from_unit([[-1.0], [0.14], [0.16], [0.62], [0.63], [2.0]])[:, 0],
+        [0, 2, 10, 10, 40, 40],
+    )
+    found = space.from_unit(space.neighbours(space.to_unit([2.0])))[:, 0]
+    assert sorted(found) == [0, 1, 10, 40]
+    assert space.contains({"a": 10.0 + 1e-8})
+    assert not space.contains({"a": 10.001})
+    with pytest.raises(DomainError, match=r"one of the listed numbers from 0.0 to 40.0. Got 3.0"):
+        space.validate_point({"a": 3})
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        (["a", "b"], "real numbers"),
+        ([True, False], "made of numbers. Got"),
+        ([0.0, np.inf], "made of finite numbers"),
+        ([[1, 2], [3, 4]], "made of finite numbers"),
+        ([1, 2, 1.0], "differ by more than 2e-9 of their range.*'ordinal'"),
+        ([1e-12, 1e-11, 1.0], "differ by more than 2e-9 of their range.*'ordinal'"),
+        ([], "list of at least one value"),
+    ],
+)
+def test_lists_that_are_refused(values, match):
+    with pytest.raises(DomainError, match=match):
+        one(("discrete", values))
+
+
+@pytest.mark.parametrize("kind", [WDBO, RandomSearch])
+def test_a_run_over_listed_numbers(kind, tmp_path):
+    path, values = tmp_path / "run.db", [0, 1, 2, 10, 40]
+    domain = {"n": ("discrete", values), "load": Context("discrete", [0.5, 8.0])}
+    # Whole numbers next to one another: no step is longer than 0.3 of the range.
+    rules = {"max_step": {"n": 0.3}, "constraints": LinearConstraint([1.0, 1.0], -np.inf, 12.0)}
+    opt = kind(domain, **rules, random_state=0, journal=path)
+    asked = []
+    for t in range(12):
+        query = opt.suggest(t, context={"load": 0.5 if t % 2 else 3.0})
+        asked.append(query.x["n"])
+        opt.tell(query, -abs(query.x["n"] - 10.0))
+    assert set(asked) == {0, 1, 2, 10}
+    assert all(type(value) is int for value in asked)
+    assert opt.to_frame()["n"].tolist() == asked
+    assert opt.to_frame()["load"].tolist() == [3.0, 0.5] * 6
+    copy = kind.from_json(opt.to_json())
+    found = opt.ask(12.0, context={"load": 0.5})
+    assert copy.ask(12.0, context={"load": 0.5}) == found
+    opt.close()
+    resumed = kind(domain, **rules, random_state=0, journal=Journal(path, resume=True))
+    assert resumed.pending_[0].x == found
+
+
+def test_other_numbers_for_a_run():
+    opt = WDBO({"n": ("discrete", [0, 1, 10])}, n_initial_points=3, random_state=0)
+    for t in range(6):
+        x = opt.ask(t)
+        opt.tell(x, float(x["n"]))
+    wider = opt.with_parameters(domain={"n": ("discrete", [1, 10, 40])})
+    asked = []
+    for t in range(6, 14):
+        asked.append(wider.ask(t)["n"])
+        wider.tell({"n": asked[-1]}, float(asked[-1]))
+    assert set(asked) <= {1, 10, 40}
+    assert asked[-1] == 40
+    assert set(wider.told_X_[:, 0]) == {0.0, 1.0, 10.0, 40.0}
 
 
 # --- scalars of NumPy -----------------------------------------------------------------------------

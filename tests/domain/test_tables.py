@@ -19,15 +19,16 @@ SPACE = {
     "depth": ("integer", 1, 9),
     "loss": ["l1", "l2", None],
     "size": ("ordinal", [16, 32, 64]),
+    "load": ("discrete", [1, 2, 9]),
 }
 POINTS = [
-    {"rate": 0.5, "depth": 2, "loss": "l2", "size": 64},
-    {"rate": 0.1, "depth": 9, "loss": None, "size": 16},
-    {"rate": 0.3, "depth": 4, "loss": "l1", "size": 32},
+    {"rate": 0.5, "depth": 2, "loss": "l2", "size": 64, "load": 1},
+    {"rate": 0.1, "depth": 9, "loss": None, "size": 16, "load": 9},
+    {"rate": 0.3, "depth": 4, "loss": "l1", "size": 32, "load": 2},
 ]
 # Row by row as a ParameterSpace says: positions of categories and ordinals.
-ROWS = [[0.5, 2.0, 1.0, 2.0], [0.1, 9.0, 2.0, 0.0], [0.3, 4.0, 0.0, 1.0]]
-PERMUTED = ["size", "loss", "rate", "depth"]
+ROWS = [[0.5, 2.0, 1.0, 2.0, 1.0], [0.1, 9.0, 2.0, 0.0, 9.0], [0.3, 4.0, 0.0, 1.0, 2.0]]
+PERMUTED = ["load", "size", "loss", "rate", "depth"]
 
 
 def columns_of(points, names):
@@ -132,9 +133,12 @@ def test_a_row_of_floats_has_integers_of_choices():
 
 
 WRONG = {
-    "missing": (["rate", "depth", "loss"], "lacks 'size' instead"),
+    "missing": (["rate", "depth", "loss", "load"], "lacks 'size' instead"),
     "unknown": ([*PERMUTED, "extra"], "has the unknown 'extra' instead"),
-    "misspelt": (["rate", "depth", "loss", "Size"], "lacks 'size' and has the unknown 'Size'"),
+    "misspelt": (
+        ["rate", "depth", "loss", "load", "Size"],
+        "lacks 'size' and has the unknown 'Size'",
+    ),
 }
 
 

@@ -27,6 +27,7 @@ SPACE = {
     "drop": stats.norm(0.0, 1.0),
     "loss": ["l1", None],
     "size": ("ordinal", ["small", "large"]),
+    "load": ("discrete", [0, 1, 10]),
 }
 
 
@@ -144,10 +145,10 @@ def test_axes_are_in_the_users_names_units_and_scales(named, plt):
         named, n_values=21, units={"rate": "1/s"}, value_label="loss"
     ).plot(c="red")
     panels = dict(zip(SPACE, display.axes_))
-    labels = ["rate (1/s)", "depth", "width", "seed", "drop", "loss", "size"]
+    labels = ["rate (1/s)", "depth", "width", "seed", "drop", "loss", "size", "load"]
     assert [ax.get_xlabel() for ax in display.axes_] == labels
     scales = [panels[name].get_xscale() for name in SPACE]
-    assert scales == ["log", "linear", "log"] + ["linear"] * 4
+    assert scales == ["log", "linear", "log"] + ["linear"] * 5
     assert [text.get_text() for text in panels["loss"].get_xticklabels()] == ["l1", "None"]
     assert [text.get_text() for text in panels["size"].get_xticklabels()] == ["small", "large"]
     by_name = {part.axis.name: part.axis for part in display.slices}
@@ -155,7 +156,8 @@ def test_axes_are_in_the_users_names_units_and_scales(named, plt):
     assert_array_equal(by_name["depth"].values, np.arange(2, 10))
     assert len(by_name["seed"].values) == 21
     single = [name for name, axis in by_name.items() if axis.discrete]
-    assert single == ["depth", "loss", "size"]
+    assert single == ["depth", "loss", "size", "load"]
+    assert_array_equal(by_name["load"].values, [0, 1, 10])
     assert panels["loss"].containers[0].lines[0].get_color() == "red"
     assert display.axes_[0].get_ylabel() == "loss"
     assert display.figure_ is display.axes_[0].figure
