@@ -44,6 +44,8 @@ class SearchSpace:
         Number of places, or infinity.
     limited : bool
         True if the bounds exclude places of the domain.
+    beyond : ndarray of shape (b, k), or None
+        Members outside of the bounds that are places nevertheless.
     members : ndarray of shape (m, k), or None
         All places, where limits or constraints left a few of finitely many.
     feasible : FeasibleSet or None
@@ -64,6 +66,7 @@ class SearchSpace:
     continuous: Mask
     size: float
     limited: bool = False
+    beyond: Array | None = None
     members: Array | None = None
     feasible: FeasibleSet | None = None
     context: Array | None = None
@@ -85,13 +88,13 @@ class SearchSpace:
         feasible = FeasibleSet(self, rules)
         return replace(self, feasible=feasible, size=feasible.size, members=feasible.members)
 
-    def within(self, lower: Array, upper: Array) -> SearchSpace:
+    def within(self, lower: Array, upper: Array, beyond: Array | None = None) -> SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
 
         It is the intersection with earlier limits, or the nearest end of these. A coordinate where
         both are equal is fixed. The columns of a category that is free are from 0 to 1; limits of a
-        context do not matter. If no member is found within the limits, the one nearest to their
-        middle is the only place.
+        context do not matter. The members ``beyond`` (b, u) are allowed as well. If no member is
+        found, the one nearest to the middle of the limits is the only place.
         """
         domain = self.domain
         k = domain.n_unit
@@ -101,15 +104,15 @@ class SearchSpace:
             expected = f"{len(self.lower)} numbers each, low <= high"
             got = f"{lower.tolist()} and {upper.tolist()}"
             raise invalid("The bounds of a search", expected, got=got, error=DomainError)
+        beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
         size = 1 if domain.continuous.all() and not continuous.any() else domain.size
-        found = SearchSpace(domain, lower, upper, continuous, size, limited=True)
-        if math.isfinite(domain.size):
-            members = domain.candidates(min(domain.size, _MAX_MEMBERS))
-            if len(members) >= domain.size:
-                members = found._inside_or_nearest(members, members)
-                found = replace(found, members=members, size=len(members))
+        found = SearchSpace(domain, lower, upper, continuous, size, limited=True, beyond=beyond)
+        members = self._listed_members()
+        if members is not None:
+            members = found._inside_or_nearest(members, members)
+            found = replace(found, members=members, size=len(members))
         if self.feasible is not None:
             found = found.constrained(self.feasible.rules)
         return found if self.context is None else found.given(self.context, self.lower[k:])
@@ -201,8 +204,10 @@ class SearchSpace:
             return self.feasible.allowed(U[:, :k])
         if not self.limited:
             return np.ones(len(U), dtype=bool)
-        low, high = self.lower[:k] - _SLACK, self.upper[:k] + _SLACK
-        return np.all((low <= U[:, :k]) & (U[:, :k] <= high), axis=1)
+        found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
+        if self.beyond is not None:
+            found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
+        return found
 
     def neighbours(self, u: Array) -> Array:
         """Return the places (m, u) that differ from one (u,) by a step of the domain.
@@ -238,6 +243,26 @@ class SearchSpace:
 
     # --- limits -----------------------------------------------------------------------------------
 
+    def listed(self) -> Array | None:
+        """Return the chosen coordinates of all places (m, k); None if they are too many to list."""
+        return self._listed_members() if self.members is None else self.members
+
+    def _listed_members(self):
+        """Return all members of the domain (m, k); None if they are too many."""
+        if not math.isfinite(self.domain.size):
+            return None
+        members = self.domain.candidates(min(self.domain.size, _MAX_MEMBERS))
+        return members if len(members) >= self.domain.size else None
+
+    def _both_beyond(self, lower, upper, beyond):
+        """Return the members beyond these limits or the earlier ones, in which the others are."""
+        parts = [np.empty((0, len(lower)))] if beyond is None else [beyond[:, : len(lower)]]
+        parts[0] = parts[0][self.allowed(parts[0])]
+        if self.beyond is not None:
+            parts.append(self.beyond[_inside(self.beyond, lower, upper)])
+        found = np.vstack(parts)
+        return found if len(found) else None
+
     def _drawn_together(self, places):
         """Return places (m, k) of the domain, scaled into the limits."""
         domain = self.domain
@@ -255,3 +280,8 @@ class SearchSpace:
         middle = 0.5 * (self.lower + self.upper)[: self.domain.n_unit]
         gaps = np.linalg.norm(members - middle, axis=1)
         return members[[np.argmin(gaps)]]
+
+
+def _inside(U, low, high):
+    """Return which places (..., k) are within bounds, to rounding (...)."""
+    return np.all((low - _SLACK <= U) & (high + _SLACK >= U), axis=-1)

@@ -39,12 +39,13 @@ class StepLimit(BaseEstimator):
     Parameters
     ----------
     part : float, sequence of float of shape (d,), or dict, default=0.1
-        Part of the range. A dict names parameters, and others are free; 0 holds a parameter, also a
-        category. Integers, ordinals and points of finite sets can be reached if they are within the
-        step; if none is, the query stays at the same place.
+        Part of the range, at most 1. A dict names parameters, and others are free; 0 holds a
+        parameter, also a category. The next integer, listed value or point of a finite set in each
+        direction can be reached however small the part is.
     per : {"query", "time"}, default="query"
-        The part is per query, or per unit of time between the times of two queries. Queries of one
-        batch are then at one place. The time for which an algorithm waits is not counted.
+        The part is per query, or per unit of time between the times of two queries, and may then
+        exceed 1. Queries of one batch are then at one place. The time for which an algorithm waits
+        is not counted.
 
     Examples
     --------

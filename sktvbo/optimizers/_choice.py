@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ..acquisition import AcquisitionState
 from ..acquisition._compiled import objective_of
@@ -119,8 +120,13 @@ class Choice:
         def sample(n, rng):
             # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
             aims = domain.to_unit(domain.sample(_N_DRAWN, rng))
-            places = domain.to_unit(space.decode(np.clip(aims, space.lower, space.upper)))
-            places = places[space.allowed(places)]
+            if space.members is not None:
+                k = space.domain.n_unit
+                nearest = np.argmin(cdist(aims[:, :k], space.members), axis=1)
+                places = space.with_current_context(space.members[nearest])
+            else:
+                places = domain.to_unit(space.decode(np.clip(aims, space.lower, space.upper)))
+                places = places[space.allowed(places)]
             if not len(places):
                 places = space.candidates(_N_DRAWN, rng)
             return space.decode(places[rng.randint(len(places), size=n)])

@@ -434,8 +434,8 @@ class CertifiedSpace(SearchSpace):
     time: float | None = None
     certificate: Certificate | None = None
 
-    def within(self, lower, upper):
-        return self.certificate.part_of(self.reachable.within(lower, upper), self.time)
+    def within(self, lower, upper, beyond=None):
+        return self.certificate.part_of(self.reachable.within(lower, upper, beyond), self.time)
 
     def among(self, U):
         return self.certificate.part_of(self.reachable.among(U), self.time)

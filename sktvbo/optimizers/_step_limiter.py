@@ -75,8 +75,11 @@ class StepLimiter(Part):
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
                 parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
         here, reach, spans = domain.to_unit(self.at[:-1]), _widths(domain, parts), _spans(domain)
-        low, high = np.maximum(here - reach, spans[0]), np.minimum(here + reach, spans[1])
-        return space if np.array_equal([low, high], spans) else space.within(low, high)
+        low, high = _with_next_values(space, here, here - reach, here + reach)
+        low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
+        if np.array_equal([low, high], spans):
+            return space
+        return space.within(low, high, _next_members(space, here, reach))
 
     def part_of(self, run, t):
         """Return the part of the domain in which a query for time t may be."""
@@ -182,6 +185,43 @@ def _nearest(domain, part, here, aim):
         return None, np.inf
     gaps = np.linalg.norm(places - aim, axis=1)
     return places[np.argmin(gaps)], gaps.min()
+
+
+def _with_next_values(space, here, low, high):
+    """Return limits (u,), (u,) with the next value in each direction of a coordinate that moves.
+
+    So a step of a parameter with few values is possible however small the limit. If the next value
+    is forbidden, the next one that is not is within the limits too.
+    """
+    k, low, high = space.domain.n_unit, np.array(low), np.array(high)
+    moves, here = low[:k] < high[:k], here[:k]
+    steps = space.domain.neighbours(here)
+    steps = steps[(steps != here).sum(axis=1) == 1]
+    for found in steps, steps[space.allowed(steps)]:
+        below = np.where(found < here, found, -np.inf).max(axis=0, initial=-np.inf)
+        above = np.where(found > here, found, np.inf).min(axis=0, initial=np.inf)
+        low[:k] = np.where(moves & np.isfinite(below), np.minimum(low[:k], below), low[:k])
+        high[:k] = np.where(moves & np.isfinite(above), np.maximum(high[:k], above), high[:k])
+    return low, high
+
+
+def _next_members(space, here, reach):
+    """Return the next places (m, k) in each direction, where the places are listed, or None.
+
+    A place is one of them unless another of them is nearer to it. From anywhere such steps lead to
+    every place, each nearer than the one before.
+    """
+    places = space.listed()
+    if places is None:
+        return None
+    here, reach = here[: places.shape[1]], reach[: places.shape[1]]
+    left = places[np.all((places == here) | (reach > 0.0), axis=1)]
+    left, found = left[np.any(left != here, axis=1)], []
+    while len(left):
+        gaps = np.linalg.norm(left - here, axis=1)
+        found.append(left[np.argmin(gaps)])
+        left = left[np.linalg.norm(left - found[-1], axis=1) >= gaps]
+    return np.reshape(found, (-1, len(here)))
 
 
 def _spans(domain):

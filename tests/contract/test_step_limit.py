@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Box, FiniteSet, StepLimit, as_domain
+from sktvbo.domain import Arms, Box, Context, FiniteSet, StepLimit, WithContext, as_domain
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._part import Found
 from sktvbo.optimizers._step_limiter import StepLimiter
@@ -119,14 +119,75 @@ def test_what_was_taken_back_leaves_it_at_the_latest_other_query(seed):
     goes_on_from(lost)  # which has expired
 
 
-def test_where_no_member_is_in_reach_it_stays():
-    opt = GPUCB(ARMS, max_step=1e-3, n_initial_points=3, random_state=0)
-    first = opt.ask(0.0)
-    opt.tell(first, 1.0)
-    for t in range(1, 6):
-        x = opt.ask(t)
-        opt.tell(x, 1.0)
-        assert_array_equal(x, first)
+# --- steps of few values --------------------------------------------------------------------------
+
+SCATTERED = np.random.RandomState(7).uniform(size=(15, 2))
+FEW_VALUES = {
+    "integer": ({"n": ("integer", 1, 9)}, {}),
+    "log-integer": ({"n": ("log-integer", 1, 9)}, {}),
+    "ordinal": ({"n": ("ordinal", ["a", "b", "c", "d"])}, {}),
+    "discrete": ({"n": ("discrete", [1, 2, 4, 100, 101])}, {}),
+    "several": ({"n": ("integer", 1, 5), "m": ("log-integer", 1, 5)}, {}),
+    "mixed": ({"n": ("integer", 1, 5), "r": ("real", 0.0, 1.0), "c": ["u", "v"]}, {}),
+    "line": (FiniteSet([[0.0], [1.0], [3.0], [10.0], [11.0]]), {}),
+    "scattered": (FiniteSet(SCATTERED), {}),
+    "context": ({"n": ("integer", 1, 5), "load": Context(0.0, 1.0)}, {}),
+    "context of points": (WithContext(FiniteSet(SCATTERED), [(0.0, 1.0)]), {}),
+    "odd": ({"n": ("integer", 1, 11)}, {"constraints": lambda p: p["n"] % 2 == 1}),
+    "odd and real": (
+        {"n": ("integer", 1, 11), "r": ("real", 0.0, 1.0)},
+        {"constraints": lambda p: p["n"] % 2 == 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FEW_VALUES)
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [(GPUCB, StepLimit(1e-3, per="time")), (WDBO, 1e-3), (RandomSearch, 1e-3)],
+    ids=["GPUCB", "WDBO", "RandomSearch"],
+)
+def test_the_next_value_is_always_within_reach(kind, limit, name):
+    """From the lowest member the highest one is found, by steps from one value to the next.
+
+    Random queries wander.
+    """
+    space, options = FEW_VALUES[name]
+    domain = as_domain(space)
+    measured = domain.decode_context(domain.sample(1, 0)[0])
+    chosen = domain if measured is None else domain.chosen
+    ends = chosen.sample(200, 0)
+    ends = ends[[ends[:, 0].argmin(), ends[:, 0].argmax()]]
+    options = options | ({} if kind is RandomSearch else {"n_initial_points": 3})
+    start = chosen.decode(ends[0])
+    opt = kind(space, max_step=limit, start_points=[start], random_state=0, **options)
+    for t in range(60 if kind is RandomSearch else 25):
+        query = opt.suggest(t, context=measured)
+        row = chosen.validate_point(query.x)
+        opt.tell(query, -np.linalg.norm(chosen.to_unit(row) - chosen.to_unit(ends[1])))
+        if row[0] == ends[1, 0]:
+            break
+    wandered = kind is RandomSearch and len(np.unique(opt.told_X_[:, 0])) >= 4
+    assert wandered or row[0] == ends[1, 0]
+    if not isinstance(chosen, FiniteSet):
+        rows = opt.told_X_[:, : chosen.n_dims]
+        values = [np.unique(column) for column in rows.T]
+        for column, kind, known in zip(rows.T, chosen.kinds, values):
+            if kind in ("steps", "labels"):
+                assert np.abs(np.diff(np.searchsorted(known, column))).max() <= 1
+
+
+@pytest.mark.parametrize("domain", [{"n": ("integer", 1, 9), "m": ("integer", 0, 3)}, ARMS])
+def test_what_is_held_makes_no_step(domain):
+    opt = RandomSearch(domain, max_step=[0.0, 1e-3], random_state=0)
+    for t in range(20):
+        opt.tell(opt.ask(t), 0.0, t)
+    moves = np.ptp(opt.told_X_[:, :2], axis=0)
+    assert moves[0] == 0.0
+    assert moves[1] == (0.0 if domain is ARMS else 3.0)
+    timed = RandomSearch(domain, max_step=StepLimit(1e-3, per="time"), random_state=0)
+    rows = as_domain(domain).validate_points(points_of(timed.suggest(0.0, n=4)))
+    assert len({tuple(row) for row in rows}) == 1
 
 
 def test_the_recommendation_is_free():
