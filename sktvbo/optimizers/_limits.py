@@ -180,7 +180,8 @@ class Limits(Part):
             return draw
         domain, limiter = run.domain, run.part(StepLimiter.name)
         centre, least = _safest(run, limiter)
-        near = space = StepLimiter(StepLimit(NEAR), np.append(centre, t)).part_of(run, t)
+        near = StepLimiter(StepLimit(NEAR), np.append(centre, t))
+        near = space = near.near(run, t, domain.search_space())
         k, back, is_back = near.domain.n_unit, centre, False
         if limiter is not None:
             back = limiter.step(run, t, centre)
@@ -190,7 +191,7 @@ class Limits(Part):
             low = np.maximum(near.lower, reach.lower)
             high = np.minimum(near.upper, reach.upper)
             is_back = is_back or np.any(low[:k] > high[:k])
-            space = near if is_back else near.within(low, high)
+            space = near if is_back else near.within(reach.lower, reach.upper, reach.beyond)
         if is_back:
             return lambda n, rng: np.tile(back, (n, 1))
         here = domain.unit_of(centre[np.newaxis])

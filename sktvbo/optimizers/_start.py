@@ -60,7 +60,7 @@ class Start(Part):
         if run.part(StepLimiter.name) is None:
             points = allowed_in_context(run.domain, run.config.start_points)
             at = np.append(points[0], choice.t) if len(points) else None
-            space = StepLimiter(StepLimit(_NEAR_START), at).within_reach(run, choice.t, space)
+            space = StepLimiter(StepLimit(_NEAR_START), at).near(run, choice.t, space)
         return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 
 

@@ -66,20 +66,36 @@ class StepLimiter(Part):
     # --- where it may be --------------------------------------------------------------------------
 
     def within_reach(self, run, t, space):
-        """Return the part of a search space in which a query for time t may be."""
-        domain = run.domain
+        """Return the part of a search space in which a query for time t may be.
+
+        The next values and members in each direction are in it, however short the step.
+        """
         if self.at is None:
             return space
+        here, reach = self._reach(run.domain, t)
+        low, high = _with_next_values(space, here, here - reach, here + reach)
+        return self._part(space, run.domain, low, high, lambda: _next_members(space, here, reach))
+
+    def near(self, run, t, space):
+        """Return the part of a search space that is within the limit at time t, or its middle."""
+        if self.at is None:
+            return space
+        here, reach = self._reach(run.domain, t)
+        return self._part(space, run.domain, here - reach, here + reach, lambda: None)
+
+    def _reach(self, domain, t):
+        """Return where the run is (u,), and how far it may go (u,)."""
         parts = self.limit.parts(domain)
         if self.limit.per == "time":
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
                 parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
-        here, reach, spans = domain.to_unit(self.at[:-1]), _widths(domain, parts), _spans(domain)
-        low, high = _with_next_values(space, here, here - reach, here + reach)
+        return domain.to_unit(self.at[:-1]), _widths(domain, parts)
+
+    def _part(self, space, domain, low, high, beyond):
+        """Return the part of a space within limits (u,) that exclude something."""
+        spans = _spans(domain)
         low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
-        if np.array_equal([low, high], spans):
-            return space
-        return space.within(low, high, _next_members(space, here, reach))
+        return space if np.array_equal([low, high], spans) else space.within(low, high, beyond())
 
     def part_of(self, run, t):
         """Return the part of the domain in which a query for time t may be."""
