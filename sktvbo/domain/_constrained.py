@@ -152,7 +152,9 @@ class Constrained(Domain):
         return self.domain._from_unit(U)
 
     def _inside(self, X):
-        return self.domain._inside(X) & self._whole.feasible.rules.obeyed(X)
+        found = self.domain._inside(X)
+        found[found] = self._whole.feasible.rules.obeyed(X[found])
+        return found
 
     def _locate(self, X, what):
         return self.domain._locate(X, what)

@@ -400,12 +400,13 @@ class ParameterSpace(_Product):
         }
 
     def described(self, rows: ArrayLike) -> dict[str, Any]:
-        terms = zip(self._parameters.items(), np.asarray(rows).T)
+        terms = zip(self._parameters.items(), np.asarray(rows).T.tolist())
         return {name: [term.decode(v) for v in values] for (name, term), values in terms}
 
     def decode_all(self, rows: ArrayLike) -> list[dict[str, Any]]:
         """Return the points of rows as a list of dicts, see `decode`."""
-        return [self.decode(row) for row in rows]
+        columns = self.described(self.validate_points(rows)).values()
+        return [dict(zip(self.names, values)) for values in zip(*columns)]
 
     def to_unit(self, X: ArrayLike) -> Array:
         X = self._numbers(X)

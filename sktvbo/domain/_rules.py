@@ -57,7 +57,7 @@ class Rules:
         self.linear = A[~equal], low[~equal], high[~equal]
         self.owner = owner
         self._tolerance = TOLERANCE * span[equal] + self.rounding
-        self._decode, self.numbers = domain.decode, domain.numbers
+        self._decode_all, self.numbers = domain.decode_all, domain.numbers
         self._functions = [
             _FunctionConstraint(c, domain.decode(domain.sample(1, 0)[0]), owner)
             for c in constraints
@@ -74,9 +74,10 @@ class Rules:
         """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
         A, low, high = self.linear
         found = [_within(self.numbers(X) @ A.T, low, high)]
-        for function in self._functions:
-            if not function.by_answer:
-                found.append(np.array([function(self._decode(x)) for x in X]).reshape(len(X), -1))
+        functions = [function for function in self._functions if not function.by_answer]
+        points = self._decode_all(X) if functions else ()
+        for function in functions:
+            found.append(np.array([function(point) for point in points]).reshape(len(X), -1))
         return np.concatenate(found, axis=1)
 
     def obeyed(self, X):
@@ -85,9 +86,9 @@ class Rules:
         found = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
         found &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
         # Functions may be slow: they are evaluated last, and only where all before are satisfied.
-        for function in self._functions:
-            for i in np.flatnonzero(found):
-                found[i] = function.is_satisfied(self._decode(X[i]))
+        if self._functions and found.any():
+            points = self._decode_all(X[found])
+            found[found] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
         return found
 
 
@@ -121,8 +122,11 @@ class _FunctionConstraint:
     def is_satisfied(self, point):
         """Return True if a point satisfies the constraint."""
         found = self._answer(point)
-        if isinstance(found, float) and self._interval is not None and not self.by_answer:
-            return self._interval[0] <= found <= self._interval[1]
+        if self.by_answer and isinstance(found, bool | np.bool_):
+            return bool(found)
+        is_number = isinstance(found, float | int | np.integer) and not self.by_answer
+        if is_number and self._interval is not None:
+            return bool(self._interval[0] <= found <= self._interval[1])
         return bool(np.all(self._numbers(found) >= 0.0))
 
     def __call__(self, point):
