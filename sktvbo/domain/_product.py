@@ -288,7 +288,8 @@ class ParameterSpace(_Product):
           are compared by ``==`` and type: 1 and True differ, 1 and ``numpy.int64(1)`` do not;
         - a third item of the latter two, a list of some of the values: only those may be queried;
         - as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`, or a
-          list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a "real",
+          list or an array of categories; two numbers low < high, which may be meant as a range, are
+          an error. ``uniform``, ``loguniform`` and ``randint`` are a "real",
           "log-real" and "integer". The unit form of another continuous distribution is its
           distribution function; from a discrete one random queries are drawn. An infinite support
           is cut off at the quantile 1e-4 or 1 - 1e-4.

@@ -102,7 +102,24 @@ class StepLimit(BaseEstimator):
         parts = real_array(found, f"The '{name}' parameter")
         if parts.shape not in ((), (n_dims,)) or not np.all(parts >= 0.0):
             raise invalid(name, expected, self.part, owner)
-        return np.array(np.broadcast_to(parts, n_dims))
+        parts = np.array(np.broadcast_to(parts, n_dims))
+        if self.per == "query" and np.any((parts > 1.0) & (parts < np.inf)):
+            expected = "at most 1: it is a part of the range"
+            raise invalid(name, expected, self.part, owner, advice=_advice(domain, parts))
+        return parts
+
+
+def _advice(domain, parts):
+    """Return the part of the range for the first number that is larger than 1."""
+    i = np.argmax((parts > 1.0) & (parts < np.inf))
+    part, width, moved = parts[i], domain.upper[i] - domain.lower[i], domain.lower.copy()
+    moved[i] += part
+    is_linear = np.isclose(
+        domain.unit_of(moved[np.newaxis])[0, domain.unit_columns[i]] * width, part
+    )
+    if not is_linear or domain.kinds[i] in ("labels", "unordered") or part > width:
+        return "A tenth of the range is 0.1."
+    return f"{part:g} of a range of {width:g} is {part / width:.3g}."
 
 
 def as_step_limit(value, domain, owner):

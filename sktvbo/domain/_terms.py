@@ -14,7 +14,7 @@ from datetime import date
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
-from .._validation import invalid, real_array
+from .._validation import invalid, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
@@ -30,17 +30,33 @@ def named_term(spec, name):
         return _KINDS[kind].from_spec(name, *rest)
     if isinstance(spec, rv_frozen):
         return distributed_term(spec, name)
-    if isinstance(spec, list | np.ndarray):
+    advice = _advice_on_ranges(spec)
+    if isinstance(spec, list | np.ndarray) and not advice:
         return Categorical.from_spec(name, spec)
-    raise invalid(
-        name,
-        f"{_SPECS}, a frozen distribution of scipy.stats or a list of categories",
-        spec,
-        error=DomainError,
+    expected = f"{_SPECS}, a frozen distribution of scipy.stats or a list of categories"
+    raise invalid(name, expected, spec, advice=advice, error=DomainError)
+
+
+def _advice_on_ranges(spec):
+    """Return how to write a range, if values (n,) may be one: two numbers, or some and a type."""
+    values = list(spec) if isinstance(spec, list | tuple) or np.ndim(spec) == 1 else []
+    is_number = [isinstance(v, numbers.Real) and not isinstance(v, bool) for v in values]
+    has_type = any(isinstance(v, type) for v in values)
+    if sum(is_number) != 2 or len(values) > 2 + has_type or not all(is_number[:2]):
+        return ""
+    low, high = (plain_number(v) for v in values[:2])
+    if not low < high and not has_type:
+        return ""
+    kind = "real" if isinstance(low, float) or isinstance(high, float) else "integer"
+    return (
+        f"({kind!r}, {low}, {high}) is the range, ('categorical', {values[:2]}) are two categories."
     )
 
 
 def _number(value, name, error):
+    if isinstance(value, bool | np.bool_):
+        advice = "Give 0 or 1, or take ('categorical', [False, True])."
+        raise invalid(name, "one number", value, advice=advice, error=error)
     array = real_array(value, name, error)
     if array.ndim:
         raise invalid(name, "one number", value, error=error)

@@ -100,10 +100,7 @@ class Journal:
         """
         if not isinstance(journal, cls):
             journal = cls(journal)
-        try:
-            os.fspath(journal.path)
-        except TypeError:
-            raise invalid("journal", "a path or a Journal", journal.path) from None
+        text_path(journal.path)
         check_choice(journal.synchronous, ("normal", "full"), "synchronous", cls)
         check_bool(journal.resume, "resume", cls)
         return journal
@@ -155,6 +152,18 @@ _ADVICE = {
 def _translated(path, action, message):
     advice = next((f" {text}" for part, text in _ADVICE.items() if part in message), "")
     return JournalError(f"The journal {path} could not be {action} ({message}).{advice}")
+
+
+def text_path(path):
+    """Return a path as text, or raise a ValueError."""
+    try:
+        found = os.fspath(path)
+    except TypeError:
+        raise invalid("journal", "a path or a Journal", path) from None
+    if isinstance(found, bytes):
+        advice = "Convert it with os.fsdecode(path)."
+        raise invalid("journal", "a path of text, or a Journal", path, advice=advice)
+    return found
 
 
 def wal_path(path):

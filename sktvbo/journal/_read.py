@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
-from ._file import connect, incomplete, translated_errors, wal_path
+from ._file import connect, incomplete, text_path, translated_errors, wal_path
 from ._rows import COLUMNS, START, Place, checked, stored_parts
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def reading(path):
 
     Raise an error at the end if the journal is empty or incomplete.
     """
-    path = os.fspath(path)
+    path = text_path(path)
     if not Path(path).is_file():
         raise JournalError(f"The journal {path} does not exist. Give the path of a journal.")
     with translated_errors(path, "read"):

@@ -138,6 +138,7 @@ PARTS = [
     ),
     (opts.RandomSearch, {"journal": 3}, "journal must be a path or a Journal"),
     (opts.RandomSearch, {"journal": []}, "journal must be a path or a Journal"),
+    (opts.RandomSearch, {"journal": b"run.db"}, r"a path of text, .* Convert it with os\.fsdecode"),
     (opts.RandomSearch, {"journal": Journal(3, resume=True)}, "journal must be a path or a Journ"),
     (
         opts.RandomSearch,

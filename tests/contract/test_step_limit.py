@@ -286,6 +286,32 @@ def test_a_dict_names_parameters():
     )
 
 
+HUNDRED = {"degrees": ("real", 0.0, 100.0), "n": ("log-integer", 1, 64)}
+
+
+@pytest.mark.parametrize(
+    ("domain", "limit", "match"),
+    [
+        ([(0.0, 100.0)], 5, r"at most 1: .* Got 5 instead. 5 of a range of 100 is 0.05"),
+        (
+            [(0.0, 100.0)],
+            StepLimit(5),
+            r"'part' parameter .* at most 1: .* 5 of a range of 100 is 0.05",
+        ),
+        (HUNDRED, {"degrees": 5}, "5 of a range of 100 is 0.05"),
+        (HUNDRED, {"n": 5}, "A tenth of the range is 0.1"),
+        ([(0.0, 1.0)], 1.5, "A tenth of the range is 0.1"),
+        ([(0.0, 1.0), (-10.0, 10.0)], [0.5, 5.0], "5 of a range of 20 is 0.25"),
+    ],
+)
+def test_a_step_is_a_part_of_the_range(domain, limit, match):
+    with pytest.raises(ValueError, match=match):
+        WDBO(domain, max_step=limit).ask(0.0)
+    free = np.inf if len(as_domain(domain).columns) == 1 else [np.inf, 1.0]
+    WDBO(domain, max_step=free).ask(0.0)
+    WDBO(domain, max_step=StepLimit(5.0, per="time")).ask(0.0)
+
+
 @pytest.mark.parametrize(("beyond", "expected"), [(0.4, 0.05), (0.6, 0.2)])
 def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(beyond, expected):
     domain = Box([(0.0, 1.0)])

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler
 
 from sktvbo import WDBO, Journal, RandomSearch
-from sktvbo.domain import Context, ParameterSpace
-from sktvbo.exceptions import DomainError
+from sktvbo.domain import Context, ParameterSpace, as_domain
+from sktvbo.exceptions import DomainError, InvalidObservationError
 
 SIZES = [16, 32, 64]
 
@@ -72,6 +72,40 @@ def test_an_optimizer_finds_the_best_ordinal_and_log_integer():
     best = opt.recommend(25)
     assert best["size"] == 32
     assert 45 <= best["n"] <= 90
+
+
+# --- numbers that may be a range ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ([0.0, 10.0], "'real', 0.0, 10.0"),
+        ((0.0, 10.0), "'real', 0.0, 10.0"),
+        ([1, 16], "'integer', 1, 16"),
+        (np.array([1.0, 2.5]), "'real', 1.0, 2.5"),
+        ([np.int64(1), 3], "'integer', 1, 3"),
+        ([16, 32, int], "'integer', 16, 32"),
+        ((1e-3, 1.0, float), "'real', 0.001, 1.0"),
+    ],
+)
+def test_two_numbers_are_no_categories_unless_they_are_named_so(spec, kind):
+    with pytest.raises(DomainError, match=rf"\({kind}\) is the range, .* are two categories"):
+        one(spec)
+    with pytest.raises(DomainError, match="is the range"):
+        as_domain({"a": ("real", 0.0, 1.0), "b": Context(spec)})
+    assert one(("categorical", list(spec))).size == len(spec)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(False)])
+def test_a_bool_is_no_number(value):
+    for kind, *bounds in (("integer", 0, 1), ("real", 0.0, 1.0), ("discrete", [0, 1])):
+        space = one((kind, *bounds))
+        with pytest.raises(InvalidObservationError, match=r"one number.* \[False, True\]"):
+            space.validate_point({"a": value})
+    for spec in (("real", value, 2.0), ("integer", value, 9)):
+        with pytest.raises(DomainError, match="one number"):
+            one(spec)
 
 
 # --- numbers of a list ----------------------------------------------------------------------------
@@ -209,7 +243,11 @@ def test_an_array_gives_plain_values(kind):
         (stats.beta(1.0, 1.0), ("real", 0.0, 1.0)),
         (stats.randint(2, 9), ("integer", 2, 8)),
         (["rbf", "poly"], ("categorical", ["rbf", "poly"])),
-        (np.array([1, 2]), ("categorical", [1, 2])),
+        (np.array([1, 2, 3]), ("categorical", [1, 2, 3])),
+        ([2, 1], ("categorical", [2, 1])),
+        ([True, False], ("categorical", [True, False])),
+        ([1, None], ("categorical", [1, None])),
+        ([int, float], ("categorical", [int, float])),
     ],
 )
 def test_what_a_distribution_or_a_list_stands_for(distribution, spec):
