@@ -78,6 +78,13 @@ def counted(values, unit, name, error):
     return whole * float(numerator) + rest * numerator / denominator
 
 
+def nanoseconds(value):
+    """Return a date or duration as a whole number of nanoseconds; None in another unit."""
+    value = scalar(value)
+    step, n = np.datetime_data(value.dtype)
+    return int(value.astype(np.int64)) * n * _RESOLUTIONS[step] if step in _RESOLUTIONS else None
+
+
 def scalar(value):
     """Return a date, in UTC, or a duration as a NumPy scalar."""
     for method in ("to_datetime64", "to_timedelta64"):  # of pandas, to the nanosecond

@@ -24,6 +24,7 @@ from .._durations import (
     UNITS,
     counted,
     is_duration,
+    nanoseconds,
     number_of_duration,
     number_of_period,
     scalar,
@@ -176,7 +177,9 @@ def read_times(column, unit, name, error=ValueError):
     if values.dtype.kind in "Mm":
         kind = kind or (NAIVE if values.dtype.kind == "M" else DURATIONS)
         _check_gaps(np.isnat(values), name, error)
-        return kind, counted(values, unit, name, error)
+        numbers = counted(values, unit, name, error)
+        _check_distinct(numbers, values.astype(np.int64), name, error)
+        return kind, numbers
     types = set(map(type, values)) if values.dtype == object else set()
     if not any(issubclass(kind, _DATES + DURATION_TYPES) for kind in types):
         return NUMBERS, column
@@ -186,8 +189,9 @@ def read_times(column, unit, name, error=ValueError):
         expected = "of one kind: numbers, dates with or without a time zone, or durations"
         raise invalid(name, expected, got=" and ".join(sorted(kinds)), error=error)
     # One by one: a single array of dates would round some, or overflow.
-    numbers = [counted(np.array([scalar(v)]), unit, name, error)[0] for v in values]
-    return kinds.pop(), np.array(numbers)
+    numbers = np.array([counted(np.array([scalar(v)]), unit, name, error)[0] for v in values])
+    _check_distinct(numbers, map(nanoseconds, values), name, error)
+    return kinds.pop(), numbers
 
 
 def read_time(value, unit, name, error=ValueError):
@@ -253,6 +257,26 @@ def _check_gaps(missing, name, error):
     if missing.any():
         advice = f"Drop row {np.argmax(missing)}, or fill it in." if len(missing) > 1 else ""
         raise invalid(name, "dates without gaps", got="NaT", advice=advice, error=error)
+
+
+def _check_distinct(numbers, exact, name, error):
+    """Raise an error if different times, as whole numbers, have become one float."""
+    n = len(np.unique(numbers))
+    if n < len(numbers) and n < len(set(exact)):
+        raise merged(name, error)
+
+
+def merged(name, error=ValueError):
+    """Return the error of dates that differ by less than a float since 1970 can hold."""
+    expected = "of dates that are equal or at least 0.5 microseconds apart"
+    advice = "Give numbers since a date of your own: (dates - dates[0]) / np.timedelta64(1, 's')."
+    return invalid(
+        name,
+        expected,
+        got="closer ones, which are one float since 1970",
+        advice=advice,
+        error=error,
+    )
 
 
 # --- durations among the parameters of kernels ----------------------------------------------------

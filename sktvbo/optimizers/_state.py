@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._durations import nanoseconds
 from .._validation import invalid
 from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
 from ..exceptions import AskTellError, InvalidObservationError
@@ -24,6 +25,7 @@ from ..gaussian_process._dates import (
     NUMBERS,
     dates_of,
     is_auto,
+    merged,
     mixed_kinds,
     numeric_periods,
 )
@@ -520,12 +522,15 @@ class TimeState:
         Time of the latest query asked for.
     kind : str or None
         Kind of the times given, numbers or dates of some kind; None before the first.
+    date : tuple of (float, int), or None
+        Latest date given as a number, and in nanoseconds; lost in a journal.
     """
 
     now: float = -np.inf
     passed: float = -np.inf
     next: float | None = None
     kind: str | None = None
+    date: tuple | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -820,8 +825,9 @@ class RunState:
         given = t is not None
         if not given:
             t = self.clock(self.history.n_told + self.failures.total, self.time.now)
-        kind, t = as_time(t, self.algorithm.time_unit)
-        return t, self if kind == self.time.kind else self._with_kind(kind, t, given)
+        kind, number = as_time(t, self.algorithm.time_unit)
+        state = self if kind == self.time.kind else self._with_kind(kind, number, given)
+        return number, state if kind == NUMBERS else state._with_date(t, number)
 
     def read_times(self, t, n):
         """Return one time, or n of them, as an array (n,), and the state as `read_time`."""
@@ -853,6 +859,13 @@ class RunState:
             advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
         where = "the earlier times of this run"
         raise mixed_kinds(name, self.time.kind, kind, where, advice, InvalidObservationError)
+
+    def _with_date(self, date, number):
+        """Return the state after a date, which must differ from the latest one as a number too."""
+        latest, exact = self.time.date, (number, nanoseconds(np.asarray(date).reshape(-1)[0]))
+        if latest is not None and latest[0] == number and latest != exact:
+            raise merged("t", InvalidObservationError)
+        return self if latest == exact else replaced(self, time=replaced(self.time, date=exact))
 
     def check_seasons(self, kind):
         """Raise a ValueError if times of a kind have no default seasons."""

@@ -208,3 +208,32 @@ def test_durations_of_a_surrogate_are_in_the_unit_of_the_run(unit, scale):
         t = datetime(2026, 3, 1, hour, tzinfo=UTC)
         opt.tell(opt.ask(t), float(hour % 3))
     assert opt.surrogate_.temporal_kernel_.length_scale == scale
+
+
+FINE = {
+    "numpy": lambda n: np.datetime64("2026-03-01T12", "ns") + np.timedelta64(n, "ns"),
+    "hundreds": lambda n: np.datetime64(NOON_IN_HUNDREDS + n // 100, "100ns"),
+    "pandas": lambda n: pd.Timestamp(NOON) + pd.Timedelta(n, "ns"),
+}
+NOON_IN_HUNDREDS = int(np.datetime64("2026-03-01T12", "ns").astype(int)) // 100
+
+
+@pytest.mark.parametrize("form", FINE)
+def test_dates_that_floats_cannot_tell_apart_are_refused(form):
+    """Since 1970 the float of a date is a multiple of 0.24 microseconds."""
+    date = FINE[form]
+    opt = RandomSearch(BOX, random_state=0)
+    for n in (0, 500, 1700):
+        x = opt.ask(date(n))
+        opt.tell(x, 1.0, date(n))
+        opt.tell(x, 1.0, date(n))  # the same date again
+    assert len(np.unique(opt.told_X_[:, -1])) == 3
+    before = opt.told_X_
+    noon = NOON.timestamp()
+    closer = next(n for n in (1600, 1800) if noon + n * 1e-9 == noon + 1700 * 1e-9)
+    with pytest.raises(InvalidObservationError, match=r"equal or at least 0\.5 microseconds"):
+        opt.tell([0.5, 0.0], 1.0, date(closer))
+    with pytest.raises(InvalidObservationError, match=r"equal or at least 0\.5 microseconds"):
+        opt.tell_many([[0.5, 0.0]] * 9, np.zeros(9), [date(n) for n in range(1700, 2600, 100)])
+    assert_array_equal(opt.told_X_, before)
+    opt.tell_many([[0.5, 0.0]] * 2, np.zeros(2), [date(1700)] * 2)

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process._dates import numeric_times
 from sktvbo.kernels import Separable
 
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
@@ -352,3 +353,20 @@ def test_encoded_categories_are_numbers():
     )
     pipeline = make_pipeline(encoder.set_output(transform="pandas"), regressor()).fit(X, Y)
     assert_allclose(pipeline[-1].X_train_[:, -1], HOURS, rtol=1e-15)
+
+
+@pytest.mark.parametrize("objects", [True, False])
+def test_dates_that_floats_cannot_tell_apart_are_refused(objects):
+    noon = pd.Timestamp("2026-03-01T12")
+    for step, count in ((1000, 80), (0, 80), (100, 2)):
+        dates = pd.Series([noon + pd.Timedelta(n * step, "ns") for n in range(count)])
+        frame = pd.DataFrame({"x": 0.0, "t": dates.astype(object) if objects else dates})
+        if step != 100:
+            numbers = numeric_times(frame, "s")[0]["t"]
+            assert len(np.unique(numbers)) == (count if step else 1)
+        else:
+            with pytest.raises(ValueError, match=r"Column 't' must be of dates .* 0.5 micro"):
+                numeric_times(frame, "s")
+    # Durations count from 0, and are told apart.
+    short = pd.DataFrame({"t": pd.to_timedelta(np.arange(80) * 100, unit="ns")})
+    assert len(np.unique(numeric_times(short, "s")[0]["t"])) == 80
