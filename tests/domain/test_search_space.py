@@ -121,3 +121,21 @@ def test_where_no_member_is_within_the_nearest_is_taken():
 def test_bounds_are_checked(low, high):
     with pytest.raises(DomainError, match="2 numbers each, low <= high"):
         BOX.search_space().within(low, high)
+
+
+def test_members_beyond_the_limits():
+    points = np.array([[0.0, 0.0], [0.1, 0.1], [0.5, 0.0], [0.6, 0.9], [1.0, 1.0]])
+    whole = FiniteSet(points).search_space()
+    part = whole.within([0.0, 0.0], [0.2, 0.2], points[[2, 4]])
+    assert_array_equal(part.members, points[[0, 1, 2, 4]])
+    assert_array_equal(part.allowed(points), [True, True, True, False, True])
+    assert_array_equal(part.neighbours(points[1]), points[[0, 2, 4]])
+    # A part of the part: what is beyond one of the limits is within the others, or beyond as well.
+    again = part.within([0.0, 0.0], [0.7, 1.0], points[[4]])
+    assert_array_equal(again.members, points[[0, 1, 2, 4]])
+    assert_array_equal(part.within([0.4, 0.0], [0.7, 1.0]).members, points[[2]])
+    narrow = part.within([0.0, 0.0], [0.05, 0.05], points[[1, 3]])
+    assert_array_equal(narrow.members, points[[0, 1]])
+    context = whole.given(np.array([7.0]), np.array([0.7]))
+    found = context.within([0.0] * 3, [0.2] * 3, points[[4]])
+    assert_array_equal(found.candidates(8)[:, :2], points[[0, 1, 4]])
