@@ -55,6 +55,17 @@ class Observations:
         return Observations.of(*(np.concatenate(pair) for pair in parts))
 
 
+def _distinct(gaps):
+    """Return the distinct ones among gaps (k, ...), and the index (k,) of each."""
+    keys = np.atleast_2d(gaps.T)
+    order = np.lexsort(keys)
+    new = np.ones(len(gaps), dtype=bool)
+    new[1:] = (np.diff(keys[:, order]) != 0.0).any(axis=0)
+    index = np.empty(len(gaps), dtype=np.intp)
+    index[order] = np.cumsum(new) - 1
+    return gaps[order[new]], index
+
+
 def check_filtered(failed, sums):
     """Raise an error if a filter failed or has infinite sums."""
     if failed or not np.isfinite(sums).all():
@@ -74,8 +85,9 @@ class Timeline:
     process : Stationary, Brownian, Composed or WithLevel
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
-    gaps : ndarray of shape (u,)
-        Distinct time gaps; the first one stands for the beginning, which has no gap.
+    gaps : ndarray of shape (u, ...)
+        Distinct gaps of the process's clock; the first one stands for the beginning, which has no
+        gap.
     gap : ndarray of int of shape (T,)
         Index of the gap before each time.
     start : ndarray of int of shape (T + 1,)
@@ -101,11 +113,12 @@ class Timeline:
         t = np.unique(np.concatenate([data.t, stops])) if len(stops) else np.unique(data.t)
         start = np.searchsorted(data.t, t, side="left")
         start = np.append(start, len(data)).astype(np.intp)
-        gaps = np.diff(t, prepend=t[:1] if after is None else after)
-        distinct, gap = np.unique(gaps[1:] if after is None else gaps, return_inverse=True)
+        gaps, gap = _distinct(
+            np.diff(process.clock(t if after is None else np.append(after, t)), axis=0)
+        )
         if after is None:
-            distinct, gap = np.append(0.0, distinct), np.append(0, gap + 1)
-        return cls(process, t, distinct, gap.astype(np.intp), start, data, after is None)
+            gaps, gap = np.insert(gaps, 0, 0.0, axis=0), np.append(0, gap + 1)
+        return cls(process, t, gaps, gap, start, data, after is None)
 
     def transitions(self):
         """Return A (u, p, p) and Q (u, s p, p) of the gaps.
