@@ -53,10 +53,11 @@ def _filter_seconds(process, n_places, n, n_times, n_gaps):
     """
     p = process.order
     square = (n_places * p) ** 2
+    calls = 5e-3 if isinstance(process, (Composed, WithLevel)) else 1e-3
     if n_places == 1 and process.has_chains:
-        return 2e-3 + n * (2e-6 + 2e-8 * square)
+        return calls + n * (2e-6 + 2e-8 * square)
     a_time = 1.3e-8 if p == 1 else 6e-8
-    return 2e-3 + n * (3e-6 + 2e-9 * square) + n_times * a_time * square + n_gaps * 5e-7 * p**2
+    return calls + n * (3e-6 + 2e-9 * square) + n_times * a_time * square + n_gaps * 5e-7 * p**2
 
 
 def _filter_is_faster(process, n_places, rows):

@@ -8,6 +8,7 @@ means. K (s M, M) is K_S; with a level s = 2, and the covariance of the level is
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
@@ -15,6 +16,11 @@ from ._state_space import outputs
 
 # Number of entries of the derivatives in one hyperparameter that are stored at once.
 _MAX_SLOPES = 2**20
+
+# Number of observations whose products are subtracted from a joint covariance at once.
+_MAX_COLUMNS = 256
+
+NO_ROWS = np.zeros(2, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,40 +267,40 @@ class Timeline:
         k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
-        first = np.searchsorted(at, np.arange(len(self.t) + 1))
-        for i in range(len(self.t)):
+        # The variances that data take from queries, as products V Vᵀ: many columns at once.
+        V, filled = np.zeros((q, _MAX_COLUMNS)), 0
+        first, none = np.searchsorted(at, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
+        begin = at[0] if q else len(self.t)
+        self.filter(K, m, P, slice(0, begin), (A, Q))
+        for i in range(begin, len(self.t)):
             old, new = slice(0, first[i]), slice(first[i], first[i + 1])
-            C[old] = np.einsum("ab,qbj->qaj", A[self.gap[i]], C[old].reshape(-1, p, M)).reshape(
-                -1, N
-            )
             rows = slice(self.start[i], self.start[i + 1])
+            site, move, b = self.data.site[rows], self.gap[i : i + 1], rows.stop - rows.start
+            if first[i]:
+                moved = np.matmul(A[move[0]], C[old].reshape(-1, p, M))
+                C[old] = moved.reshape(-1, N)
             before_m, before_P = m.copy(), P.copy()
             self.filter(K, m, P, slice(i, i + 1), (A, Q))
-            site = self.data.site[rows]
-            if len(site) and first[i]:
+            if b and first[i]:
                 # The predicted state before the observations: a transition only.
-                _kalman.filter(
-                    self.gap[i : i + 1],
-                    A,
-                    Q,
-                    K,
-                    np.zeros(2, dtype=np.intp),
-                    np.empty(0, dtype=np.intp),
-                    np.empty((0, k)),
-                    np.empty(0),
-                    before_m,
-                    before_P,
-                    np.zeros((k, k + 1)),
-                )
-                S = before_P[np.ix_(site, site)] + np.diag(self.data.R[rows])
-                gain = np.linalg.solve(S, C[old][:, site].T).T
-                mean[old] += gain @ (self.data.Y[rows] - before_m[:, site].T)
-                cov[old, old] -= gain @ C[old][:, site].T
-                C[old] -= gain @ before_P[site]
+                nothing = np.empty((0, k)), np.empty(0)
+                _kalman.filter(move, A, Q, K, *NO_ROWS, *nothing, before_m, before_P, none)
+                L = np.linalg.cholesky(before_P[np.ix_(site, site)] + np.diag(self.data.R[rows]))
+                errors = self.data.Y[rows] - before_m[:, site].T
+                columns = np.hstack([C[old][:, site].T, errors, before_P[site]])
+                columns = solve_triangular(L, columns, lower=True, check_finite=False)
+                taken, errors, moments = np.split(columns, [first[i], first[i] + k], axis=1)
+                mean[old] += taken.T @ errors
+                C[old] -= taken.T @ moments
+                if filled + b > V.shape[1]:
+                    cov -= V @ V.T
+                    V, filled = np.zeros((q, max(b, _MAX_COLUMNS))), 0
+                V[old, filled : filled + b] = taken.T
+                filled += b
             if new.start < new.stop:
                 C[new] = H[new] @ P[out]
                 mean[new] = H[new] @ m[:, out].T
                 cov[new, new] = C[new][:, out] @ H[new].T
                 cov[old, new] = C[old][:, out] @ H[new].T
                 cov[new, old] = cov[old, new].T
-        return mean, cov
+        return mean, cov - V @ V.T

@@ -21,14 +21,12 @@ from ..._fast import kalman as _kalman
 from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
 from ._series import timeline
-from ._smoother import Timeline
+from ._smoother import NO_ROWS, Timeline
 from ._state_space import by_part
 
 # Maximum number of pending steps, and size of the state from which deferring is faster.
 _MAX_PENDING = 64
 _MIN_SIZE_TO_DEFER = 256
-
-_NO_ROWS = np.zeros(2, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +104,7 @@ class FilterState:
         m = np.zeros((1, len(P)))
         A, Q = self._transitions(self.t, self.base_t)
         nothing = np.empty((0, 1)), np.empty(0), m, P, np.zeros((1, 2))
-        _kalman.filter(np.zeros(1, dtype=np.intp), A, Q, self.K, *_NO_ROWS, *nothing)
+        _kalman.filter(np.zeros(1, dtype=np.intp), A, Q, self.K, *NO_ROWS, *nothing)
         if self.n_pending:
             U = self._pending_at(self.t).reshape(self.n_pending, -1)
             blas.dgemm(-1.0, U.T, U.T, 1.0, P.T, trans_b=1, overwrite_c=1)
