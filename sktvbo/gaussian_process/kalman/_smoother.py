@@ -8,7 +8,7 @@ means. K (s M, M) is K_S; with a level s = 2, and the covariance of the level is
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
@@ -266,41 +266,41 @@ class Timeline:
         out = outputs(self.process, M)
         k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
-        mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
-        # The variances that data take from queries, as products V Vᵀ: many columns at once.
-        V, filled = np.zeros((q, _MAX_COLUMNS)), 0
-        first, none = np.searchsorted(at, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
+        mean, cov, C = np.zeros((k, q)), np.zeros((q, q)), np.zeros((N, q))
+        # The variances that data take from queries, as products Vᵀ V: many rows at once.
+        V, filled = np.zeros((_MAX_COLUMNS, q)), 0
+        first, sums = np.searchsorted(at, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
         begin = at[0] if q else len(self.t)
         self.filter(K, m, P, slice(0, begin), (A, Q))
         for i in range(begin, len(self.t)):
-            old, new = slice(0, first[i]), slice(first[i], first[i + 1])
-            rows = slice(self.start[i], self.start[i + 1])
-            site, move, b = self.data.site[rows], self.gap[i : i + 1], rows.stop - rows.start
-            if first[i]:
-                moved = np.matmul(A[move[0]], C[old].reshape(-1, p, M))
-                C[old] = moved.reshape(-1, N)
+            old, new = first[i], slice(first[i], first[i + 1])
+            rows, move = slice(self.start[i], self.start[i + 1]), self.gap[i : i + 1]
+            site, Y, R = self.data.site[rows], self.data.Y[rows], self.data.R[rows]
+            b = len(site)
+            C[:, :old] = (A[move[0]] @ C[:, :old].reshape(p, -1)).reshape(N, old)
+            # The predicted state before the observations: a transition only.
             before_m, before_P = m.copy(), P.copy()
-            self.filter(K, m, P, slice(i, i + 1), (A, Q))
-            if b and first[i]:
-                # The predicted state before the observations: a transition only.
-                nothing = np.empty((0, k)), np.empty(0)
-                _kalman.filter(move, A, Q, K, *NO_ROWS, *nothing, before_m, before_P, none)
-                L = np.linalg.cholesky(before_P[np.ix_(site, site)] + np.diag(self.data.R[rows]))
-                errors = self.data.Y[rows] - before_m[:, site].T
-                columns = np.hstack([C[old][:, site].T, errors, before_P[site]])
-                columns = solve_triangular(L, columns, lower=True, check_finite=False)
-                taken, errors, moments = np.split(columns, [first[i], first[i] + k], axis=1)
-                mean[old] += taken.T @ errors
-                C[old] -= taken.T @ moments
-                if filled + b > V.shape[1]:
-                    cov -= V @ V.T
-                    V, filled = np.zeros((q, max(b, _MAX_COLUMNS))), 0
-                V[old, filled : filled + b] = taken.T
+            nothing = np.empty((0, k)), np.empty(0)
+            _kalman.filter(move, A, Q, K, *NO_ROWS, *nothing, before_m, before_P, sums)
+            start = np.array([0, b], dtype=np.intp)
+            failed = _kalman.filter(move, A, Q, K, start, site, Y, R, m, P, sums)
+            check_filtered(failed, sums)
+            if b and old:
+                L = np.linalg.cholesky(before_P[np.ix_(site, site)] + np.diag(R))
+                taken, errors, moments = (
+                    lapack.dtrtrs(L, X, lower=1)[0]
+                    for X in (C[site, :old], Y - before_m[:, site].T, before_P[site])
+                )
+                mean[:, :old] += errors.T @ taken
+                C[:, :old] -= moments.T @ taken
+                if filled + b > len(V):
+                    cov -= V.T @ V
+                    V, filled = np.zeros((max(b, _MAX_COLUMNS), q)), 0
+                V[filled : filled + b, :old] = taken
                 filled += b
             if new.start < new.stop:
-                C[new] = H[new] @ P[out]
-                mean[new] = H[new] @ m[:, out].T
-                cov[new, new] = C[new][:, out] @ H[new].T
-                cov[old, new] = C[old][:, out] @ H[new].T
-                cov[new, old] = cov[old, new].T
-        return mean, cov - V @ V.T
+                C[:, new] = P[:, out] @ H[new].T
+                mean[:, new] = m[:, out] @ H[new].T
+                cov[: new.stop, new] = C[out, : new.stop].T @ H[new].T
+                cov[new, :old] = cov[:old, new].T
+        return mean.T, cov - V.T @ V
