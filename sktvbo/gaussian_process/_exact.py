@@ -38,7 +38,7 @@ _MIN_SIZE = 1000
 def _dense_seconds(n):
     """Return the cost of a likelihood with its gradient by a Cholesky factor of n rows.
 
-    The constants here and in `_filter_seconds` are seconds on one core of 2026. They are within a
+    The constants here and in `_filter_seconds` are processor seconds on one core. They are within a
     factor of 2 of ``benchmarks/speed/solvers.py``: 250 to 4,000 rows at 1 to 150 places, states of
     1 to 630 numbers, at regular, irregular and coincident times. Their ratio matters alone.
     """
