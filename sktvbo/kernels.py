@@ -178,8 +178,18 @@ class Wiener(Kernel):
         """Return False: the variance depends on the time since ``start``."""
         return False
 
-    def _elapsed(self, X):
-        """Return the times (n,) since the start of X (n, 1)."""
+    def elapsed(self, X: ArrayLike) -> Array:
+        """Return the time for which the function has changed, 0 before ``start``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 1)
+            Times.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         interval = "(0, inf)"
         check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
         check_real(self.start, "start", self)
@@ -199,8 +209,8 @@ class Wiener(Kernel):
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
         _check_gradient(Y, eval_gradient)
-        elapsed = self._elapsed(X)
-        other = elapsed if Y is None else self._elapsed(Y)
+        elapsed = self.elapsed(X)
+        other = elapsed if Y is None else self.elapsed(Y)
         drift = self.drift_variance * np.minimum.outer(elapsed, other)
         if not eval_gradient:
             return 1.0 + drift
@@ -220,7 +230,7 @@ class Wiener(Kernel):
         -------
         ndarray of shape (n,)
         """
-        return 1.0 + self.drift_variance * self._elapsed(X)
+        return 1.0 + self.drift_variance * self.elapsed(X)
 
     def __repr__(self):
         name = type(self).__name__

@@ -18,6 +18,9 @@ from ..exceptions import JitterWarning, NotPositiveDefiniteError
 # LAPACK may use all threads of the process, whose limits are not changed.
 MIN_ROWS_FOR_THREADS = 500
 
+# Rounding errors of a posterior covariance, relative to the prior variance, are smaller.
+_ROUNDING = 1e-12
+
 
 def try_cholesky(A):
     """Factorize A (n, n, lower triangle, C order) in place; False if not positive definite."""
@@ -61,24 +64,65 @@ def cholesky(K, noise, kernel):
             "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
         )
     scale = np.abs(np.diagonal(K)).mean()
-    jitter = FIRST_JITTER * scale
+    L, jitter = _with_jitter(K, diagonal, FIRST_JITTER, scale)
+    if L is None:
+        raise NotPositiveDefiniteError(
+            f"The {n} x {n} covariance matrix of {kernel} is not positive definite, even with "
+            f"{jitter:.1e} added to its diagonal. Raise noise_variance or its lower bound, or "
+            "check that the kernel is positive semi-definite."
+        )
+    warn_caller(
+        f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} was added "
+        "to its diagonal. Duplicate points with little noise do this: raise noise_variance or its "
+        "lower bound.",
+        JitterWarning,
+    )
+    return L, jitter
+
+
+def draws(K, prior, Z):
+    """Return draws (k, m) of a Gaussian with the covariance K (m, m) of a posterior.
+
+    K may be singular, or indefinite by rounding errors: with L the factor of K + j I, and a jitter
+    j just above them, K L⁻ᵀ z has the covariance K (K + j I)⁻¹ K. It is continuous in K, without
+    noise at equal places, and K less j where its eigenvalues are larger.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+    prior : float
+        Prior variance, the scale of the rounding errors.
+    Z : ndarray of shape (k, m)
+        Standard normal; overwritten.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        K is not finite, or far from positive semi-definite.
+    """
+    L, jitter = _with_jitter(K, np.diagonal(K), _ROUNDING, prior)
+    if L is None:
+        raise NotPositiveDefiniteError(
+            f"The posterior covariance of {len(K)} places is not finite, or not positive definite "
+            f"even with {jitter:.1e} added to its diagonal. Scale X and y to moderate ranges, or "
+            "raise noise_variance or its lower bound."
+        )
+    return product(DenseCholesky(L).half_solve(Z, transpose=True), K)
+
+
+def _with_jitter(K, diagonal, first, scale):
+    """Return the factor of K with another diagonal plus jitter, or None, and the last jitter.
+
+    It begins with ``first`` times ``scale``, and is multiplied by ten.
+    """
+    jitter = first * scale
     while 0.0 < jitter <= 1.01 * LAST_JITTER * scale:
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):
-            warn_caller(
-                f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} "
-                "was added to its diagonal. Duplicate points with little noise do this: raise "
-                "noise_variance or its lower bound.",
-                JitterWarning,
-            )
             return A, jitter
         jitter *= 10.0
-    raise NotPositiveDefiniteError(
-        f"The {n} x {n} covariance matrix of {kernel} is not positive definite, even with "
-        f"{jitter / 10.0:.1e} added to its diagonal. Raise noise_variance or its lower bound, or "
-        "check that the kernel is positive semi-definite."
-    )
+    return None, jitter / 10.0
 
 
 # Up to this many columns are multiplied in one pass over the matrix.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import RESOLUTION
 from .._values import replaced
-from ._cholesky import matvec
+from ._cholesky import draws, matvec
 
 LOG_2PI = np.log(2.0 * np.pi)
 
@@ -34,6 +34,12 @@ class ProcessPosterior(ABC):
         if return_cov:
             return mean, scale * (scale * spread)
         return mean, scale * np.sqrt(np.maximum(spread, 0.0))
+
+    def draws(self, S, t, Z):
+        """Return joint draws (k, m) of f, from standard normal Z (k, m), which is overwritten."""
+        mean, cov = self.joint(S, t)
+        prior = np.append(self.covariance.variance(S, t), cov.diagonal()).max()
+        return mean + self.rows.scale * draws(cov, prior, Z)
 
     @abstractmethod
     def joint(self, S, t, full=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -18,25 +17,65 @@ from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, s
 
 _SOLVERS = ("auto", "dense", "kalman")
 
-# "auto" uses the filter from this many rows on, if they are this many times the size of its state:
-# then an evaluation of the likelihood is faster (speed/kalman.py crossover at 7a7dde8).
-_MIN_ROWS, _ROWS_A_STATE = 256, 6.0
+# "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
+_MIN_ROWS = 256
 
-# With given sites and held hyperparameters "auto" uses it earlier: the Cholesky factor takes O(n²)
-# for each site. Unless they are fixed, they count as held after this many updates a row: each
-# search discards the filter, which takes O(n N²) to build.
+# With given sites and held hyperparameters "auto" uses it earlier, from these numbers of rows, and
+# of rows divided by the size of the state, on: the Cholesky factor takes O(n²) for each site.
+# Unless they are fixed, hyperparameters count as held after this many updates a row: each search
+# discards the filter, which takes O(n N²) to build. For composite kernels, whose state has p
+# numbers a place, the rows have to be √p times more, and LARGE_STATE is the largest state.
 _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 _UPDATES_A_ROW = 0.25
 
-# "auto" does not use it for larger states: two covariances of the state would fill the memory. For
-# composite kernels, whose state has p numbers a place, a time takes O(p N²): LARGE_STATE is the
-# largest, and the rows have to be √p times more.
+# "auto" does not use it for larger states: two covariances of the state would fill the memory.
 _MAX_STATE = 6000
 
 # "auto" does not use it with a smaller ``max_size``: relevancies need the dense matrices.
 _MIN_SIZE = 1000
 
-_logger = logging.getLogger("sktvbo.gaussian_process")
+
+def _dense_seconds(n):
+    """Return the cost of a likelihood with its gradient by a Cholesky factor of n rows.
+
+    The constants here and in `_filter_seconds` are processor seconds on one core. They are within a
+    factor of 2 of ``benchmarks/speed/solvers.py``: 250 to 4,000 rows at 1 to 150 places, states of
+    1 to 630 numbers, at regular, irregular and coincident times. Their ratio matters alone.
+    """
+    return 4e-8 * n**2 + 4.5e-11 * n**3
+
+
+def _filter_seconds(process, n_places, n, n_times, n_gaps):
+    """Return the same as `_dense_seconds` for the filter, at times with distinct gaps between them.
+
+    One place is compiled, see `_series`. Otherwise a time takes O(N²), which is limited by the
+    memory, an observation O(N²) by BLAS, and a gap O(p²) for its matrices.
+    """
+    p = process.order
+    square = (n_places * p) ** 2
+    calls = 5e-3 if isinstance(process, (Composed, WithLevel)) else 1e-3
+    if n_places == 1 and process.has_chains:
+        return calls + n * (2e-6 + 2e-8 * square)
+    a_time = 1.3e-8 if p == 1 else 6e-8
+    return calls + n * (3e-6 + 2e-9 * square) + n_times * a_time * square + n_gaps * 5e-7 * p**2
+
+
+def _filter_is_faster(process, n_places, rows):
+    """Return True if a likelihood with its gradient costs less by the filter."""
+    n, limit = rows.n, _dense_seconds(rows.n)
+    if _filter_seconds(process, n_places, n, n, n) <= limit:
+        return True  # even if all times and gaps differ
+    times = np.unique(rows.t)
+    n_gaps = len(np.unique(np.diff(times)))
+    return _filter_seconds(process, n_places, n, len(times), n_gaps) <= limit
+
+
+def _steps_are_faster(process, n_places, n):
+    """Return True if the filter is faster for steps of an optimizer with held hyperparameters."""
+    size, largest, rows_a_state = n_places * process.order, _MAX_STATE, _ROWS_A_STATE_HELD
+    if isinstance(process, (Composed, WithLevel)):
+        largest, rows_a_state = LARGE_STATE, rows_a_state * np.sqrt(process.order)
+    return size <= min(n / rows_a_state, largest)
 
 
 @dataclass(eq=False, repr=False)
@@ -171,9 +210,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. A level adds its numbers for each
     place. Not supported are ``noise_model`` and a WhiteKernel in space. ``solver="auto"`` uses the
-    filter from 256 rows on if there are at least 6 N rows; with ``sites`` and held hyperparameters
-    from 64 rows on if there are at least N / 16. For a sum or product with p = N / M both limits
-    are √p times larger, and a state above 300 is left to the Cholesky factor, which is logged.
+    filter from 256 rows on, where a likelihood is faster: for a single place roughly from 20 N rows
+    on. With ``sites`` and held hyperparameters it uses it from 64 rows on if there are at least
+    N / 16, for a sum or product with p = N / M √p times as many, up to a state of 300.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row for any n, and
     O(N³) once for a new place. Predictions from the latest time on take O(1) at a site; those of
@@ -254,7 +293,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.solver == "kalman":
             self._check_kalman(covariance, rows)
             return Filter, self._sites(rows)
-        if self.solver == "auto" and self._kalman_is_faster(covariance, rows):
+        if self.solver == "auto" and self._prefers_filter(covariance, rows):
             return Filter, self._sites(rows), True
         return (self._dense_class,)
 
@@ -263,40 +302,33 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return gp
         if self.max_size is not None and self.max_size < _MIN_SIZE:
             return _dense(gp)
-        sites = gp.sites if isinstance(gp, Filter) else None
-        least = (_MIN_ROWS, _ROWS_A_STATE)
+        is_filter = isinstance(gp, Filter)
         held = self.optimizer is None or gp.n_updates >= _UPDATES_A_ROW * gp.rows.n
-        if self.sites is not None and (isinstance(gp, Filter) or held):
-            least = (_MIN_ROWS_HELD, _ROWS_A_STATE_HELD)
-        if not self._kalman_is_faster(gp.covariance, gp.rows, sites, *least):
+        held = self.sites is not None and (is_filter or held)
+        sites = gp.sites if is_filter else None
+        if not self._prefers_filter(gp.covariance, gp.rows, sites, held):
             return _dense(gp)
-        if isinstance(gp, Filter):
+        if is_filter:
             return gp
         return Filter.of(gp.covariance, gp.rows, self._sites(gp.rows), True)
 
-    def _kalman_is_faster(
-        self, covariance, rows, sites=None, min_rows=_MIN_ROWS, rows_a_state=_ROWS_A_STATE
-    ):
+    def _prefers_filter(self, covariance, rows, sites=None, held=False):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
-        if rows.n < min_rows or self._dense_class is not Dense:
+        if rows.n < (_MIN_ROWS_HELD if held else _MIN_ROWS) or self._dense_class is not Dense:
             return False
         if covariance.noise_model is not None:
             return False
         process = process_of(covariance)
         if process is None:
             return False
-        is_composed = isinstance(process, (Composed, WithLevel))
-        if is_composed:
-            rows_a_state *= np.sqrt(process.order)
         tracked = sites
         if sites is None:
             tracked = distinct(rows.S) if self.sites is None else self.sites
-        size = len(tracked) * process.order
-        if size > min(rows.n / rows_a_state, _MAX_STATE):
+        m = len(tracked)
+        if m * process.order > _MAX_STATE:
             return False
-        if is_composed and size > LARGE_STATE:
-            message = "solver='auto' uses the Cholesky factor: a filter has %d states, more than %d"
-            _logger.info(message, size, LARGE_STATE)
+        for_steps = held and _steps_are_faster(process, m, rows.n)
+        if not (for_steps or _filter_is_faster(process, m, rows)):
             return False
         return sites is not None or not has_white_noise(covariance, rows.S)
 

@@ -107,6 +107,14 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
     for name, value, sides in zip(names, np.exp(covariance.theta), at_bound):
         if sides.any():
             found.setdefault((name, int(sides[1])), value)
+    # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
+    kernels = {"spatial": rows.S, "temporal": rows.t[:, np.newaxis], "level": rows.t[:, np.newaxis]}
+    same = tuple(f"{part}_kernel__" for part, x in kernels.items() if not np.ptp(x, axis=0).any())
+    found = {
+        key: value
+        for key, value in found.items()
+        if not key[0].startswith(same) or key[0].endswith("constant_value")
+    }
     if ("signal_variance", 0) in found:
         # Lengthscales of a model without a signal are arbitrary.
         found = {key: value for key, value in found.items() if "length_scale" not in key[0]}

@@ -1,7 +1,6 @@
 """Posterior at one time, or in an interval of time, for many evaluations."""
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
 from .._validation import invalid
@@ -106,12 +105,8 @@ class TimeSlice(Posterior):
     def sample(self, S, rng):
         """Return a joint draw of f (m,) at places S (m, d)."""
         S = self._places(S)
-        mean, cov = self._gp.joint(S, np.full(len(S), self._start))
-        variances, directions = eigh(cov)
-        # Rounding may leave variances below 0, and rotates directions of equal variance. The
-        # symmetric root, and so the draw, does not depend on the rotation.
-        z = np.sqrt(np.maximum(variances, 0.0)) * (directions.T @ rng.standard_normal(len(S)))
-        return mean + self._scale * (directions @ z)
+        Z = rng.standard_normal((1, len(S)))
+        return self._gp.draws(S, np.full(len(S), self._start), Z)[0]
 
     def with_gradient(self, s):
         """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""

@@ -765,10 +765,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
         gp, places = self._places(X)
-        mean, cov = gp.joint(*places)
-        # Rounding may leave eigenvalues of -1e-16, which deserve no warning.
-        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        Z = rng.standard_normal((n_samples, len(places[1])))
+        return finite_posterior(gp.draws(*places, Z), "draws").T
 
     @overload
     def log_marginal_likelihood(

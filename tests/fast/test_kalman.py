@@ -28,7 +28,7 @@ def process(request):
 def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
     """Return arguments of the filter: irregular moves, no to several observations at a time."""
     rng = np.random.RandomState(seed)
-    gaps, n, T = np.array([0.4, 1.7, 1e-3]), int(np.sum(counts)), len(counts)
+    gaps, n, T = process.clock(np.array([0.4, 1.7, 1e-3])), int(np.sum(counts)), len(counts)
     A, Q = process.transitions(gaps)
     K = 1.3 * RBF(0.5)(rng.uniform(size=(M, 2)))
     if process.level is not None:

@@ -128,6 +128,32 @@ AT_BOUNDS = {
 }
 
 
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"temporal_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)},
+        {"temporal_kernel": Forgetting(0.1, (0.1, 0.5))},
+        {
+            "temporal_kernel": Matern(2.0, (1.0, 2.0))
+            + ExpSineSquared(1.0, 5.0, "fixed", (5.0, 9.0))
+        },
+        {"level_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)},
+    ],
+    ids=str,
+)
+def test_a_map_at_one_time_and_a_series_at_one_place_do_not_show_lengthscales(kind, options):
+    rng = np.random.RandomState(0)
+    S, t = rng.uniform(0.0, 300.0, (80, 2)), np.full(80, 2024.0)
+    y = np.sin(S[:, 0] / 40.0) + 0.05 * rng.normal(size=80)
+    found = warned(kind(normalize_y=True, random_state=0, **options), np.column_stack([S, t]), y)
+    assert not [message for _, message in found if message.startswith(("temporal", "level"))]
+    series = kind(Matern(1.0, (1.0, 10.0)), Matern(30.0), normalize_y=True, random_state=0)
+    found = warned(series, np.column_stack([0.0 * S, S[:, 0]]), y)
+    assert not [message for _, message in found if message.startswith("spatial")]
+
+
 @pytest.mark.parametrize(("y", "options", "parts"), AT_BOUNDS.values(), ids=list(AT_BOUNDS))
 def test_a_hyperparameter_at_its_bound(y, options, parts):
     (message,) = at_bounds(y, **options)

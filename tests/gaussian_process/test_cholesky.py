@@ -15,6 +15,7 @@ from sktvbo.gaussian_process._cholesky import (
     DenseCholesky,
     cholesky,
     dot,
+    draws,
     lower_inverse,
     matvec,
     rmatvec,
@@ -288,3 +289,43 @@ def test_products(rng, shape):
     assert_array_equal(K, kept)
     assert matvec(K, x).shape == (m,)
     assert rmatvec(K, z).shape == (n,)
+
+
+# --- draws ----------------------------------------------------------------------------------------
+
+
+def covariances(rng, m=30):
+    """Return posterior covariances where the prior variance is 1."""
+    half = rng.normal(size=(m, 3))
+    symmetric = rng.normal(size=(m, m))
+    twice = np.repeat(np.arange(m // 2), 2)
+    return {
+        "full rank": spd(rng, m),
+        "rank 3": half @ half.T,
+        "twice": spd(rng, m)[np.ix_(twice, twice)],
+        "zero": np.zeros((m, m)),
+        "indefinite by rounding": 1e-16 * (symmetric + symmetric.T),
+        "small beside large": np.outer(v := np.logspace(-4, 0, m), v) * spd(rng, m),
+    }
+
+
+@pytest.mark.parametrize("name", covariances(np.random.RandomState(0)))
+@pytest.mark.parametrize("scale", [1.0, 1e-20, 1e20])
+def test_draws_have_the_covariance_though_it_is_singular(name, scale):
+    K = covariances(np.random.RandomState(0))[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = draws(scale * K, scale, np.eye(len(K))) / np.sqrt(scale)
+    assert_allclose(found.T @ found, K, rtol=0.0, atol=2e-12)
+    if name == "twice":
+        assert_allclose(found[:, ::2], found[:, 1::2], rtol=0.0, atol=1e-9)
+    if name == "small beside large":
+        assert_allclose((found**2).sum(axis=0), K.diagonal(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, -1e-3, np.nan, np.inf])
+def test_draws_of_no_covariance_are_errors(wrong, rng):
+    K = spd(rng, 5)
+    K[2, 2] = wrong
+    with pytest.raises(NotPositiveDefiniteError, match="posterior covariance of 5 places is not"):
+        draws(K, 1.0, np.ones((1, 5)))

@@ -1,6 +1,5 @@
 """Sums and products of temporal kernels, against scikit-learn's kernels and quadrature."""
 
-import logging
 import pickle
 
 import numpy as np
@@ -408,22 +407,3 @@ def test_algorithms_with_relevancies_take_a_season(algorithm):
         x = opt.ask(t)
         opt.tell(x, -((x[0] - 0.5 - 0.3 * np.sin(t)) ** 2))
     assert np.isfinite(opt.surrogate_.relevancy()).all()
-
-
-# --- the Kalman filter ----------------------------------------------------------------------------
-
-
-def test_many_sites_are_left_to_the_factor(caplog):
-    kernel = Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed")
-    order = state_space(kernel).order
-    sites = np.arange(1.0 + 300 // order)[:, np.newaxis]
-    for n_sites, kind in ((1, Filter), (len(sites), None)):
-        t = np.arange(1 + 6 * np.ceil(np.sqrt(order)) * order)
-        X = np.column_stack([np.tile(sites[:n_sites], (len(t), 1)), np.repeat(t, n_sites)])
-        gp = TimeVaryingGPRegressor(Matern(), kernel, optimizer=None, sites=sites[:n_sites])
-        rows = gp.fit(X[:9], X[:9, 0])._make_rows(X, X[:, 0], 0.0 * X[:, 0], X[:, 0] < 0.0)
-        covariance = gp._initial_covariance(rows, follow_data=False)
-        caplog.clear()
-        with caplog.at_level(logging.INFO, logger="sktvbo.gaussian_process"):
-            assert gp._kalman_is_faster(covariance, rows) == (kind is Filter)
-        assert ("more than 300" in caplog.text) == (kind is None)

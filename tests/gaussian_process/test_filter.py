@@ -23,7 +23,7 @@ from sktvbo.gaussian_process import (
     WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.gaussian_process._exact_posterior import Dense
-from sktvbo.gaussian_process.kalman._filter import Filter
+from sktvbo.gaussian_process.kalman._filter import Filter, log_likelihood
 from sktvbo.gaussian_process.kalman._smoother import Timeline
 from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.journal._encoding import decode, encode
@@ -104,12 +104,14 @@ def assert_equal(dense, kalman, X=None, rtol=1e-8, draws=True):
     column, times = dense.time_column, ()
     if draws:
         assert_draws(kalman, X, *dense.predict(X, return_cov=True))
+        one, other = (gp.sample_y(X, 2, random_state=1) for gp in (dense, kalman))
+        assert_allclose(other, one, rtol=np.sqrt(rtol), atol=np.sqrt(rtol))
         times = X[:, column].min(), np.median(X[:, column]), X[:, column].max()
     for t in times:
         one, other = dense.posterior_at(t), kalman.posterior_at(t)
         S = np.delete(X, column, axis=1)
         assert_allclose(other(S), one(S), **close)
-        # The symmetric root of the covariance has half of its digits.
+        # Draws have half of the digits of a covariance that may be singular.
         samples = [view.sample(S, np.random.RandomState(0)) for view in (one, other)]
         assert_allclose(*samples, rtol=np.sqrt(rtol), atol=np.sqrt(rtol))
     for name in ("log_marginal_likelihood_value_", "mean_", "now_", "noise_std_"):
@@ -621,3 +623,30 @@ def test_a_breakdown_is_an_error_or_solved_densely():
     assert kalman.X_train_.shape == (301, 3)
     assert type(auto._gp) is Filter
     assert type(auto.condition_on(X[:1], [0.0], **exact)._gp) is Dense
+
+
+@pytest.mark.parametrize("sites", [None, SITES[:2]], ids=["series", "sites"])
+def test_a_breakdown_at_the_start_of_a_search(sites, monkeypatch):
+    """The search goes on with the filter once that works, and with a Cholesky factor before."""
+    t = np.arange(300.0)
+    X = t[:, np.newaxis] if sites is None else np.column_stack([sites[(t % 2).astype(int)], t])
+    y = np.sin(t / 15.0) + 0.1 * np.random.RandomState(0).normal(size=300)
+    options = {"signal_variance": 300.0, "noise_variance": 1e-5}
+    made = TimeVaryingGPRegressor(temporal_kernel=Forgetting(0.1, "fixed"), **options)
+    dense = clone(made).set_params(solver="dense").fit(X, y)
+    filtered = log_likelihood
+
+    def broken_above(limit):
+        def broken(covariance, *rest):
+            if covariance.signal_variance > limit:
+                return -np.inf, np.zeros(len(covariance.bounds))
+            return filtered(covariance, *rest)
+
+        monkeypatch.setattr("sktvbo.gaussian_process.kalman._filter.log_likelihood", broken)
+        return clone(made).fit(X, y)
+
+    somewhere = broken_above(200.0)
+    assert type(somewhere._gp) is Filter
+    assert_allclose(somewhere.theta_, dense.theta_, rtol=1e-3, atol=1e-3)
+    everywhere = broken_above(0.0)
+    assert_allclose(everywhere.theta_, dense.theta_, rtol=1e-3, atol=1e-3)

@@ -39,7 +39,9 @@ def implied(process, K, times):
     def in_space(Q):
         return sum(np.kron(q, k) for q, k in zip(Q.reshape(-1, p, p), K.reshape(-1, M, M)))
 
-    A, Q = process.transitions(np.diff(times, prepend=times[0]))
+    A, Q = process.transitions(
+        np.diff(process.clock(times), axis=0, prepend=process.clock(times[:1]))
+    )
     A, P = [np.kron(a, np.eye(M)) for a in A], in_space(process.prior(times[0]))
     found = np.empty((len(times), M, len(times), M))
     for i in range(len(times)):
@@ -72,7 +74,8 @@ def test_the_process_has_the_covariance_of_the_kernels(temporal, level):
 
 @every_pair
 def test_slopes_are_those_of_differences_in_theta(temporal, level):
-    gaps, h, process = np.array([0.0, 0.2, 3.0]), 1e-6, state_space(temporal, level)
+    h, process = 1e-6, state_space(temporal, level)
+    gaps = process.clock(np.array([0.0, 0.2, 3.0]))
     theta, n = np.append(temporal.theta, level.theta), len(temporal.theta)
     slopes = *process.slopes(gaps), process.prior_slopes(2.0)
     assert len(theta) == len(slopes[0]) == len(slopes[1]) == len(slopes[2])

@@ -149,8 +149,8 @@ class Filter(Conditioned):
         return cls(covariance, rows, sites, state, mean, value, units, dense_fallback, tail)
 
     @staticmethod
-    def criterion(rows, sites, *_):
-        return _Likelihood(rows, sites.with_places(rows.S))
+    def criterion(rows, sites, dense_fallback=False):
+        return _Likelihood(rows, sites.with_places(rows.S), dense_fallback)
 
     @classmethod
     def searchable(cls, covariance, sites, *_):
@@ -511,13 +511,20 @@ class Snapshot(BasisPosterior):
 
 
 class _Likelihood(Criterion):
-    """The `log_likelihood` of rows."""
+    """The `log_likelihood` of rows; with ``dense_fallback`` by `Dense` until the filter works.
 
-    def __init__(self, rows, sites):
+    Otherwise no search would leave a start at which the filter breaks down.
+    """
+
+    def __init__(self, rows, sites, dense_fallback):
         self._rows, self._sites = rows, sites
+        self._dense = Dense.criterion(rows) if dense_fallback else None
 
     def __call__(self, covariance, eval_gradient):
-        return log_likelihood(covariance, self._rows, self._sites, eval_gradient)
+        found = log_likelihood(covariance, self._rows, self._sites, eval_gradient)
+        if found[0] > -np.inf:
+            self._dense = None
+        return found if self._dense is None else self._dense(covariance, eval_gradient)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):

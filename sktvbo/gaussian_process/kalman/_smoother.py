@@ -8,6 +8,7 @@ means. K (s M, M) is K_S; with a level s = 2, and the covariance of the level is
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
@@ -15,6 +16,11 @@ from ._state_space import outputs
 
 # Number of entries of the derivatives in one hyperparameter that are stored at once.
 _MAX_SLOPES = 2**20
+
+# Number of observations whose products are subtracted from a joint covariance at once.
+_MAX_COLUMNS = 256
+
+NO_ROWS = np.zeros(2, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,17 @@ class Observations:
         return Observations.of(*(np.concatenate(pair) for pair in parts))
 
 
+def _distinct(gaps):
+    """Return the distinct ones among gaps (k, ...), and the index (k,) of each."""
+    keys = np.atleast_2d(gaps.T)
+    order = np.lexsort(keys)
+    new = np.ones(len(gaps), dtype=bool)
+    new[1:] = (np.diff(keys[:, order]) != 0.0).any(axis=0)
+    index = np.empty(len(gaps), dtype=np.intp)
+    index[order] = np.cumsum(new) - 1
+    return gaps[order[new]], index
+
+
 def check_filtered(failed, sums):
     """Raise an error if a filter failed or has infinite sums."""
     if failed or not np.isfinite(sums).all():
@@ -74,8 +91,9 @@ class Timeline:
     process : Stationary, Brownian, Composed or WithLevel
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
-    gaps : ndarray of shape (u,)
-        Distinct time gaps; the first one stands for the beginning, which has no gap.
+    gaps : ndarray of shape (u, ...)
+        Distinct gaps of the process's clock; the first one stands for the beginning, which has no
+        gap.
     gap : ndarray of int of shape (T,)
         Index of the gap before each time.
     start : ndarray of int of shape (T + 1,)
@@ -101,11 +119,12 @@ class Timeline:
         t = np.unique(np.concatenate([data.t, stops])) if len(stops) else np.unique(data.t)
         start = np.searchsorted(data.t, t, side="left")
         start = np.append(start, len(data)).astype(np.intp)
-        gaps = np.diff(t, prepend=t[:1] if after is None else after)
-        distinct, gap = np.unique(gaps[1:] if after is None else gaps, return_inverse=True)
+        gaps, gap = _distinct(
+            np.diff(process.clock(t if after is None else np.append(after, t)), axis=0)
+        )
         if after is None:
-            distinct, gap = np.append(0.0, distinct), np.append(0, gap + 1)
-        return cls(process, t, distinct, gap.astype(np.intp), start, data, after is None)
+            gaps, gap = np.insert(gaps, 0, 0.0, axis=0), np.append(0, gap + 1)
+        return cls(process, t, gaps, gap, start, data, after is None)
 
     def transitions(self):
         """Return A (u, p, p) and Q (u, s p, p) of the gaps.
@@ -247,41 +266,41 @@ class Timeline:
         out = outputs(self.process, M)
         k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
-        mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
-        first = np.searchsorted(at, np.arange(len(self.t) + 1))
-        for i in range(len(self.t)):
-            old, new = slice(0, first[i]), slice(first[i], first[i + 1])
-            C[old] = np.einsum("ab,qbj->qaj", A[self.gap[i]], C[old].reshape(-1, p, M)).reshape(
-                -1, N
-            )
-            rows = slice(self.start[i], self.start[i + 1])
+        mean, cov, C = np.zeros((k, q)), np.zeros((q, q)), np.zeros((N, q))
+        # The variances that data take from queries, as products Vᵀ V: many rows at once.
+        V, filled = np.zeros((_MAX_COLUMNS, q)), 0
+        first, sums = np.searchsorted(at, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
+        begin = at[0] if q else len(self.t)
+        self.filter(K, m, P, slice(0, begin), (A, Q))
+        for i in range(begin, len(self.t)):
+            old, new = first[i], slice(first[i], first[i + 1])
+            rows, move = slice(self.start[i], self.start[i + 1]), self.gap[i : i + 1]
+            site, Y, R = self.data.site[rows], self.data.Y[rows], self.data.R[rows]
+            b = len(site)
+            C[:, :old] = (A[move[0]] @ C[:, :old].reshape(p, -1)).reshape(N, old)
+            # The predicted state before the observations: a transition only.
             before_m, before_P = m.copy(), P.copy()
-            self.filter(K, m, P, slice(i, i + 1), (A, Q))
-            site = self.data.site[rows]
-            if len(site) and first[i]:
-                # The predicted state before the observations: a transition only.
-                _kalman.filter(
-                    self.gap[i : i + 1],
-                    A,
-                    Q,
-                    K,
-                    np.zeros(2, dtype=np.intp),
-                    np.empty(0, dtype=np.intp),
-                    np.empty((0, k)),
-                    np.empty(0),
-                    before_m,
-                    before_P,
-                    np.zeros((k, k + 1)),
+            nothing = np.empty((0, k)), np.empty(0)
+            _kalman.filter(move, A, Q, K, *NO_ROWS, *nothing, before_m, before_P, sums)
+            start = np.array([0, b], dtype=np.intp)
+            failed = _kalman.filter(move, A, Q, K, start, site, Y, R, m, P, sums)
+            check_filtered(failed, sums)
+            if b and old:
+                L = np.linalg.cholesky(before_P[np.ix_(site, site)] + np.diag(R))
+                taken, errors, moments = (
+                    lapack.dtrtrs(L, X, lower=1)[0]
+                    for X in (C[site, :old], Y - before_m[:, site].T, before_P[site])
                 )
-                S = before_P[np.ix_(site, site)] + np.diag(self.data.R[rows])
-                gain = np.linalg.solve(S, C[old][:, site].T).T
-                mean[old] += gain @ (self.data.Y[rows] - before_m[:, site].T)
-                cov[old, old] -= gain @ C[old][:, site].T
-                C[old] -= gain @ before_P[site]
+                mean[:, :old] += errors.T @ taken
+                C[:, :old] -= moments.T @ taken
+                if filled + b > len(V):
+                    cov -= V.T @ V
+                    V, filled = np.zeros((max(b, _MAX_COLUMNS), q)), 0
+                V[filled : filled + b, :old] = taken
+                filled += b
             if new.start < new.stop:
-                C[new] = H[new] @ P[out]
-                mean[new] = H[new] @ m[:, out].T
-                cov[new, new] = C[new][:, out] @ H[new].T
-                cov[old, new] = C[old][:, out] @ H[new].T
-                cov[new, old] = cov[old, new].T
-        return mean, cov
+                C[:, new] = P[:, out] @ H[new].T
+                mean[:, new] = m[:, out] @ H[new].T
+                cov[: new.stop, new] = C[out, : new.stop].T @ H[new].T
+                cov[new, :old] = cov[:old, new].T
+        return mean.T, cov - V.T @ V

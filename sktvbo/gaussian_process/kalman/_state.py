@@ -21,14 +21,12 @@ from ..._fast import kalman as _kalman
 from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
 from ._series import timeline
-from ._smoother import Timeline
+from ._smoother import NO_ROWS, Timeline
 from ._state_space import by_part
 
 # Maximum number of pending steps, and size of the state from which deferring is faster.
 _MAX_PENDING = 64
 _MIN_SIZE_TO_DEFER = 256
-
-_NO_ROWS = np.zeros(2, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +102,9 @@ class FilterState:
             return self.base_P
         P = self.base_P.copy()
         m = np.zeros((1, len(P)))
-        A, Q = self.process.transitions([self.t - self.base_t])
+        A, Q = self._transitions(self.t, self.base_t)
         nothing = np.empty((0, 1)), np.empty(0), m, P, np.zeros((1, 2))
-        _kalman.filter(np.zeros(1, dtype=np.intp), A, Q, self.K, *_NO_ROWS, *nothing)
+        _kalman.filter(np.zeros(1, dtype=np.intp), A, Q, self.K, *NO_ROWS, *nothing)
         if self.n_pending:
             U = self._pending_at(self.t).reshape(self.n_pending, -1)
             blas.dgemm(-1.0, U.T, U.T, 1.0, P.T, trans_b=1, overwrite_c=1)
@@ -116,7 +114,12 @@ class FilterState:
         """Return the pending u (r, p, M) at time t."""
         r, p = self.n_pending, self.process.order
         U = self.pending_u.reshape(r, p, -1)
-        return np.matmul(self.process.transitions(t - self.pending_t)[0], U)
+        return np.matmul(self._transitions(t, self.pending_t)[0], U)
+
+    def _transitions(self, t, since):
+        """Return A and Q of moves to times from others; one of both may be a single time."""
+        clock = self.process.clock
+        return self.process.transitions(clock(np.atleast_1d(t)) - clock(np.atleast_1d(since)))
 
     def update(self, data):
         """Return the state after observations that are not before t."""
@@ -135,7 +138,7 @@ class FilterState:
     def update_with(self, t, site, y, R):
         """Return the state after one observation y (k,) at a place, not before t; O(N r)."""
         p, M = self.process.order, self.M
-        A, Q = self.process.transitions([t - self.t, t - self.base_t])
+        A, Q = self._transitions(t, [self.t, self.base_t])
         m = np.matmul(A[0], self.m.reshape(-1, p, M))
         c = self._row(t, site, A[1], Q[1])
         variance = c[0, site] + R
@@ -189,7 +192,7 @@ class FilterState:
         in_time, in_space = by_part(Q, self.K)
         c = A @ np.tensordot(A[0], rows, 1) + in_time[:, :, 0].T @ in_space[:, site]
         if r:
-            moved = self.process.transitions(t - self.pending_t)[0]
+            moved = self._transitions(t, self.pending_t)[0]
             U = self.pending_u.reshape(r, p, M)
             share = np.einsum("ra,ra->r", moved[:, 0], U[:, :, site])
             weights = (share[:, np.newaxis, np.newaxis] * moved).transpose(1, 0, 2).reshape(p, -1)
@@ -226,12 +229,12 @@ class FilterState:
     def marginals(self, site, t):
         """Return means (q, k) and variances (q,) of f at places (q,) and times (q,) from t on."""
         if len(t) and (t == t[0]).all():
-            A, Q = self.process.transitions(t[:1] - self.t)
+            A, Q = self._transitions(t[:1], self.t)
             m = np.tensordot(self.m.reshape(len(self.m), -1, self.M), A[0, 0], (1, 0))
             v = np.einsum("a,b,abi->i", A[0, 0], A[0, 0], self.blocks)
             v += _at_places(Q[0], self.K)[0, 0]
             return m[:, site].T, v[site]
-        A, Q = self.process.transitions(t - self.t)
+        A, Q = self._transitions(t, self.t)
         m = np.einsum("qa,kaq->qk", A[:, 0], self.m.reshape(len(self.m), -1, self.M)[:, :, site])
         v = np.einsum("qa,qb,abq->q", A[:, 0], A[:, 0], self.blocks[:, :, site])
         in_time, in_space = by_part(Q, self.K)
@@ -240,7 +243,7 @@ class FilterState:
     def at(self, t):
         """Return means (k, c) and covariance (c, c) of the `outputs` at a time from t on."""
         p, M, level = self.process.order, self.M, self.process.level
-        A, Q = self.process.transitions([t - self.t])
+        A, Q = self._transitions(t, self.t)
         rows, c = ([0], M) if level is None else ([0, level], M + 1)
         A, (in_time, in_space) = A[0][rows], by_part(Q[0], self.K)
         m = np.matmul(A, self.m.reshape(len(self.m), p, M)).reshape(len(self.m), -1)

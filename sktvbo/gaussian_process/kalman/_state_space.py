@@ -11,6 +11,9 @@ q ∫₀ˣ e^{−2s} g(s) g(s)ᵀ ds, g the last column of e^s A(s), a polynomia
 functions. A forgetting kernel has p = 1; a constant is the case l = ∞, and a Wiener process moves
 by A = 1 and Q = σ_w² δ from the variance that it has at first.
 
+Gaps δ are differences of a process's `clock`. That of a Wiener process stands still before its
+start.
+
 ``ExpSineSquared`` is a cosine series: a rotation for each harmonic, without noise. Composite
 kernels have the block-diagonal matrices of their terms, and a term the Kronecker products of its
 factors (Solin and Särkkä 2014): of A and P∞, and with M = A P∞ Aᵀ = P∞ − Q
@@ -125,6 +128,10 @@ class Stationary:
         """Weights (p,) of the components in f."""
         return np.eye(1, self.order)[0]
 
+    def clock(self, t):
+        """Return the times (n, ...) of the process at times (n,): gaps are their differences."""
+        return t
+
     def prior(self, t):
         """Return the prior covariance (p, p) of the state at time t."""
         return _STATIONARY[self.order]
@@ -189,37 +196,41 @@ class Stationary:
 
 @dataclass(frozen=True)
 class Brownian:
-    """Wiener process of variance 1 + ``drift`` (t − ``start``).
+    """Wiener process of variance 1 + σ_w² δ after a time δ on its `clock`.
 
     Parameters
     ----------
-    drift : float
-        σ_w².
-    start : float
-        Time at which the variance is 1, in the kernel's unit.
-    is_learnt : bool
-        True if log σ_w² is a hyperparameter.
+    kernel : Wiener
     """
 
-    drift: float
-    start: float
-    is_learnt: bool = False
+    kernel: Wiener
     order: int = field(default=1, init=False)
 
     has_chains, level = False, None
 
+    @property
+    def start(self):
+        """Time at which the variance is 1."""
+        return float(self.kernel.start)
+
+    def clock(self, t):
+        # An error where the kernel is not defined.
+        return self.kernel.elapsed(np.asarray(t)[:, np.newaxis])
+
     def prior(self, t):
-        return np.array([[1.0 + self.drift * (t - self.start)]])
+        return self.kernel.diag([[t]])[np.newaxis]
 
     def prior_slopes(self, t):
-        return np.full((int(self.is_learnt), 1, 1), self.drift * (t - self.start))
+        return self.slopes(self.clock([t]))[1][:, 0]
 
     def transitions(self, gaps):
-        Q = self.drift * np.asarray(gaps, dtype=np.float64)[:, np.newaxis, np.newaxis]
+        Q = self.kernel.drift_variance * np.asarray(gaps)[:, np.newaxis, np.newaxis]
         return np.ones_like(Q), Q
 
     def slopes(self, gaps):
-        on_noise = self.transitions(gaps)[1][np.newaxis][: int(self.is_learnt)]
+        # theta is log σ_w², so Q is its own derivative.
+        is_learnt = not self.kernel.hyperparameter_drift_variance.fixed
+        on_noise = self.transitions(gaps)[1][np.newaxis][: int(is_learnt)]
         return np.zeros_like(on_noise), on_noise
 
 
@@ -421,6 +432,8 @@ class Composed:
 
     # --- matrices ---------------------------------------------------------------------------------
 
+    clock = Stationary.clock
+
     def prior(self, t):
         return self._matrices([], False)[0][0]
 
@@ -521,6 +534,9 @@ class WithLevel:
         composed = [p for p in (self.varying, self.shared) if isinstance(p, Composed)]
         return max((p.shortest_periodic(n_places) for p in composed), default=SHORTEST_PERIODIC)
 
+    def clock(self, t):
+        return np.column_stack([self.varying.clock(t), self.shared.clock(t)])
+
     def prior(self, t):
         return self._stacked(self.varying.prior(t), self.shared.prior(t))
 
@@ -529,11 +545,13 @@ class WithLevel:
         return self._stacked(*_side_by_side(*slopes))
 
     def transitions(self, gaps):
-        (A, Q), (A2, Q2) = self.varying.transitions(gaps), self.shared.transitions(gaps)
+        gaps, gaps2 = gaps.T
+        (A, Q), (A2, Q2) = self.varying.transitions(gaps), self.shared.transitions(gaps2)
         return self._with_sum(A, A2), self._stacked(Q, Q2)
 
     def slopes(self, gaps):
-        pairs = zip(self.varying.slopes(gaps), self.shared.slopes(gaps))
+        gaps, gaps2 = gaps.T
+        pairs = zip(self.varying.slopes(gaps), self.shared.slopes(gaps2))
         (A, A2), (Q, Q2) = (_side_by_side(*pair) for pair in pairs)
         return self._with_sum(A, A2), self._stacked(Q, Q2)
 
@@ -616,8 +634,7 @@ def state_space(kernel, level=None):
         varying, shared = state_space(kernel), state_space(level)
         return None if varying is None or shared is None else WithLevel(varying, shared)
     if type(kernel) is Wiener:
-        learnt = not kernel.hyperparameter_drift_variance.fixed
-        return Brownian(float(kernel.drift_variance), float(kernel.start), learnt)
+        return Brownian(kernel)
     found = recognize_temporal(kernel)
     if isinstance(found, Composite):
         return None if found.series is None else Composed(found)
