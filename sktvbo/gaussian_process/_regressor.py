@@ -107,7 +107,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _search_record: ClassVar[SearchRecord] = SearchRecord()
 
     # ``time_unit`` of the latest fit, which has the times of the rows: `set_params` may change it.
-    _fitted_unit: ClassVar[str] = time_unit
+    # It is not set before, so that durations are not read in another unit.
+    _fitted_unit: ClassVar[str]
 
     @abstractmethod
     def _choose_conditioning(self, covariance, rows):
@@ -203,8 +204,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y, *variance = new._validate(X, y, y_variance)
         first = slice(self.max_size)
         rows = new._make_rows(*(array[first] for array in (X, y, *variance)))
-        covariance = self._initial_covariance(rows, follow_data=False)
-        new._gp = self._condition_again(covariance, rows, self.normalize_y)
+        covariance = new._initial_covariance(rows, follow_data=False)
+        new._gp = new._condition_again(covariance, rows, self.normalize_y)
         if rows.n < len(y):
             rest = slice(rows.n, None)
             fitted = self._appended(new.fitted_, X[rest], y[rest], variance[0][rest])

@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,12 +14,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.kernels import Separable
+from sktvbo.papers._brunzema2022 import ScaledOnceGPRegressor
 
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -218,6 +221,32 @@ def test_lengthscales_that_are_durations(kind, hours):
     held = gp.set_params(optimizer=None).fit(X, Y)
     assert held.temporal_kernel_.length_scale == 36.0
     assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
+
+
+REGRESSORS = {
+    "dense": partial(TimeVaryingGPRegressor, solver="dense"),
+    "kalman": partial(TimeVaryingGPRegressor, solver="kalman"),
+    "robust": partial(TimeVaryingGPRegressor, robust=True),
+    "weighted": WeightedTimeVaryingGPRegressor,
+    "published": ScaledOnceGPRegressor,
+}
+
+
+@pytest.mark.parametrize("unit", ["h", "D"])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
+    temporal = Matern(pd.Timedelta("3h"), "fixed", nu=1.5)
+    level = ConstantKernel(0.5, "fixed") * Matern(np.timedelta64(90, "m"), "fixed", nu=0.5)
+    options = {"optimizer": None, "time_unit": unit, "level_kernel": level}
+    gp, X = REGRESSORS[name](RBF(0.3), temporal, **options), FORMS["pandas"][0]
+    expected = 3.0 / {"h": 1.0, "D": 24.0}[unit]
+    models = [clone(gp).fit(X, Y), clone(gp).partial_fit(X, Y)]
+    models += [models[1].condition_on(X, Y), models[1].refit(), clone(models[1]).partial_fit(X, Y)]
+    for model in models:
+        assert model.temporal_kernel_.length_scale == pytest.approx(expected, rel=1e-12)
+        found = model.level_kernel_.get_params()["k2__length_scale"]
+        assert found == pytest.approx(expected / 2.0, rel=1e-12)
+    assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-9)
 
 
 def test_another_unit_is_that_of_the_next_fit():
