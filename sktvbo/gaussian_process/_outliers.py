@@ -21,6 +21,7 @@ from scipy.spatial import cKDTree
 from scipy.special import ndtr, stdtrit
 from scipy.stats import kurtosis
 
+from .._values import extents_of_most
 from ._exact_posterior import Dense
 
 # Scores up to this number L have weight 1, of many rows. Hyperparameters learnt from few rows are
@@ -52,6 +53,9 @@ _BY_CHANCE = 0.02
 _FAR, _HARDLY = 4.0, 1e-6
 _N_NEAREST = 15
 _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)
+
+# Distances are relative to the extents that this part of the rows has.
+_MOST = 0.8
 
 # If most y are equal, an outlier is farther from them than the other rows in the quadratic mean, by
 # this factor: one event in 64 rows is an outlier, three are not.
@@ -244,7 +248,7 @@ def smooth_distances(X, y, position):
 
 def _metrics(X, position):
     """Return columns of X (n, k) whose distances are compared: some factors of time."""
-    extents = np.ptp(X, axis=0)
+    extents = extents_of_most(X, _MOST)
     space, time = np.delete(extents, position) > 0.0, extents[position : position + 1] > 0.0
     S = (np.delete(X, position, axis=1) / np.delete(extents, position).clip(1e-300))[:, space]
     t = (X[:, position : position + 1] / extents[position].clip(1e-300))[:, time]

@@ -47,7 +47,7 @@ from ._outliers import reweighted, screened
 from ._parts import completed
 from ._prior_mean import prior_variance
 from ._removal import rows_beyond
-from ._starts import kernels_or_defaults, restarts, screened_starts
+from ._starts import default_spatial, default_temporal, likeliest, restarts, screened_starts
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -480,19 +480,26 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
-        temporal, level = self._numeric_kernels(self._fitted_unit)
-        spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
+        spatial, (temporal, level) = [None], self._numeric_kernels(self._fitted_unit)
+        if rows.S.shape[1]:
+            given = self.spatial_kernel
+            spatial = default_spatial(rows, follow_data) if given is None else [given]
+        temporal = default_temporal(rows, follow_data) if temporal is None else temporal
         # Cloned: learning must not change the user's kernels.
-        return SeparableCovariance.of(
-            None if spatial is None else clone(spatial),
-            clone(temporal),
-            (float(self.signal_variance), self.signal_variance_bounds),
-            (float(self.noise_variance), self.noise_variance_bounds),
-            rows.S.shape[1],
-            None if self.noise_model is None else clone(self.noise_model),
-            prior_variance(float(self.mean_prior_std)),
-            None if level is None else clone(level),
-        )
+        covariances = [
+            SeparableCovariance.of(
+                None if kernel is None else clone(kernel),
+                clone(temporal),
+                (float(self.signal_variance), self.signal_variance_bounds),
+                (float(self.noise_variance), self.noise_variance_bounds),
+                rows.S.shape[1],
+                None if self.noise_model is None else clone(self.noise_model),
+                prior_variance(float(self.mean_prior_std)),
+                None if level is None else clone(level),
+            )
+            for kernel in spatial
+        ]
+        return likeliest(covariances, rows, self.hyperpriors)
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, warn=False):
         """Learn hyperparameters: a computation in parts, see `_parts`.
