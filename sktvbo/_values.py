@@ -105,11 +105,15 @@ def append_rows(arrays, more, storage=None):
     return longer, storage
 
 
+# A range that is at most this many times the extent of most rows has no tail.
+_WITHOUT_TAIL = 1.5
+
+
 def extents_of_most(columns, share):
     """Return extents (d,) of columns (n, d) that a few rows cannot change.
 
-    The width of the shortest interval with a part of the rows, divided by this part: the range of
-    evenly spaced rows. If one value takes such a part, the interval has more rows.
+    The width of the shortest interval with a part of the rows, divided by this part; the range of
+    columns without a tail. If one value takes such a part, the interval has more rows.
 
     Parameters
     ----------
@@ -118,10 +122,10 @@ def extents_of_most(columns, share):
         Part of the rows; 1: the range.
     """
     n, columns = len(columns), np.sort(columns, axis=0)
-    found = np.zeros(columns.shape[1])
-    for part in (share, 0.8, 0.95, 1.0):
-        k = max(int(np.ceil(part * (n - 1))), 1) if n > 1 else 0
-        if part >= share and (found == 0.0).any():
-            widths = (columns[k:] - columns[: n - k]).min(axis=0) * ((n - 1) / max(k, 1))
+    ranges, found = columns[-1] - columns[0], np.zeros(columns.shape[1])
+    for part in (share, 0.8, 0.95):
+        k = int(np.ceil(part * (n - 1)))
+        if part >= share and k and (found == 0.0).any():
+            widths = (columns[k:] - columns[: n - k]).min(axis=0) * ((n - 1) / k)
             found = np.where(found > 0.0, found, widths)
-    return np.minimum(found, columns[-1] - columns[0])
+    return np.where((found > 0.0) & (ranges > _WITHOUT_TAIL * found), found, ranges)

@@ -2,18 +2,27 @@
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._exact_posterior import Dense
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
-from ._starts import extents_of, far_lengthscales
+from ._starts import MOST, extents_of, far_lengthscales
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
 
 # Up to this many rows exact regression takes a few seconds.
 _MAX_ROWS_EXACT = 5_000
+
+# Rows carry the range of a column if it is this many times that of the others, and if they are at
+# most the second part of all. From the third number of rows on.
+_CARRIED, _FEW, _MIN_ROWS = 10.0, 0.05, 10
+
+# A single lengthscale does not suit columns whose extents have a larger ratio.
+_MAX_RATIO = 30.0
 
 # Inducing points are too few if they leave more than this part of the variance of y to noise.
 _LITTLE = 0.03
@@ -74,6 +83,51 @@ def advise_on_rows(rows, owner, has_mean):
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
             f"{owner} expects 0 where it has no data. Use normalize_y=True, or "
             "mean_prior_std=np.inf to learn a mean."
+        )
+
+
+def advise_on_columns(rows, names, kernel):
+    """Warn of columns that suit no lengthscale.
+
+    Parameters
+    ----------
+    rows : Rows
+    names : sequence of str
+        Names of the columns of X, or empty.
+    kernel : Kernel or None
+        Spatial kernel as given.
+    """
+    labels = [repr(name) for name in names] or [str(i) for i in range(rows.X.shape[1])]
+    for label, column in zip(labels, rows.X.T):
+        _advise_on_range(label, column)
+    labels.pop(rows.layout.position)
+    shares_one = (
+        type(kernel) in (RBF, RationalQuadratic, Matern) and np.size(kernel.length_scale) == 1
+    )
+    extents = extents_of_most(rows.S, MOST)
+    if shares_one and (extents > 0.0).any():
+        least, largest = np.argmin(np.where(extents > 0.0, extents, np.inf)), np.argmax(extents)
+        if extents[largest] > _MAX_RATIO * extents[least]:
+            _warn(
+                "spatial_kernel has one lengthscale for columns of different extents, "
+                f"{extents[least]:.4g} of column {labels[least]} and {extents[largest]:.4g} of "
+                f"column {labels[largest]}. Scale X to similar extents, give a lengthscale for "
+                "each column, or use spatial_kernel=None, whose lengthscales follow the extents."
+            )
+
+
+def _advise_on_range(label, column):
+    """Warn if few rows of a column (n,) are far from all others."""
+    n, extent = len(column), extents_of_most(column[:, np.newaxis], MOST)[0]
+    far = np.flatnonzero(np.abs(column - np.median(column)) > _CARRIED * extent)
+    if n < _MIN_ROWS or not 0 < len(far) <= max(_FEW * n, 1.0):
+        return
+    whole, rest = np.ptp(column), np.ptp(np.delete(column, far))
+    if whole > _CARRIED * rest:
+        _warn(
+            f"Column {label} extends over {whole:.4g}, and over {rest:.4g} without {len(far)} of "
+            f"{n} rows, such as row {far[0]} with {column[far[0]]:.6g}. If these are errors, or "
+            "stand for missing values, correct or drop them: they are far from all other rows."
         )
 
 

@@ -39,7 +39,13 @@ from ._dates import (
     validated,
 )
 from ._exact_posterior import Dense
-from ._fit_warnings import advise_on_fit, advise_on_outliers, advise_on_rows, advise_on_size
+from ._fit_warnings import (
+    advise_on_columns,
+    advise_on_fit,
+    advise_on_outliers,
+    advise_on_rows,
+    advise_on_size,
+)
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, search
 from ._noise import NoiseModel
@@ -164,6 +170,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self._advises:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
+            names = getattr(new, "feature_names_in_", ())
+            advise_on_columns(rows, names, self.spatial_kernel)
         new._gp, new._search_record = completed(new._learn(rows, warn=self._advises))
         if self._advises:
             if self.robust:

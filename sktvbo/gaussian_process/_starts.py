@@ -44,8 +44,8 @@ _LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
 # that differ by more than the factor.
-_MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
-_SHARES, _SAME_RATIO = (_MOST, _NARROW, 1.0), 2.0
+MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
+_SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
 
 # No comparison if a start has this many nats a row more than pure noise.
 _WELL_EXPLAINED = 0.5
@@ -88,7 +88,7 @@ def default_temporal(rows, follow_data):
     gaps = np.diff(np.unique(rows.t))
     interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
     bounds = (interval, 10.0 * max(interval, span))
-    typical = extents_of_most(rows.t[:, np.newaxis], _MOST)[0] or span
+    typical = extents_of_most(rows.t[:, np.newaxis], MOST)[0] or span
     return Matern(np.clip(0.25 * typical, *bounds), bounds, nu=1.5)
 
 
@@ -198,14 +198,16 @@ def _scale_grid(covariance, rows):
     if isinstance(covariance.temporal, Forgetting):
         parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
     for name, kernel, columns in parts:
-        n_learnt, extents = covariance.names.count(name), extents_of_most(columns, _MOST)
+        n_learnt, extents = covariance.names.count(name), extents_of_most(columns, MOST)
         if not (n_learnt and extents.max() > 0.0):
             continue
         if name.startswith("temporal"):
             least = np.median(np.diff(np.unique(columns)))
         else:
             # Places of d coordinates, also where ``columns`` are their points in space.
-            least = 2.0 * rows.n ** (-1.0 / rows.S.shape[1]) * extents_of_most(columns, _NARROW).max()
+            least = (
+                2.0 * rows.n ** (-1.0 / rows.S.shape[1]) * extents_of_most(columns, _NARROW).max()
+            )
         largest = _LARGEST_SCALE * extents_of_most(columns, _WIDE).max()
         n_scales = 1 + max(int(np.ceil(np.log(largest / least) / np.log(_SCALE_RATIO))), 0)
         units = np.where(extents > 0.0, extents, extents.max()) if n_learnt > 1 else extents.max()
@@ -298,7 +300,7 @@ def _clustered_subset(rows, n, rng):
     if rows.n <= n:
         return rows
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    extents = extents_of_most(rows.X, _MOST)
+    extents = extents_of_most(rows.X, MOST)
     columns = rows.X / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
@@ -325,7 +327,7 @@ def _theta_at_scale(covariance, rows, space, time, names=None):
         name = f"{part}__length_scale"
         if names is None or name in names:
             share = space if part == "spatial_kernel" else time
-            extents = share * extents_of_most(columns, _MOST)
+            extents = share * extents_of_most(columns, MOST)
             theta = _with_entries(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
     return np.clip(theta, *covariance.bounds.T)
 
