@@ -10,12 +10,19 @@ UTC: neither their zone nor their side of a clock change is known.
 """
 
 from datetime import date
+from functools import wraps
 from numbers import Real
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ExpSineSquared,
+    Kernel,
+    Matern,
+    RationalQuadratic,
+)
 from sklearn.utils.validation import validate_data
 
 from .._durations import (
@@ -299,6 +306,30 @@ def numeric_durations(kernel, unit):
             parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
             found[name] = tuple(parts) if pair else parts[0]
     return clone(kernel).set_params(**found) if found else kernel
+
+
+def _show_durations(kind):
+    """Let a class of kernels of scikit-learn print durations, which it formats as numbers.
+
+    Without this, pipelines, searches and their results cannot be printed: these print the kernels
+    that the user gave, of which a regressor does not know. Kernels without durations are printed as
+    before.
+    """
+    of_numbers = kind.__repr__
+
+    @wraps(of_numbers)
+    def shown(self):
+        found = {k: v for k, v in self.get_params().items() if not k.endswith("_bounds")}
+        if not any(map(is_duration, found.values())):
+            return of_numbers(self)
+        texts = (f"{k}={v if is_duration(v) else format(v, '.3g')}" for k, v in found.items())
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+    kind.__repr__ = shown
+
+
+for _kind in (RBF, Matern, RationalQuadratic, ExpSineSquared):
+    _show_durations(_kind)
 
 
 # --- inputs and outputs of a regressor ------------------------------------------------------------

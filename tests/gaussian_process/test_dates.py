@@ -14,11 +14,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.acquisition import UCB
 from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.kernels import Separable
 from sktvbo.papers._brunzema2022 import ScaledOnceGPRegressor
@@ -247,6 +255,37 @@ def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
         found = model.level_kernel_.get_params()["k2__length_scale"]
         assert found == pytest.approx(expected / 2.0, rel=1e-12)
     assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-9)
+
+
+DURATIONS = [pd.Timedelta("3h"), timedelta(hours=3), np.timedelta64(3, "h")]
+KERNELS_OF_DURATIONS = {
+    "Matern": lambda d: Matern(d, (d, 9 * d), nu=0.5),
+    "RBF": lambda d: 2.0 * RBF(d),
+    "RationalQuadratic": lambda d: RationalQuadratic(d, 0.5) + RBF(d),
+    "ExpSineSquared": lambda d: ExpSineSquared(0.5, d) * Matern(5 * d),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS_OF_DURATIONS)
+@pytest.mark.parametrize("duration", DURATIONS, ids=lambda d: type(d).__name__)
+def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, capsys):
+    kernel = KERNELS_OF_DURATIONS[name](duration)
+    gp = TimeVaryingGPRegressor(None, kernel, level_kernel=kernel, time_unit="h", optimizer=None)
+    opt = BayesianOptimizer([(0.0, 1.0)], surrogate=gp, acquisition=UCB(1.0))
+    X = FORMS["pandas"][0]
+    grid = {"temporal_kernel": [kernel, RBF(duration)], "level_kernel": [None]}
+    search = GridSearchCV(gp, grid, cv=2, verbose=3).fit(X, Y)
+    assert str(duration) in capsys.readouterr().out
+    for shown in (kernel, make_pipeline(gp), search, search.best_params_, search.cv_results_, opt):
+        assert str(duration) in repr(shown)
+    for shown in (gp, make_pipeline(gp), search):
+        assert "<div" in shown._repr_html_()
+
+
+def test_kernels_without_durations_are_printed_as_by_scikit_learn():
+    for kernel in (RBF([1.0, 2.5]), Matern(0.31234), RationalQuadratic(2.0), ExpSineSquared()):
+        assert repr(kernel) == type(kernel).__repr__.__wrapped__(kernel)
+    assert repr(Matern(0.31234)) == "Matern(length_scale=0.312, nu=1.5)"
 
 
 def test_another_unit_is_that_of_the_next_fit():
