@@ -2,14 +2,14 @@
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic
 
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._exact_posterior import Dense
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
-from ._starts import MOST, extents_of, far_lengthscales
+from ._starts import MOST, extents_of, far_lengthscales, leaves, scaled_kernels
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -20,6 +20,10 @@ _MAX_ROWS_EXACT = 5_000
 # Rows carry the range of a column if it is this many times that of the others, and if they are at
 # most the second part of all. From the third number of rows on.
 _CARRIED, _FEW, _MIN_ROWS = 10.0, 0.05, 10
+
+# The sampling interval is this quantile of the gaps between distinct times: irregular times show
+# shorter periods than regular ones.
+_SHORT_GAP = 0.1
 
 # A single lengthscale does not suit columns whose extents have a larger ratio.
 _MAX_RATIO = 30.0
@@ -61,7 +65,6 @@ _UNSCALED = {
     ("signal_variance", 1): "y has a large scale, or hardly changes between the rows. Use "
     "normalize_y=True, or raise the bound",
 }
-_LENGTHS = {"spatial_kernel__length_scale", "temporal_kernel__length_scale"}
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
 _RAISED = (
     "The bound is raised for the Kalman filter and for relevancies: use solver='dense', or start "
@@ -146,13 +149,15 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
     The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y.
     """
     learnt = set(covariance.names if searched else ())
-    far = {} if learnt >= _LENGTHS else far_lengthscales(covariance, rows)
-    for name in [name for name in far if name not in learnt]:
+    scaled = scaled_kernels(covariance, rows)
+    held = [found for found in scaled if f"{found[0]}__length_scale" not in learnt]
+    for name, value in far_lengthscales(held).items():
         extent = extents_of(covariance, rows)[name]
         _warn(
-            f"{name} is {far[name]}, far from the scale of the data: its columns extend over "
+            f"{name} is {value}, far from the scale of the data: its columns extend over "
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
         )
+    _advise_on_periods(covariance, rows)
     if not searched:
         return
     bounds, names = covariance.bounds, covariance.names
@@ -183,6 +188,24 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
             f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
+
+
+def _advise_on_periods(covariance, rows):
+    """Warn of seasons in time that the rows cannot show."""
+    gaps = np.diff(np.unique(rows.t))
+    if not gaps.size:
+        return
+    interval, span = np.quantile(gaps, _SHORT_GAP), gaps.sum()
+    for name, kernel, _ in leaves(covariance, rows):
+        if not isinstance(kernel, ExpSineSquared) or name.startswith("spatial"):
+            continue
+        period, relation = kernel.periodicity, ""
+        if period < 2.0 * interval * (1.0 - _ROUNDING):
+            relation = f"less than two intervals of the times, {interval:.4g} each"
+        elif period > 2.0 * span:
+            relation = f"more than twice the span of the times, {span:.4g}"
+        if relation:
+            _warn(f"{name}__periodicity is {period:.6g}, {relation}. {_IN_THEIR_UNIT}.")
 
 
 def advise_on_outliers(gp):

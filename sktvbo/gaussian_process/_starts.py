@@ -109,14 +109,17 @@ def extents_of(covariance, rows):
     """Return the extents of the columns that have lengthscales: {name: extent}."""
     return {
         f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
-        for part, _, columns in _scaled_kernels(covariance, rows)
+        for part, _, columns in scaled_kernels(covariance, rows)
     }
 
 
-def far_lengthscales(covariance, rows):
-    """Return the lengthscales that are far from the data's scale: {name: value}."""
+def far_lengthscales(kernels):
+    """Return the lengthscales that are far from the data's scale: {name: value}.
+
+    ``kernels`` are those of `scaled_kernels`.
+    """
     found = {}
-    for part, kernel, columns in _scaled_kernels(covariance, rows):
+    for part, kernel, columns in kernels:
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
         extent = np.ptp(scaled, axis=0).max(initial=0.0)
@@ -129,7 +132,7 @@ def far_lengthscales(covariance, rows):
 
 def default_starts(covariance, rows):
     """Return starts (n_starts, n_theta): the covariance's, and one at the data's scale if far."""
-    starts, names = [covariance.theta], far_lengthscales(covariance, rows)
+    starts, names = [covariance.theta], far_lengthscales(_whole_kernels(covariance, rows))
     if names:
         starts.append(_theta_at_scale(covariance, rows, 0.5, 0.25, names))
     return np.array(starts)
@@ -194,7 +197,7 @@ def _grid(covariance, scales, power, shares=_NOISE_SHARES):
 def _scale_grid(covariance, rows):
     """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
     found = {}
-    parts = [(f"{part}__length_scale", *rest) for part, *rest in _scaled_kernels(covariance, rows)]
+    parts = [(f"{part}__length_scale", *rest) for part, *rest in _whole_kernels(covariance, rows)]
     if isinstance(covariance.temporal, Forgetting):
         parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
     for name, kernel, columns in parts:
@@ -308,22 +311,41 @@ def _clustered_subset(rows, n, rng):
     return _subset(rows, np.concatenate([spread, *near]))
 
 
-def _scaled_kernels(covariance, rows):
-    """Yield (name, kernel, columns (n, d)) of the kernels with a lengthscale."""
-    for part, kernel, columns in (
+def leaves(covariance, rows):
+    """Yield (name, kernel, columns (n, d)) of the kernels that sums and products consist of."""
+    t = rows.t[:, np.newaxis]
+    parts = [
+        ("level_kernel", covariance.level, t),
+        ("temporal_kernel", covariance.temporal, t),
         ("spatial_kernel", covariance.spatial, rows.S),
-        ("temporal_kernel", covariance.temporal, rows.t[:, np.newaxis]),
-    ):
+    ]
+    while parts:
+        name, kernel, columns = parts.pop()
+        names = [key for key in ("k2", "k1", "kernel") if hasattr(kernel, key)]
+        parts.extend((f"{name}__{key}", getattr(kernel, key), columns) for key in names)
+        if not names and kernel is not None:
+            yield name, kernel, columns
+
+
+def scaled_kernels(covariance, rows):
+    """Yield the `leaves` that have a lengthscale, with the columns of which it is one."""
+    for name, kernel, columns in leaves(covariance, rows):
         if isinstance(kernel, ChordalMatern):
             columns = kernel.positions(columns)
         if isinstance(kernel, _IN_UNITS):
-            yield part, kernel, columns
+            yield name, kernel, columns
+
+
+def _whole_kernels(covariance, rows):
+    """Return those of `scaled_kernels` that are no parts of sums and products."""
+    whole = ("spatial_kernel", "temporal_kernel")
+    return [found for found in scaled_kernels(covariance, rows) if found[0] in whole]
 
 
 def _theta_at_scale(covariance, rows, space, time, names=None):
     """Return theta with lengthscales, all or those in ``names``, relative to the extents."""
     theta = covariance.theta
-    for part, _, columns in _scaled_kernels(covariance, rows):
+    for part, _, columns in _whole_kernels(covariance, rows):
         name = f"{part}__length_scale"
         if names is None or name in names:
             share = space if part == "spatial_kernel" else time
