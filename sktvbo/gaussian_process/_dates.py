@@ -36,7 +36,14 @@ from .._durations import (
     scalar,
 )
 from .._tables import frame_columns
-from .._validation import LARGEST_X, LARGEST_Y, check_size, invalid
+from .._validation import (
+    LARGEST_X,
+    LARGEST_Y,
+    check_complete,
+    check_size,
+    invalid,
+    is_gap,
+)
 
 NUMBERS = "numbers"
 NAIVE = "dates without a time zone"
@@ -187,7 +194,7 @@ def read_times(column, unit, name, error=ValueError):
     types = set(map(type, values)) if values.dtype == object else set()
     if not any(issubclass(kind, _DATES + DURATION_TYPES) for kind in types):
         return NUMBERS, column
-    _check_gaps(np.array([_is_missing(value) for value in values]), name, error)
+    _check_gaps(np.array([is_gap(value) for value in values]), name, error)
     kinds = {_kind_of(value) for value in values}
     if len(kinds) > 1:
         expected = "of one kind: numbers, dates with or without a time zone, or durations"
@@ -244,16 +251,6 @@ def _kind_of(value):
     if isinstance(value, _DATES):
         return ZONED if getattr(value, "tzinfo", None) is not None else NAIVE
     return NUMBERS if isinstance(value, Real) else f"{type(value).__name__} {value!r}"
-
-
-def _is_missing(value):
-    """Return True if a value among dates is None, NaN, NaT or <NA>."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # <NA>
-        return True
 
 
 def _check_gaps(missing, name, error):
@@ -352,6 +349,7 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     options = {"dtype": np.float64, "order": "C", "reset": reset}
     if has_y:
         targets = np.asarray(y)
+        check_complete(targets, "y")
         if targets.ndim and read_times(targets, unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}
