@@ -125,6 +125,9 @@ def columns_of(table):
 
 def _as_table(X):
     """Return a list of rows with dates as an array of objects; other values unchanged."""
+    if isinstance(X, _DATES + DURATION_TYPES):
+        advice = "Write [[t]] for one time, with its place before it if there is one."
+        raise invalid("X", "of two dimensions", got="a single date or duration", advice=advice)
     if not isinstance(X, list | tuple):
         return X
     if len(X) and isinstance(X[0], _DATES + DURATION_TYPES):
@@ -305,8 +308,24 @@ def numeric_durations(kernel, unit):
     return clone(kernel).set_params(**found) if found else kernel
 
 
+def check_no_texts(kernel, durations):
+    """Raise an error for a lengthscale, a period or a bound of a kernel that is a string.
+
+    With ``durations`` the remedy is a duration: the kernel is one in time.
+    """
+    for name, value in kernel.get_params().items():
+        own = name.rpartition("__")[2]
+        many = value if isinstance(value, tuple | list) else [value]
+        texts = [part for part in many if isinstance(part, str) and part != "fixed"]
+        if texts and (own in ("length_scale", "periodicity") or own.endswith("_bounds")):
+            is_time = durations and texts[0][:1].isdigit()
+            advice = f"Write pandas.Timedelta({texts[0]!r})." if is_time else ""
+            expected = "numbers or durations" if durations else "numbers"
+            raise invalid(f"{name} of {type(kernel).__name__}", expected, value, advice=advice)
+
+
 def _show_durations(kind):
-    """Let a class of kernels of scikit-learn print durations, which it formats as numbers.
+    """Let a class of kernels of scikit-learn print durations and texts, which it takes for numbers.
 
     Without this, pipelines, searches and their results cannot be printed: these print the kernels
     that the user gave, of which a regressor does not know. Kernels without durations are printed as
@@ -317,12 +336,16 @@ def _show_durations(kind):
     @wraps(of_numbers)
     def shown(self):
         found = {k: v for k, v in self.get_params().items() if not k.endswith("_bounds")}
-        if not any(map(is_duration, found.values())):
+        if not any(is_duration(v) or isinstance(v, str) for v in found.values()):
             return of_numbers(self)
-        texts = (f"{k}={v if is_duration(v) else format(v, '.3g')}" for k, v in found.items())
+        texts = (f"{k}={format(v, '.3g') if _is_number(v) else v}" for k, v in found.items())
         return f"{type(self).__name__}({', '.join(texts)})"
 
     kind.__repr__ = shown
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not is_duration(value)
 
 
 for _kind in (RBF, Matern, RationalQuadratic, ExpSineSquared):

@@ -32,6 +32,7 @@ from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
     NUMBERS,
+    check_no_texts,
     finite_posterior,
     mixed_kinds,
     numeric_durations,
@@ -474,6 +475,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             value = getattr(self, name)
             if not (value is None or isinstance(value, kind)):
                 raise invalid(name, expected, value, self)
+            if isinstance(value, Kernel):
+                check_no_texts(value, durations=name != "spatial_kernel")
         if self.noise_model is not None:
             self.noise_model.check()
         if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):

@@ -282,6 +282,43 @@ def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, ca
         assert "<div" in shown._repr_html_()
 
 
+TEXTS = {
+    "lengthscale": (Matern("3h"), "length_scale of Matern .* Got '3h' .*Timedelta"),
+    "part": (1.0 * RBF("90min") + RBF(2.0), "k1__k2__length_scale of Sum .* Got '90min'"),
+    "bounds": (Matern(3.0, ("1h", "2D")), r"length_scale_bounds of Matern .* Timedelta\('1h'\)"),
+    "period": (ExpSineSquared(1.0, "1D"), r"periodicity of ExpSineSquared .* Timedelta\('1D'\)"),
+    "no duration": (RBF("short"), r"length_scale of RBF .* Got 'short' instead\.$"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+def test_a_text_in_a_kernel_names_the_duration_to_give(kind, name):
+    kernel, message = TEXTS[name]
+    X = FORMS["pandas"][0]
+    for gp in (kind(None, kernel), kind(level_kernel=kernel)):
+        for method in (gp.fit, gp.partial_fit):
+            with pytest.raises(ValueError, match=message):
+                method(X, Y)
+        assert "TimeVaryingGPRegressor" in repr(gp)
+    with pytest.raises(ValueError, match=r"must be numbers\. Got"):
+        kind(kernel).fit(X, Y)
+
+
+def test_a_single_time_is_no_table():
+    gp = regressor().fit(FORMS["pandas"][0], Y)
+    for time in (
+        STAMPS[0],
+        NAIVE[0],
+        np.datetime64(NAIVE[0]),
+        pd.Timedelta("1h"),
+        np.timedelta64(1),
+    ):
+        for call in (gp.predict, gp.predict_interval, gp.sample_y):
+            with pytest.raises(ValueError, match=r"X must be of two dim.* Write \[\[t\]\] for one"):
+                call(time)
+
+
 def test_kernels_without_durations_are_printed_as_by_scikit_learn():
     for kernel in (RBF([1.0, 2.5]), Matern(0.31234), RationalQuadratic(2.0), ExpSineSquared()):
         assert repr(kernel) == type(kernel).__repr__.__wrapped__(kernel)
