@@ -204,13 +204,12 @@ def is_gap(value):
 def check_complete(values, name, error=ValueError):
     """Raise an error that names the first missing value of an array, also among objects."""
     array = np.asarray(values)
-    if array.dtype.kind not in "fO":
+    if not array.ndim or array.dtype.kind not in ("f", "O"):
         return
     gaps = np.isnan(array) if array.dtype.kind == "f" else are_gaps(array)
     if gaps.any():
         place = np.argwhere(gaps)[0]
-        row = f" in row {place[0]}" if len(place) else ""
-        found = f"{array[tuple(place)]}{row}"
+        found = f"{array[tuple(place)]} in row {place[0]}"
         raise error(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
 
 

@@ -285,8 +285,8 @@ def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, ca
 TEXTS = {
     "lengthscale": (Matern("3h"), "length_scale of Matern .* Got '3h' .*Timedelta"),
     "part": (1.0 * RBF("90min") + RBF(2.0), "k1__k2__length_scale of Sum .* Got '90min'"),
-    "bounds": (Matern(3.0, ("1h", "2D")), r"length_scale_bounds of Matern .* Timedelta\('1h'\)"),
-    "period": (ExpSineSquared(1.0, "1D"), r"periodicity of ExpSineSquared .* Timedelta\('1D'\)"),
+    "bounds": (Matern(3.0, ("1h", "2D")), r"length_scale_bounds of Matern .*Timedelta\('1h'\)"),
+    "period": (ExpSineSquared(1.0, "1D"), r"periodicity of ExpSineSquared .*Timedelta\('1D'\)"),
     "no duration": (RBF("short"), r"length_scale of RBF .* Got 'short' instead\.$"),
 }
 
