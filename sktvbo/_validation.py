@@ -191,8 +191,38 @@ def finite_number(value, name, error=ValueError, largest=np.inf):
     return number
 
 
+def is_gap(value):
+    """Return True if a value among others is None, NaN, NaT or <NA>."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return np.ndim(value) == 0  # <NA>
+
+
+def check_complete(values, name, error=ValueError):
+    """Raise an error that names the first missing value of an array, also among objects."""
+    array = np.asarray(values)
+    if not array.ndim or array.dtype.kind not in ("f", "O"):
+        return
+    gaps = np.isnan(array) if array.dtype.kind == "f" else are_gaps(array)
+    if gaps.any():
+        place = np.argwhere(gaps)[0]
+        found = f"{array[tuple(place)]} in row {place[0]}"
+        raise error(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
+
+
+def are_gaps(array):
+    """Return a mask of the missing values in an array of objects."""
+    return np.array([is_gap(v) for v in array.flat], dtype=bool).reshape(array.shape)
+
+
 def real_array(value, name, error=ValueError):
-    """Return a new C-ordered float64 array of real numbers; NaN and infinity are allowed."""
+    """Return a new C-ordered float64 array of real numbers.
+
+    NaN and infinity are allowed, and missing values among objects are NaN.
+    """
     array = None
     try:
         array = np.asarray(value)
@@ -200,6 +230,8 @@ def real_array(value, name, error=ValueError):
             raise TypeError(f"dtype {array.dtype}")
         if np.ma.is_masked(value):
             raise TypeError("masked values")
+        if array.dtype == object:
+            array = np.where(are_gaps(array), np.nan, array)
         return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as exc:
         got, advice = f"{reprlib.repr(value)} ({exc})", ""

@@ -103,3 +103,29 @@ def append_rows(arrays, more, storage=None):
             whole[n:end], longer[name] = new, whole[:end]
         storage.filled = end
     return longer, storage
+
+
+# A range that is at most this many times the extent of most rows has no tail.
+_WITHOUT_TAIL = 1.5
+
+
+def extents_of_most(columns, share):
+    """Return extents (d,) of columns (n, d) that a few rows cannot change.
+
+    The width of the shortest interval with a part of the rows, divided by this part; the range of
+    columns without a tail. If one value takes such a part, the interval has more rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, d)
+    share : float
+        Part of the rows; 1: the range.
+    """
+    n, columns = len(columns), np.sort(columns, axis=0)
+    ranges, found = columns[-1] - columns[0], np.zeros(columns.shape[1])
+    for part in (share, 0.8, 0.95):
+        k = int(np.ceil(part * (n - 1)))
+        if part >= share and k and (found == 0.0).any():
+            widths = (columns[k:] - columns[: n - k]).min(axis=0) * ((n - 1) / k)
+            found = np.where(found > 0.0, found, widths)
+    return np.where((found > 0.0) & (ranges > _WITHOUT_TAIL * found), found, ranges)

@@ -465,7 +465,9 @@ class ChordalMatern(Matern):
     model of GSTools with ``latlon=True``. For relevancies the Earth is a plane with the same
     distances: for lengthscales up to 2000 km their convolutions differ from the integral by at most
     2 % of its largest value. With a sum or product in time there is no compiled code, which is
-    slower. Optimizers refuse the kernel, as they scale places to the unit box.
+    slower. Optimizers refuse the kernel, as they scale places to the unit box. With an altitude as
+    third column, ``Separable(ChordalMatern(), Matern(500.0, (1.0, 1e5)))`` is a kernel in space,
+    with lengthscales in kilometres and in units of the altitude, without relevancies.
 
     References
     ----------

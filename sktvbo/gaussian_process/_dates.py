@@ -10,12 +10,19 @@ UTC: neither their zone nor their side of a clock change is known.
 """
 
 from datetime import date
+from functools import wraps
 from numbers import Real
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ExpSineSquared,
+    Kernel,
+    Matern,
+    RationalQuadratic,
+)
 from sklearn.utils.validation import validate_data
 
 from .._durations import (
@@ -30,7 +37,14 @@ from .._durations import (
     scalar,
 )
 from .._tables import frame_columns
-from .._validation import LARGEST_X, LARGEST_Y, check_size, invalid
+from .._validation import (
+    LARGEST_X,
+    LARGEST_Y,
+    check_complete,
+    check_size,
+    invalid,
+    is_gap,
+)
 
 NUMBERS = "numbers"
 NAIVE = "dates without a time zone"
@@ -112,6 +126,9 @@ def columns_of(table):
 
 def _as_table(X):
     """Return a list of rows with dates as an array of objects; other values unchanged."""
+    if isinstance(X, _DATES + DURATION_TYPES):
+        advice = "Write [[t]] for one time, with its place before it if there is one."
+        raise invalid("X", "of two dimensions", got="a single date or duration", advice=advice)
     if not isinstance(X, list | tuple):
         return X
     if len(X) and isinstance(X[0], _DATES + DURATION_TYPES):
@@ -183,7 +200,7 @@ def read_times(column, unit, name, error=ValueError):
     types = set(map(type, values)) if values.dtype == object else set()
     if not any(issubclass(kind, _DATES + DURATION_TYPES) for kind in types):
         return NUMBERS, column
-    _check_gaps(np.array([_is_missing(value) for value in values]), name, error)
+    _check_gaps(np.array([is_gap(value) for value in values]), name, error)
     kinds = {_kind_of(value) for value in values}
     if len(kinds) > 1:
         expected = "of one kind: numbers, dates with or without a time zone, or durations"
@@ -241,16 +258,6 @@ def _kind_of(value):
     if isinstance(value, _DATES):
         return ZONED if getattr(value, "tzinfo", None) is not None else NAIVE
     return NUMBERS if isinstance(value, Real) else f"{type(value).__name__} {value!r}"
-
-
-def _is_missing(value):
-    """Return True if a value among dates is None, NaN, NaT or <NA>."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # <NA>
-        return True
 
 
 def _check_gaps(missing, name, error):
@@ -325,6 +332,50 @@ def numeric_durations(kernel, unit):
     return clone(kernel).set_params(**found) if found else kernel
 
 
+def check_no_texts(kernel, durations):
+    """Raise an error for a lengthscale, a period or a bound of a kernel that is a string.
+
+    With ``durations`` the remedy is a duration: the kernel is one in time.
+    """
+    for name, value in kernel.get_params().items():
+        own = name.rpartition("__")[2]
+        many = value if isinstance(value, tuple | list) else [value]
+        texts = [part for part in many if isinstance(part, str) and part != "fixed"]
+        if texts and (own in ("length_scale", "periodicity") or own.endswith("_bounds")):
+            is_time = durations and texts[0][:1].isdigit()
+            advice = f"Write pandas.Timedelta({texts[0]!r})." if is_time else ""
+            expected = "numbers or durations" if durations else "numbers"
+            raise invalid(f"{name} of {type(kernel).__name__}", expected, value, advice=advice)
+
+
+def _show_durations(kind):
+    """Let a class of kernels of scikit-learn print durations and texts, which it takes for numbers.
+
+    Without this, pipelines, searches and their results cannot be printed: these print the kernels
+    that the user gave, of which a regressor does not know. Kernels without durations are printed as
+    before.
+    """
+    of_numbers = kind.__repr__
+
+    @wraps(of_numbers)
+    def shown(self):
+        found = {k: v for k, v in self.get_params().items() if not k.endswith("_bounds")}
+        if not any(is_duration(v) or isinstance(v, str) for v in found.values()):
+            return of_numbers(self)
+        texts = (f"{k}={format(v, '.3g') if _is_number(v) else v}" for k, v in found.items())
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+    kind.__repr__ = shown
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not is_duration(value)
+
+
+for _kind in (RBF, Matern, RationalQuadratic, ExpSineSquared):
+    _show_durations(_kind)
+
+
 # --- inputs and outputs of a regressor ------------------------------------------------------------
 
 
@@ -345,6 +396,7 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     options = {"dtype": np.float64, "order": "C", "reset": reset}
     if has_y:
         targets = np.asarray(y)
+        check_complete(targets, "y")
         if targets.ndim and read_times(targets, unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}

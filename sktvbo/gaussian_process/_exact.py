@@ -91,8 +91,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     ----------
     spatial_kernel : Kernel, default=None
         scikit-learn kernel of the spatial columns. None: ``Matern(nu=2.5)`` with one hyperparameter
-        and lengthscales proportional to the columns' extents, which its start and bounds follow
-        (1.0 with ``optimizer=None``).
+        and lengthscales proportional to the extents of the columns at most rows, or to their
+        ranges, whichever is likelier; start and bounds follow (1.0 with ``optimizer=None``).
     temporal_kernel : Kernel, default=None
         scikit-learn kernel of the time column. None: ``Matern(nu=1.5)``, with a lengthscale between
         the median interval of the data's times and ten times their span (1.0 with
@@ -229,7 +229,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
     and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. Consecutive
     outliers of one sign, three or more if they were not appended, whose sizes differ by at most a
-    factor of 4, are a change of the function: they and the rows beside it have weight 1. All
+    factor of 4, are a change of the function: they and the rows beside it have weight 1. Outliers
+    of a place count as consecutive, and those of neighbouring places at equal times. All
     weights are 1 with fewer than 10 rows, or if more than a quarter would have a smaller one. A fit
     first compares rows with the medians of their neighbours, and searches hyperparameters until the
     weights agree with them, up to ten times more.

@@ -2,18 +2,31 @@
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic
 
+from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._exact_posterior import Dense
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
-from ._starts import extents_of, far_lengthscales
+from ._starts import MOST, extents_of, far_lengthscales, leaves, scaled_kernels
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
 
 # Up to this many rows exact regression takes a few seconds.
 _MAX_ROWS_EXACT = 5_000
+
+# Rows carry the range of a column if it is this many times that of the others, and if they are at
+# most the second part of all. From the third number of rows on.
+_CARRIED, _FEW, _MIN_ROWS = 10.0, 0.05, 10
+
+# The sampling interval is this quantile of the gaps between distinct times: irregular times show
+# shorter periods than regular ones.
+_SHORT_GAP = 0.1
+
+# A single lengthscale does not suit columns whose extents have a larger ratio.
+_MAX_RATIO = 30.0
 
 # Inducing points are too few if they leave more than this part of the variance of y to noise.
 _LITTLE = 0.03
@@ -52,7 +65,6 @@ _UNSCALED = {
     ("signal_variance", 1): "y has a large scale, or hardly changes between the rows. Use "
     "normalize_y=True, or raise the bound",
 }
-_LENGTHS = {"spatial_kernel__length_scale", "temporal_kernel__length_scale"}
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
 _RAISED = (
     "The bound is raised for the Kalman filter and for relevancies: use solver='dense', or start "
@@ -77,6 +89,51 @@ def advise_on_rows(rows, owner, has_mean):
         )
 
 
+def advise_on_columns(rows, names, kernel):
+    """Warn of columns that suit no lengthscale.
+
+    Parameters
+    ----------
+    rows : Rows
+    names : sequence of str
+        Names of the columns of X, or empty.
+    kernel : Kernel or None
+        Spatial kernel as given.
+    """
+    labels = [repr(name) for name in names] or [str(i) for i in range(rows.X.shape[1])]
+    for label, column in zip(labels, rows.X.T):
+        _advise_on_range(label, column)
+    labels.pop(rows.layout.position)
+    shares_one = (
+        type(kernel) in (RBF, RationalQuadratic, Matern) and np.size(kernel.length_scale) == 1
+    )
+    extents = extents_of_most(rows.S, MOST)
+    if shares_one and (extents > 0.0).any():
+        least, largest = np.argmin(np.where(extents > 0.0, extents, np.inf)), np.argmax(extents)
+        if extents[largest] > _MAX_RATIO * extents[least]:
+            _warn(
+                "spatial_kernel has one lengthscale for columns of different extents, "
+                f"{extents[least]:.4g} of column {labels[least]} and {extents[largest]:.4g} of "
+                f"column {labels[largest]}. Scale X to similar extents, give a lengthscale for "
+                "each column, or use spatial_kernel=None, whose lengthscales follow the extents."
+            )
+
+
+def _advise_on_range(label, column):
+    """Warn if few rows of a column (n,) are far from all others."""
+    n, extent = len(column), extents_of_most(column[:, np.newaxis], MOST)[0]
+    far = np.flatnonzero(np.abs(column - np.median(column)) > _CARRIED * extent)
+    if n < _MIN_ROWS or not 0 < len(far) <= max(_FEW * n, 1.0):
+        return
+    whole, rest = np.ptp(column), np.ptp(np.delete(column, far))
+    if whole > _CARRIED * rest:
+        _warn(
+            f"Column {label} extends over {whole:.4g}, and over {rest:.4g} without {len(far)} of "
+            f"{n} rows, such as row {far[0]} with {column[far[0]]:.6g}. If these are errors, or "
+            "stand for missing values, correct or drop them: they are far from all other rows."
+        )
+
+
 def advise_on_size(rows, kind, owner):
     """Warn of many rows if the class of ``Conditioned`` takes O(n³)."""
     if issubclass(kind, Dense) and rows.n > _MAX_ROWS_EXACT:
@@ -92,13 +149,15 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
     The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y.
     """
     learnt = set(covariance.names if searched else ())
-    far = {} if learnt >= _LENGTHS else far_lengthscales(covariance, rows)
-    for name in [name for name in far if name not in learnt]:
+    scaled = scaled_kernels(covariance, rows)
+    held = [found for found in scaled if f"{found[0]}__length_scale" not in learnt]
+    for name, value in far_lengthscales(held).items():
         extent = extents_of(covariance, rows)[name]
         _warn(
-            f"{name} is {far[name]}, far from the scale of the data: its columns extend over "
+            f"{name} is {value}, far from the scale of the data: its columns extend over "
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
         )
+    _advise_on_periods(covariance, rows)
     if not searched:
         return
     bounds, names = covariance.bounds, covariance.names
@@ -137,6 +196,24 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
             f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
+
+
+def _advise_on_periods(covariance, rows):
+    """Warn of seasons in time that the rows cannot show."""
+    gaps = np.diff(np.unique(rows.t))
+    if not gaps.size:
+        return
+    interval, span = np.quantile(gaps, _SHORT_GAP), gaps.sum()
+    for name, kernel, _ in leaves(covariance, rows):
+        if not isinstance(kernel, ExpSineSquared) or name.startswith("spatial"):
+            continue
+        period, relation = kernel.periodicity, ""
+        if period < 2.0 * interval * (1.0 - _ROUNDING):
+            relation = f"less than two intervals of the times, {interval:.4g} each"
+        elif period > 2.0 * span:
+            relation = f"more than twice the span of the times, {span:.4g}"
+        if relation:
+            _warn(f"{name}__periodicity is {period:.6g}, {relation}. {_IN_THEIR_UNIT}.")
 
 
 def advise_on_outliers(gp):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.stats import rv_continuous
 from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_random_state, invalid
@@ -223,6 +224,12 @@ class HyperPrior:
                     "a frozen scipy.stats distribution, such as scipy.stats.gamma(3, scale=0.1)"
                 )
                 raise invalid(f"hyperpriors[{name!r}]", expected, distribution)
+            if isinstance(distribution, rv_continuous) and distribution.shapes:
+                shapes = "".join(f"{shape}=..., " for shape in distribution.shapes.split(", "))
+                kind = f"scipy.stats.{distribution.name}"
+                advice = f"Give its parameters: {kind}({shapes}scale=...)."
+                expected = "a frozen distribution"
+                raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
             where = np.flatnonzero(np.array(names, dtype=object) == name)
             if not len(where):
                 known = ", ".join(dict.fromkeys(names)) or "none"

@@ -7,20 +7,24 @@ data without outliers have the posterior of plain regression. The influence of a
 posterior decreases as 1 / |z| beyond. This is the plateau function of Ezzerg, Bogunovic & Knoblauch
 (arXiv 2511.15315) with c = √v, without the shift of y.
 
-An outlier is alone, a change of the function is not: consecutive observations that all have large,
-similar scores of one sign have weight 1. So have the rows beside a change, which suit the rows on
-their side, and those appended soon after it. Of the latest row it is not known: until another one
-is appended, its weight is at least σ² / (σ² + v (|z| / L − 1)), Huber's, with which its influence
-is that of L standard deviations.
+An outlier is alone, a change of the function is not: neighbours, in succession at a place or at
+equal times, that all have large, similar scores of one sign have weight 1. So have the rows beside
+a change, which suit the rows on their side, and those appended soon after it. Of the latest row it
+is not known: until another one is appended, its weight is at least σ² / (σ² + v (|z| / L − 1)),
+Huber's, with which its influence is that of L standard deviations.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.special import ndtr, stdtrit
 from scipy.stats import kurtosis
 
+from .._values import extents_of_most
 from ._exact_posterior import Dense
 
 # Scores up to this number L have weight 1, of many rows. Hyperparameters learnt from few rows are
@@ -37,14 +41,15 @@ _HEAVY_LIMIT, _HEAVY = 2.0, 3.0
 MIN_ROWS = 10
 _MAX_SHARE = 0.25
 
-# Numbers of consecutive large scores of one sign that make a change of the function, among all rows
-# of a fit and where rows were appended, and largest ratio of each to the one before or after it.
-# Two outliers in succession are frequent in a fit.
+# Numbers of neighbouring large scores of one sign that make a change of the function, among all
+# rows of a fit and where rows were appended, and largest ratio of neighbours. Two outliers in
+# succession are frequent in a fit.
 _CHANGE, _APPENDED_CHANGE, _SIMILAR = 3, 2, 4.0
 
-# In a fit they are outliers if that many in succession are expected this often by chance, with as
-# many other large scores.
-_BY_CHANCE = 0.02
+# In a fit they are outliers if that many neighbours are expected this often by chance, with as many
+# other large scores. Where places are observed together there are more ways to be neighbours: sets
+# of n cells of a square grid grow by this factor with n (Klarner's constant, 4.06).
+_BY_CHANCE, _WAYS_ON = 0.02, 4.0
 
 # Before a search, rows farther from a smooth of y than this many robust standard deviations have
 # at most the second number as weight: otherwise the search explains them as noise. The smooth is
@@ -52,6 +57,9 @@ _BY_CHANCE = 0.02
 _FAR, _HARDLY = 4.0, 1e-6
 _N_NEAREST = 15
 _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)
+
+# Distances are relative to the extents that this part of the rows has.
+_MOST = 0.8
 
 # If most y are equal, an outlier is farther from them than the other rows in the quadratic mean, by
 # this factor: one event in 64 rows is an outlier, three are not.
@@ -98,7 +106,8 @@ def appended(gp, rows, standardize):
     spread, least = np.maximum(spread, 0.0) + noise, limit(n + m, heavy)
     scores = (y - mean) / scale / np.sqrt(spread)
     weights = _weights(scores, spread, noise, least)
-    if are_changes(gp.rows.scores, gp.rows.t, heavy, _APPENDED_CHANGE)[-_SETTLES:].any():
+    changed = are_changes(gp.rows.scores, gp.rows.S, gp.rows.t, heavy, _APPENDED_CHANGE)
+    if changed[_latest_rows(gp.rows, X)].any():
         # The hyperparameters are held, and do not explain the change.
         weights[:] = 1.0
     is_outlier = weights.min(initial=1.0) < 1.0
@@ -115,11 +124,19 @@ def appended(gp, rows, standardize):
     weights = new.rows.weights.copy()
     if are_too_many(weights < 1.0):
         weights[np.argmax(np.where(weights < 1.0, weights, 0.0))] = 1.0
-    changed = are_changes(new.rows.scores, new.rows.t, heavy, _APPENDED_CHANGE)
+    changed = are_changes(new.rows.scores, new.rows.S, new.rows.t, heavy, _APPENDED_CHANGE)
     weights[changed | ~may_be_outliers(new.rows.y)] = 1.0
     if (weights == new.rows.weights).all():
         return new
     return new._recomputed(new.rows.with_weights(weights, standardize))
+
+
+def _latest_rows(rows, X):
+    """Return a mask (n,) of the latest rows, and of the latest at the places of rows X."""
+    latest = np.arange(rows.n) >= rows.n - _SETTLES
+    for place in rows.layout.split(X)[0]:
+        latest[np.flatnonzero(_are_equal(rows.S, place))[-_SETTLES:]] = True
+    return latest
 
 
 def unconfirmed(weights):
@@ -148,19 +165,20 @@ def reweighted(gp, n_known=0, full=False):
     if gp.rows.n < MIN_ROWS:
         return gp
     possible = may_be_outliers(gp.rows.y) & ~np.asarray(full)
-    changed = are_changes(gp.rows.scores, gp.rows.t, gp.rows.heavy_tails)
+    S, t = gp.rows.S, gp.rows.t
+    changed = are_changes(gp.rows.scores, S, t, gp.rows.heavy_tails)
     for i in range(_MAX_ITERATIONS):
         rows = gp.rows
         scores, spread, noise = leave_one_out(gp)
-        heavy, size = has_heavy_tails(scores, rows.t), np.abs(scores)
+        heavy, size = has_heavy_tails(scores, S, t), np.abs(scores)
         least = limit(rows.n, heavy)
         weights = _weights(scores, spread, noise, least)
         # An outlier spoils the predictions of its neighbours: first weigh the largest scores.
         before = rows.weights == 1.0
         weights[before & (size < 0.5 * size[before].max(initial=0.0))] = 1.0
         shown = np.where(changed | (np.arange(rows.n) < n_known), rows.scores, scores)
-        changed |= are_changes(scores, rows.t, heavy)
-        changed |= are_changes(shown, rows.t, heavy, _APPENDED_CHANGE if n_known else _CHANGE)
+        changed |= are_changes(scores, S, t, heavy)
+        changed |= are_changes(shown, S, t, heavy, _APPENDED_CHANGE if n_known else _CHANGE)
         weights[changed | ~possible] = 1.0
         if changed.any() and weights.min() < 1.0:
             # Rows beside a change are compared with the others as well.
@@ -244,7 +262,7 @@ def smooth_distances(X, y, position):
 
 def _metrics(X, position):
     """Return columns of X (n, k) whose distances are compared: some factors of time."""
-    extents = np.ptp(X, axis=0)
+    extents = extents_of_most(X, _MOST)
     space, time = np.delete(extents, position) > 0.0, extents[position : position + 1] > 0.0
     S = (np.delete(X, position, axis=1) / np.delete(extents, position).clip(1e-300))[:, space]
     t = (X[:, position : position + 1] / extents[position].clip(1e-300))[:, time]
@@ -281,32 +299,122 @@ def may_be_outliers(y):
     return distance > _limit_of(distance) if np.median(distance) == 0.0 else np.ones(len(y), bool)
 
 
-def are_changes(scores, t, heavy_tails=False, n_change=_CHANGE):
-    """Return a mask (n,) of the rows whose large scores belong to a change of the function."""
-    order, n = np.argsort(t, kind="stable"), len(scores)
-    size, sign = np.abs(scores)[order], np.sign(scores)[order]
-    least = limit(n, heavy_tails)
+def are_changes(scores, S, t, heavy_tails=False, n_change=_CHANGE):
+    """Return a mask (n,) of the rows whose large scores belong to a change of the function.
+
+    They belong to one if enough neighbours, at places S (n, d) and times t (n,), have large and
+    similar scores of one sign.
+    """
+    n, least, size = len(scores), limit(len(scores), heavy_tails), np.abs(scores)
     large = size > least
-    ratio = np.abs(np.diff(np.log(np.maximum(size, least))))
-    joined = large[1:] & large[:-1] & (sign[1:] == sign[:-1]) & (ratio <= np.log(_SIMILAR))
-    starts = np.flatnonzero(np.append(True, ~(joined & (np.diff(t[order]) > 0.0))))
-    lengths = np.diff(starts, append=n)
+    if np.count_nonzero(large) < n_change:
+        return np.zeros(n, dtype=bool)
+    i, j = neighbours(S, t, large)
+    ratio = np.abs(np.log(np.maximum(size[i], least)) - np.log(np.maximum(size[j], least)))
+    similar = (np.sign(scores[i]) == np.sign(scores[j])) & (ratio <= np.log(_SIMILAR))
+    links = coo_array((np.ones(np.count_nonzero(similar)), (i[similar], j[similar])), (n, n))
+    label = connected_components(links, directed=False)[1]
+    lengths = np.bincount(label)[label]
     share = np.maximum(np.count_nonzero(large) - lengths, 0) / n
-    by_chance = (n_change == _CHANGE) & (n * share**lengths >= _BY_CHANCE)
-    found = np.zeros(n, dtype=bool)
-    found[order] = np.repeat((lengths >= n_change) & ~by_chance, lengths)
-    return found
+    expected = n * share * (_ways_on(S, t) * share) ** (lengths - 1.0)
+    by_chance = (n_change == _CHANGE) & (expected >= _BY_CHANCE)
+    return large & (lengths >= n_change) & ~by_chance
 
 
-def has_heavy_tails(scores, t):
+def neighbours(S, t, some):
+    """Return pairs i, j of neighbours among some rows (mask), in any order of the rows.
+
+    Neighbours of a row are those at its place and the next time there, the nearest ones at the next
+    and the previous time, and the two nearest ones at its own time, if both are among some rows.
+    The latter are at sites, places that have other times as well.
+    """
+    at_time, at_place = _Groups.of(t), _Groups.of(*S.T, t)
+    is_site, ranges = _are_sites(S, at_place), np.ptp(S, axis=0)
+    columns, found = S / np.where(ranges > 0.0, ranges, 1.0), [np.empty((0, 2), dtype=int)]
+
+    def add(i, others, all_or_none=False):
+        if not all_or_none or some[others].all():
+            others = others[some[others]]
+            found.append(np.column_stack([np.full(len(others), i), others]))
+
+    for i in np.flatnonzero(some):
+        after = at_place.beside(i, 1)
+        add(i, after[_are_equal(S[after], S[i])])
+        for step in (-1, 1):
+            add(i, _nearest(columns, i, at_time.beside(i, step), 1))
+        others = at_time.beside(i, 0)
+        others = others[(is_site[others] & is_site[i]) & ~_are_equal(S[others], S[i])]
+        add(i, _nearest(columns, i, others, 2), all_or_none=True)
+    return np.concatenate(found).T
+
+
+class _Groups(NamedTuple):
+    """Rows in lexicographic order of some columns, in groups of equal ones.
+
+    Attributes
+    ----------
+    order, start, label : ndarrays of int
+        Rows by group; first position of each group, and n; group of each row.
+    """
+
+    order: np.ndarray
+    start: np.ndarray
+    label: np.ndarray
+
+    @classmethod
+    def of(cls, *columns):
+        order = np.lexsort(columns[::-1])
+        ordered = np.column_stack(columns)[order]
+        new = np.append(True, ~_are_equal(ordered[1:], ordered[:-1]))
+        label = np.empty(len(order), dtype=int)
+        label[order] = np.cumsum(new) - 1
+        return cls(order, np.append(np.flatnonzero(new), len(order)), label)
+
+    def beside(self, i, step):
+        """Return the rows of the group that is ``step`` groups after that of row i."""
+        k = self.label[i] + step
+        inside = 0 <= k < len(self.start) - 1
+        return self.order[self.start[k] : self.start[k + 1]] if inside else self.order[:0]
+
+
+def _are_sites(S, at_place):
+    """Return a mask (n,) of the rows whose place is observed at several times."""
+    first = at_place.order[at_place.start[:-1]]
+    same = _are_equal(S[first[1:]], S[first[:-1]])
+    return (np.append(same, False) | np.append(False, same))[at_place.label]
+
+
+def _nearest(columns, i, others, m):
+    """Return the m rows of ``others`` that are nearest to row i, and all that are as near."""
+    distances = np.sum((columns[others] - columns[i]) ** 2, axis=1)
+    if len(others) <= m:
+        return others
+    return others[distances <= np.partition(distances, m - 1)[m - 1]]
+
+
+def _are_equal(S, other):
+    return np.equal(S, other).all(axis=1)
+
+
+def _ways_on(S, t):
+    """Return the number of ways to go on from a row to a neighbour: 1 in a single sequence."""
+    one_by_one = len(_Groups.of(t).start) > len(t)
+    sites = _are_sites(S, _Groups.of(*S.T, t))
+    return 1.0 if one_by_one and (not sites.any() or _are_equal(S, S[0]).all()) else _WAYS_ON
+
+
+def has_heavy_tails(scores, S, t):
     """Return True if scores up to the limit have heavier tails than a Gaussian.
 
-    Large scores of neighbours in time are left out: the function may have changed there.
+    Large scores of neighbours are left out: the function may have changed there.
     """
-    z = scores[np.argsort(t, kind="stable")]
-    large = np.abs(z) > _HEAVY_LIMIT
-    near = np.convolve(large, [1, 0, 1], "same") > 0
-    z = z[(np.abs(z) <= limit(len(z))) & ~(large & near)]
+    size, order = np.abs(scores), np.argsort(t, kind="stable")
+    large = size > _HEAVY_LIMIT
+    near = np.zeros(len(t), dtype=bool)
+    near[order] = np.convolve(large[order], [1, 0, 1], "same") > 0
+    near[_are_sites(S, _Groups.of(*S.T, t))] = False
+    near[neighbours(S, t, large)] = True
+    z = scores[(size <= limit(len(scores))) & ~(large & near)]
     return bool(len(z) and kurtosis(z) > _HEAVY * np.sqrt(24.0 / len(z)))
 
 

@@ -32,6 +32,7 @@ from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
     NUMBERS,
+    check_no_texts,
     finite_posterior,
     mixed_kinds,
     numeric_durations,
@@ -39,7 +40,13 @@ from ._dates import (
     validated,
 )
 from ._exact_posterior import Dense
-from ._fit_warnings import advise_on_fit, advise_on_outliers, advise_on_rows, advise_on_size
+from ._fit_warnings import (
+    advise_on_columns,
+    advise_on_fit,
+    advise_on_outliers,
+    advise_on_rows,
+    advise_on_size,
+)
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, search
 from ._noise import NoiseModel
@@ -47,7 +54,7 @@ from ._outliers import reweighted, screened
 from ._parts import completed
 from ._prior_mean import prior_variance
 from ._removal import rows_beyond
-from ._starts import kernels_or_defaults, restarts, screened_starts
+from ._starts import default_spatial, default_temporal, likeliest, restarts, screened_starts
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -107,7 +114,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _search_record: ClassVar[SearchRecord] = SearchRecord()
 
     # ``time_unit`` of the latest fit, which has the times of the rows: `set_params` may change it.
-    _fitted_unit: ClassVar[str] = time_unit
+    # It is not set before, so that durations are not read in another unit.
+    _fitted_unit: ClassVar[str]
 
     @abstractmethod
     def _choose_conditioning(self, covariance, rows):
@@ -163,6 +171,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self._advises:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
+            names = getattr(new, "feature_names_in_", ())
+            advise_on_columns(rows, names, self.spatial_kernel)
         new._gp, new._search_record = completed(new._learn(rows, warn=self._advises))
         if self._advises:
             if self.robust:
@@ -203,8 +213,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y, *variance = new._validate(X, y, y_variance)
         first = slice(self.max_size)
         rows = new._make_rows(*(array[first] for array in (X, y, *variance)))
-        covariance = self._initial_covariance(rows, follow_data=False)
-        new._gp = self._condition_again(covariance, rows, self.normalize_y)
+        covariance = new._initial_covariance(rows, follow_data=False)
+        new._gp = new._condition_again(covariance, rows, self.normalize_y)
         if rows.n < len(y):
             rest = slice(rows.n, None)
             fitted = self._appended(new.fitted_, X[rest], y[rest], variance[0][rest])
@@ -465,6 +475,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             value = getattr(self, name)
             if not (value is None or isinstance(value, kind)):
                 raise invalid(name, expected, value, self)
+            if isinstance(value, Kernel):
+                check_no_texts(value, durations=name != "spatial_kernel")
         if self.noise_model is not None:
             self.noise_model.check()
         if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):
@@ -479,19 +491,26 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
-        temporal, level = self._numeric_kernels(self._fitted_unit)
-        spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
+        spatial, (temporal, level) = [None], self._numeric_kernels(self._fitted_unit)
+        if rows.S.shape[1]:
+            given = self.spatial_kernel
+            spatial = default_spatial(rows, follow_data) if given is None else [given]
+        temporal = default_temporal(rows, follow_data) if temporal is None else temporal
         # Cloned: learning must not change the user's kernels.
-        return SeparableCovariance.of(
-            None if spatial is None else clone(spatial),
-            clone(temporal),
-            (float(self.signal_variance), self.signal_variance_bounds),
-            (float(self.noise_variance), self.noise_variance_bounds),
-            rows.S.shape[1],
-            None if self.noise_model is None else clone(self.noise_model),
-            prior_variance(float(self.mean_prior_std)),
-            None if level is None else clone(level),
-        )
+        covariances = [
+            SeparableCovariance.of(
+                None if kernel is None else clone(kernel),
+                clone(temporal),
+                (float(self.signal_variance), self.signal_variance_bounds),
+                (float(self.noise_variance), self.noise_variance_bounds),
+                rows.S.shape[1],
+                None if self.noise_model is None else clone(self.noise_model),
+                prior_variance(float(self.mean_prior_std)),
+                None if level is None else clone(level),
+            )
+            for kernel in spatial
+        ]
+        return likeliest(covariances, rows, self.hyperpriors)
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, warn=False):
         """Learn hyperparameters: a computation in parts, see `_parts`.

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from .._values import extents_of_most
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
@@ -40,6 +41,12 @@ _N_SCREENED, _N_SCREENING = 64, (48, 250)
 # Largest lengthscale compared, relative to the data's extent, and ratio of successive ones.
 _LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
 
+# The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
+# one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
+# that differ by more than the factor.
+MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
+_SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
+
 # No comparison if a start has this many nats a row more than pure noise.
 _WELL_EXPLAINED = 0.5
 
@@ -50,46 +57,69 @@ _NOISE_SHARES = (0.03, 0.15, 0.6)
 _IN_UNITS = (RBF, RationalQuadratic)
 
 
-def kernels_or_defaults(spatial, temporal, rows, follow_data):
-    """Return the kernels, or defaults for None, whose bounds may follow the data.
+def default_spatial(rows, follow_data):
+    """Return default kernels in space, the first of which is the usual one.
 
-    The spatial kernel is None without spatial columns.
+    Bounds may follow the data. Lengthscales then have the ratios of the columns' extents, and there
+    is one kernel for each measure of these that makes a difference.
     """
-    if rows.S.shape[1] == 0:
-        spatial = None
-    elif spatial is None:
-        spatial = Matern(nu=2.5)
-        if follow_data:
-            extents = np.ptp(rows.S, axis=0)
-            extent = extents.max() or 1.0
-            bounds = (0.01 * extent, 10.0 * extent)
+    if not follow_data:
+        return [Matern(nu=2.5)]
+    found, ratios = [], []
+    for share in _SHARES:
+        extents = extents_of_most(rows.S, share)
+        extent = extents.max() or 1.0
+        extents = np.where(extents > 0.0, extents, extent)
+        bounds = (0.01 * extent, 10.0 * max(np.ptp(rows.S, axis=0).max(), extent))
+        ratio = np.log(extents / extent)
+        if all(np.abs(ratio - known).max() > np.log(_SAME_RATIO) for known in ratios):
+            ratios.append(ratio)
             if len(extents) == 1:
-                spatial = Matern(0.5 * extent, bounds, nu=2.5)
+                found.append(Matern(0.5 * extent, bounds, nu=2.5))
             else:
-                extents = np.where(extents > 0.0, extents, extent)
-                spatial = ProportionalMatern(0.5 * extents, bounds, nu=2.5)
-    if temporal is None:
-        temporal = Matern(nu=1.5)
-        if follow_data:
-            gaps = np.diff(np.unique(rows.t))
-            interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
-            bounds = (interval, 10.0 * max(interval, span))
-            temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
-    return spatial, temporal
+                found.append(ProportionalMatern(0.5 * extents, bounds, nu=2.5))
+    return found
+
+
+def default_temporal(rows, follow_data):
+    """Return the default kernel in time, whose bounds may follow the data."""
+    if not follow_data:
+        return Matern(nu=1.5)
+    gaps = np.diff(np.unique(rows.t))
+    interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
+    bounds = (interval, 10.0 * max(interval, span))
+    typical = extents_of_most(rows.t[:, np.newaxis], MOST)[0] or span
+    return Matern(np.clip(0.25 * typical, *bounds), bounds, nu=1.5)
+
+
+def likeliest(covariances, rows, hyperpriors):
+    """Return the covariance that explains a subset of the rows best at some lengthscales."""
+    if len(covariances) == 1:
+        return covariances[0]
+    criterion, power = Dense.criterion(_screening_subset(rows)), np.var(rows.targets) or 1.0
+
+    def largest(covariance):
+        grid, _ = _grid(covariance, _scale_grid(covariance, rows), power, _NOISE_SHARES[1:2])
+        return _likelihoods(criterion, covariance, grid, hyperpriors).max()
+
+    return max(covariances, key=largest)
 
 
 def extents_of(covariance, rows):
     """Return the extents of the columns that have lengthscales: {name: extent}."""
     return {
         f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
-        for part, _, columns in _scaled_kernels(covariance, rows)
+        for part, _, columns in scaled_kernels(covariance, rows)
     }
 
 
-def far_lengthscales(covariance, rows):
-    """Return the lengthscales that are far from the data's scale: {name: value}."""
+def far_lengthscales(kernels):
+    """Return the lengthscales that are far from the data's scale: {name: value}.
+
+    ``kernels`` are those of `scaled_kernels`.
+    """
     found = {}
-    for part, kernel, columns in _scaled_kernels(covariance, rows):
+    for part, kernel, columns in kernels:
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
         extent = np.ptp(scaled, axis=0).max(initial=0.0)
@@ -102,7 +132,7 @@ def far_lengthscales(covariance, rows):
 
 def default_starts(covariance, rows):
     """Return starts (n_starts, n_theta): the covariance's, and one at the data's scale if far."""
-    starts, names = [covariance.theta], far_lengthscales(covariance, rows)
+    starts, names = [covariance.theta], far_lengthscales(_whole_kernels(covariance, rows))
     if names:
         starts.append(_theta_at_scale(covariance, rows, 0.5, 0.25, names))
     return np.array(starts)
@@ -119,33 +149,40 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     scales = _scale_grid(covariance, rows) if rows.n >= _N_SCREENED else {}
     if not scales:
         return starts
-    prior = HyperPrior(hyperpriors, covariance.names)
-
-    def likelihoods(criterion, thetas):
-        values = [criterion(covariance.with_theta(theta), False)[0] for theta in thetas]
-        return np.array([value + prior(theta) for value, theta in zip(values, thetas)])
-
-    known, power = likelihoods(criterion, starts), np.var(rows.targets) or 1.0
+    known = _likelihoods(criterion, covariance, starts, hyperpriors)
+    power = np.var(rows.targets) or 1.0
     noise_alone = -0.5 * rows.n * (LOG_2PI + 1.0 + np.log(power))
     if known.max() > noise_alone + _WELL_EXPLAINED * rows.n:
         return starts
-    n_part = int(np.clip(rows.n // 3, *_N_SCREENING))
-    part = _clustered_subset(rows, n_part, np.random.RandomState(0))
     grid, axes = _grid(covariance, scales, power)
-    values, chosen = likelihoods(Dense.criterion(part), grid), set()
+    part, chosen = Dense.criterion(_screening_subset(rows)), set()
+    values = _likelihoods(part, covariance, grid, hyperpriors)
     for places in axes:
         for k in np.unique(places):
             those = np.flatnonzero(places == k)
             chosen.add(int(those[np.argmax(values[those])]))
     found = grid[sorted(chosen)]
-    likely = likelihoods(criterion, found)
+    likely = _likelihoods(criterion, covariance, found, hyperpriors)
     return found[[np.argmax(likely)]] if likely.max() > known.max() else starts
 
 
-def _grid(covariance, scales, power):
+def _likelihoods(criterion, covariance, thetas, hyperpriors):
+    """Return the criterion plus the log density of theta, of each row of thetas (k, n_theta)."""
+    prior = HyperPrior(hyperpriors, covariance.names)
+    values = [criterion(covariance.with_theta(theta), False)[0] for theta in thetas]
+    return np.array([value + prior(theta) for value, theta in zip(values, thetas)])
+
+
+def _screening_subset(rows):
+    """Return the rows by which starts are compared."""
+    n = int(np.clip(rows.n // 3, *_N_SCREENING))
+    return _clustered_subset(rows, n, np.random.RandomState(0))
+
+
+def _grid(covariance, scales, power, shares=_NOISE_SHARES):
     """Return theta (k, n_theta) of all combinations of scales, and their indices (k,) per axis."""
     names = covariance.names
-    places = list(product(*(range(len(values)) for values in scales.values()), _NOISE_SHARES))
+    places = list(product(*(range(len(values)) for values in scales.values()), shares))
     *axes, shares = np.array(places).T
     columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), axes)}
     columns["signal_variance"] = np.log((1.0 - shares) * power)[:, np.newaxis]
@@ -160,22 +197,25 @@ def _grid(covariance, scales, power):
 def _scale_grid(covariance, rows):
     """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
     found = {}
-    parts = [(f"{part}__length_scale", *rest) for part, *rest in _scaled_kernels(covariance, rows)]
+    parts = [(f"{part}__length_scale", *rest) for part, *rest in _whole_kernels(covariance, rows)]
     if isinstance(covariance.temporal, Forgetting):
         parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
     for name, kernel, columns in parts:
-        n_learnt, extents = covariance.names.count(name), np.ptp(columns, axis=0)
-        largest = extents.max()
-        if not (n_learnt and largest > 0.0):
+        n_learnt, extents = covariance.names.count(name), extents_of_most(columns, MOST)
+        if not (n_learnt and extents.max() > 0.0):
             continue
         if name.startswith("temporal"):
-            least = np.median(np.diff(np.unique(columns))) / largest
+            least = np.median(np.diff(np.unique(columns)))
         else:
             # Places of d coordinates, also where ``columns`` are their points in space.
-            least = 2.0 * rows.n ** (-1.0 / rows.S.shape[1])
-        n_scales = 1 + max(int(np.ceil(np.log(_LARGEST_SCALE / least) / np.log(_SCALE_RATIO))), 0)
-        units = np.where(extents > 0.0, extents, largest) if n_learnt > 1 else [largest]
-        lengths = np.multiply.outer(_LARGEST_SCALE * _SCALE_RATIO ** -np.arange(n_scales), units)
+            least = (
+                2.0 * rows.n ** (-1.0 / rows.S.shape[1]) * extents_of_most(columns, _NARROW).max()
+            )
+        largest = _LARGEST_SCALE * extents_of_most(columns, _WIDE).max()
+        n_scales = 1 + max(int(np.ceil(np.log(largest / least) / np.log(_SCALE_RATIO))), 0)
+        units = np.where(extents > 0.0, extents, extents.max()) if n_learnt > 1 else extents.max()
+        scales = largest / extents.max() * _SCALE_RATIO ** -np.arange(n_scales)
+        lengths = np.multiply.outer(scales, np.atleast_1d(units))
         # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
         forgets = isinstance(kernel, Forgetting)
         found[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
@@ -263,7 +303,7 @@ def _clustered_subset(rows, n, rng):
     if rows.n <= n:
         return rows
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    extents = np.ptp(rows.X, axis=0)
+    extents = extents_of_most(rows.X, MOST)
     columns = rows.X / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
@@ -271,26 +311,45 @@ def _clustered_subset(rows, n, rng):
     return _subset(rows, np.concatenate([spread, *near]))
 
 
-def _scaled_kernels(covariance, rows):
-    """Yield (name, kernel, columns (n, d)) of the kernels with a lengthscale."""
-    for part, kernel, columns in (
+def leaves(covariance, rows):
+    """Yield (name, kernel, columns (n, d)) of the kernels that sums and products consist of."""
+    t = rows.t[:, np.newaxis]
+    parts = [
+        ("level_kernel", covariance.level, t),
+        ("temporal_kernel", covariance.temporal, t),
         ("spatial_kernel", covariance.spatial, rows.S),
-        ("temporal_kernel", covariance.temporal, rows.t[:, np.newaxis]),
-    ):
+    ]
+    while parts:
+        name, kernel, columns = parts.pop()
+        names = [key for key in ("k2", "k1", "kernel") if hasattr(kernel, key)]
+        parts.extend((f"{name}__{key}", getattr(kernel, key), columns) for key in names)
+        if not names and kernel is not None:
+            yield name, kernel, columns
+
+
+def scaled_kernels(covariance, rows):
+    """Yield the `leaves` that have a lengthscale, with the columns of which it is one."""
+    for name, kernel, columns in leaves(covariance, rows):
         if isinstance(kernel, ChordalMatern):
             columns = kernel.positions(columns)
         if isinstance(kernel, _IN_UNITS):
-            yield part, kernel, columns
+            yield name, kernel, columns
+
+
+def _whole_kernels(covariance, rows):
+    """Return those of `scaled_kernels` that are no parts of sums and products."""
+    whole = ("spatial_kernel", "temporal_kernel")
+    return [found for found in scaled_kernels(covariance, rows) if found[0] in whole]
 
 
 def _theta_at_scale(covariance, rows, space, time, names=None):
     """Return theta with lengthscales, all or those in ``names``, relative to the extents."""
     theta = covariance.theta
-    for part, _, columns in _scaled_kernels(covariance, rows):
+    for part, _, columns in _whole_kernels(covariance, rows):
         name = f"{part}__length_scale"
         if names is None or name in names:
             share = space if part == "spatial_kernel" else time
-            extents = share * np.ptp(columns, axis=0)
+            extents = share * extents_of_most(columns, MOST)
             theta = _with_entries(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
     return np.clip(theta, *covariance.bounds.T)
 

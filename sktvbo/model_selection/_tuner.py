@@ -24,7 +24,15 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
-from .._validation import check_int, check_random_state, check_real, invalid
+from .._validation import (
+    LARGEST_Y,
+    check_complete,
+    check_int,
+    check_random_state,
+    check_real,
+    finite_array,
+    invalid,
+)
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ._one_by_one import as_given, as_learner, learns_one_by_one
@@ -202,6 +210,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         validate_data(new, X, y, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
+        check_complete(y, "y")
         classes = np.unique(y) if self._classifies() else None
         for start in range(0, max(len(y), 1), self.batch_size):
             batch = slice(start, start + self.batch_size)
@@ -242,8 +251,12 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, y, reset=first, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
+        check_complete(y, "y")
         if self._classifies():
             y = column_or_1d(y, warn=True)
+        elif np.isrealobj(target := np.asarray(y)):
+            # The sums of errors are discounted: a value that is not finite would stay in them.
+            finite_array(self._targets(target), "y", (len(y), "k"), largest=LARGEST_Y)
         if first:
             self._begin(y, classes)
             failed = []

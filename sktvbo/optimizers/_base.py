@@ -400,7 +400,7 @@ class BayesianOptimizer(AskTell):
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
-            Predict observations, with noise, instead of the function.
+            Predict observations, with noise, instead of the function. The mean is the same.
         outcome : str, default=None
             Name of an outcome to predict in place of the objective.
 
@@ -416,7 +416,8 @@ class BayesianOptimizer(AskTell):
         AskTellError
             There is no observation yet.
         ValueError
-            Places outside of the domain, invalid times, wrong shapes.
+            Places outside of the domain, invalid times, wrong shapes; ``include_noise`` with a
+            custom surrogate that has no ``noise_std_``.
 
         Examples
         --------
@@ -446,7 +447,7 @@ class BayesianOptimizer(AskTell):
                     f"{outcome!r}, which is not",
                 )
                 raise invalid("outcome", expected, got=got, error=AskTellError)
-        mean, std = _predicted(run, rows, times, include_noise)
+        mean, std = _predicted(run, rows, times, include_noise and return_std)
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
@@ -542,7 +543,12 @@ def _predicted(run, rows, times, include_noise):
     """Return mean and standard deviation (m,) at rows (m, d) and times (m,), in the user's sign."""
     mean, std = posterior_at_rows(run, rows, times)
     if include_noise:
-        std = np.hypot(std, run.model.noise_std_)
+        noise = getattr(run.model, "noise_std_", None)
+        if noise is None:
+            expected = "False with a surrogate that has no noise_std_"
+            advice = f"Give {type(run.model).__name__} this attribute, in units of y."
+            raise invalid("include_noise", expected, include_noise, advice=advice)
+        std = np.hypot(std, noise)
     return mean, std
 
 

@@ -161,7 +161,7 @@ def with_failures(y, failed, n):
             "y",
             "finite",
             got=f"{np.count_nonzero(~np.isfinite(y[~mask]))} NaN or infinity",
-            advice="Tell measurements that failed with failed=True for each of them.",
+            advice="Where y contains NaN, tell failed=True for each measurement that failed.",
             error=InvalidObservationError,
         )
     check_size(y[~mask], "y", LARGEST_Y, InvalidObservationError)

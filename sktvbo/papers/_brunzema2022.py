@@ -5,6 +5,8 @@ Optimization", CDC 2022, from the authors' code (brunzema/uitvbo) on LQR problem
 initial points, σ_w² = 0.03. The convex variant is left out.
 """
 
+import copy
+
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
@@ -46,7 +48,8 @@ class ScaledOnceGPRegressor(TimeVaryingGPRegressor):
         return False
 
     def _initial_covariance(self, rows, follow_data):
-        scaled = clone(self).set_params(noise_variance=self.noise_variance / rows.scale**2)
+        scaled = copy.copy(self)
+        scaled.noise_variance = self.noise_variance / rows.scale**2
         return super(ScaledOnceGPRegressor, scaled)._initial_covariance(rows, follow_data)
 
 

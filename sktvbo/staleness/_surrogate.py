@@ -33,7 +33,8 @@ class Surrogate(Protocol):
     - ``temporal_kernel_``: `~sktvbo.optimizers.ABO`, `~sktvbo.optimizers.TVGPUCB` (its
       ``epsilon_``), `RelevancyBudget`, `RelevancyCap`;
     - ``check_relevancy``, ``relevancy_sweep``: `RelevancyBudget`, `RelevancyCap`;
-    - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
+    - ``noise_std_``: `EventTriggeredReset`, and ``predict`` of an optimizer with ``include_noise``;
+      without it ``to_frame`` has no residuals; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
     - ``signal_variance_``: ``recommend`` with ``outcome_constraints``;

@@ -20,7 +20,6 @@ from sktvbo import (
 from sktvbo.acquisition import UCB
 from sktvbo.domain import WithContext, as_domain
 from sktvbo.gaussian_process._fitted import FittedGP
-from sktvbo.gaussian_process._regressor import TimeVaryingGP
 
 pytest.importorskip("pandas")
 
@@ -178,18 +177,35 @@ def test_a_prediction_at_many_times_is_one_call(name, monkeypatch):
     X = domain.decode_all(domain.sample(30, rng))
     # Before, at and after all that was told, and some twice.
     t = np.repeat(rng.permutation(np.linspace(-3.0, 20.0, 15)), 2)
-    options |= {"return_std": True, "include_noise": hasattr(opt.surrogate_, "noise_std_")}
+    options |= {"return_std": True, "include_noise": name != "custom"}
     expected = np.transpose([opt.predict(x, time, **options) for x, time in zip(X, t)])
     calls = []
-    if isinstance(opt.belief_, TimeVaryingGP) and name not in LATER:
-        for method in ("predict", "posterior_at"):
-            original = getattr(TimeVaryingGP, method)
+    for method in ("predict", "posterior_at"):
+        original = getattr(FittedGP, method)
 
-            def counting(self, *args, original=original, **given):
-                calls.append(original)
-                return original(self, *args, **given)
+        def counting(self, *args, original=original, **given):
+            calls.append(original)
+            return original(self, *args, **given)
 
-            monkeypatch.setattr(TimeVaryingGP, method, counting)
+        monkeypatch.setattr(FittedGP, method, counting)
     found = opt.predict(X, t, **options)
-    assert len(calls) <= 1
+    if name not in LATER:
+        assert len(calls) == 1
     assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_told", [2, 8])
+def test_the_noise_of_a_minimal_surrogate_is_not_known(n_told):
+    """As it is written down in `Surrogate`; the mean needs no noise."""
+    opt = BayesianOptimizer(ARMS, surrogate=Nearest(), acquisition=UCB(1.0), n_initial_points=4)
+    for t in range(n_told):
+        x = opt.ask(t)
+        opt.tell(x, float(x[0]))
+    message = "include_noise must be False .* no noise_std_.* Give Nearest this attribute"
+    for X, t in ((x, 9.0), ([x, x], [9.0, 10.0])):
+        with pytest.raises(ValueError, match=message):
+            opt.predict(X, t, return_std=True, include_noise=True)
+        mean, std = opt.predict(X, t, return_std=True)
+        assert_allclose(opt.predict(X, t, include_noise=True), mean)
+        assert np.isfinite(std).all()
+    assert np.isnan(predictions(opt)[:, 2]).all()

@@ -135,6 +135,10 @@ def test_failures_alone():
         InvalidObservationError, match=r"y must be finite\. Got 4 NaN .* failed=True"
     ):
         opt.tell_many(X, t=t)
+    for y in ([0.0, None, 1.0, 2.0], np.array([0.0, np.nan, 1.0, 2.0], dtype=object)):
+        with pytest.raises(InvalidObservationError, match=r"Got 1 NaN .* y contains NaN, tell"):
+            opt.tell_many(X, y, t)
+        opt.tell_many(X, y, t, failed=[False, True, False, False])
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
 from sktvbo.gaussian_process._regressor import without_advice
-from sktvbo.kernels import Forgetting
+from sktvbo.kernels import Forgetting, with_seasons
 
 
 def warned(gp, X, y):
@@ -249,6 +249,79 @@ def test_lengthscales_that_are_not_in_units_of_the_data():
     repeated = np.column_stack([np.zeros(150), X[:, 1]])  # a single place
     gp = TimeVaryingGPRegressor(Matern(1e-6), Matern(2.0), optimizer=None)
     assert warned(gp, repeated, y) == []
+
+
+# --- parts of sums and products -------------------------------------------------------------------
+
+
+def far_fixed(length_scale):
+    return Matern(length_scale, "fixed", nu=1.5)
+
+
+# name: (parameters, name of the far lengthscale)
+COMPOSITES = {
+    "sum": ({"temporal_kernel": Matern(2.0) + far_fixed(1e9)}, "temporal_kernel__k2"),
+    "product": ({"temporal_kernel": 0.5 * far_fixed(1e-9) * RBF(2.0)}, "temporal_kernel__k1__k2"),
+    "power": ({"temporal_kernel": far_fixed(1e9) ** 2}, "temporal_kernel__kernel"),
+    "level": ({"level_kernel": 0.5 * far_fixed(1e9)}, "level_kernel__k2"),
+    "space": ({"spatial_kernel": Matern(0.3) + far_fixed(1e-9)}, "spatial_kernel__k2"),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
+def test_a_far_lengthscale_in_a_sum_or_product_is_named(name, optimizer):
+    options, named = COMPOSITES[name]
+    gp = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0), optimizer=optimizer)
+    found = [
+        text for _, text in warned(gp.set_params(**options), *drifting()) if "far from" in text
+    ]
+    (message,) = found
+    assert message.startswith(f"{named}__length_scale is ")
+
+
+SEASONS = {
+    "with_seasons": (
+        lambda p: {"temporal_kernel": with_seasons(Matern(6.0, nu=2.5), p)},
+        "__k2__k2",
+    ),
+    "product": (lambda p: {"temporal_kernel": Matern(9.0) * ExpSineSquared(1.0, p)}, "__k2"),
+    "alone": (lambda p: {"temporal_kernel": ExpSineSquared(1.0, p)}, ""),
+    "level": (lambda p: {"level_kernel": 1.0 * ExpSineSquared(1.0, p)}, "__k2"),
+}
+
+
+@pytest.mark.parametrize("name", SEASONS)
+@pytest.mark.parametrize("irregular", [False, True])
+@pytest.mark.parametrize(
+    ("unit", "relation"), [(1.0, ""), (1e-3, "than two in"), (1e3, "twice the")]
+)
+def test_a_period_in_another_unit_is_named(name, irregular, unit, relation):
+    make, end = SEASONS[name]
+    t = np.arange(120.0)
+    if irregular:
+        t = np.sort(np.random.RandomState(1).uniform(0.0, 120.0, 120))
+    gp = TimeVaryingGPRegressor(optimizer=None, **make(24.0 * unit))
+    found = [text for _, text in warned(gp, t[:, np.newaxis], np.sin(t / 4.0)) if "period" in text]
+    if not relation:
+        assert found == []
+        return
+    (message,) = found
+    assert message.startswith(next(iter(gp.get_params(deep=False).keys() & make(1.0))) + end)
+    assert f"periodicity is {24.0 * unit:g}" in message
+    assert relation in message
+    assert "(of dates: time_unit)" in message
+
+
+def test_periods_of_dates_in_the_default_unit_are_named():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"time": pd.date_range("2026-01-01", periods=60, freq="h")})
+    y = np.sin(np.arange(60) / 4.0)
+    kernel = with_seasons(Matern(6.0, nu=2.5), 24.0)
+    found = [text for _, text in warned(TimeVaryingGPRegressor(None, kernel), frame, y)]
+    assert any("periodicity is 24, less than two intervals" in text for text in found)
+    gp = TimeVaryingGPRegressor(None, kernel, time_unit="h")
+    assert not any("periodicity" in text for _, text in warned(gp, frame, y))
 
 
 # --- sizes ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.kernels import ChordalMatern, Forgetting, with_seasons
+from sktvbo.kernels import ChordalMatern, Forgetting, Separable, with_seasons
 from sktvbo.relevancy import spatial_convolution
 from sktvbo.theory import dataset_size_criterion
 
@@ -384,3 +384,18 @@ def test_predictions_in_the_plane_are_those_of_pykrige(name, kernel):
     )
     assert_allclose(ours[0], mean, atol=1e-9)
     assert_allclose(ours[1] ** 2, variance, atol=1e-9)
+
+
+def test_an_altitude_beside_latitude_and_longitude():
+    """Separable is a kernel in space here: its last column is the altitude."""
+    X, y = data(80)
+    altitude = np.random.RandomState(2).uniform(0.0, 3000.0, 80)
+    X, y = np.insert(X, 2, altitude, axis=1), y + 2.0 * np.sin(altitude / 700.0)
+    chordal, up = ChordalMatern(3000.0), Matern(500.0, (1.0, 1e5))
+    gp = TimeVaryingGPRegressor(Separable(chordal, up), normalize_y=True).fit(X, y)
+    assert gp.score(X, y) > 0.9
+    assert 100.0 < gp.spatial_kernel_.temporal.length_scale < 1e4
+    by_hand = chordal(X[:, :2]) * up(X[:, 2:3])
+    assert_allclose(Separable(chordal, up)(X[:, :3]), by_hand)
+    flat = TimeVaryingGPRegressor(chordal, normalize_y=True).fit(np.delete(X, 2, axis=1), y)
+    assert gp.log_marginal_likelihood_value_ > flat.log_marginal_likelihood_value_ + 20.0

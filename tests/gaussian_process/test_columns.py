@@ -1,12 +1,17 @@
 """Columns of space in different units: default lengthscales are proportional to their extents."""
 
+import warnings
+
 import numpy as np
+import pytest
 from gaussian_process.cases import each
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo._values import extents_of_most
+from sktvbo.exceptions import ModelWarning
 from sktvbo.kernels import ProportionalMatern
 
 
@@ -61,3 +66,129 @@ def test_the_kernel_is_scikit_learns_with_one_hyperparameter():
     fixed = ProportionalMatern([0.4, 20.0], "fixed", nu=2.5)
     assert fixed.theta.shape == (0,)
     assert fixed(X, eval_gradient=True)[1].shape == (8, 8, 0)
+
+
+# --- columns whose range few rows determine -------------------------------------------------------
+
+
+def columns(draw, n=240, seed=0):
+    """Return X (n, 3) with a column of a distribution, y, and a function of it at most rows."""
+    rng = np.random.default_rng(seed)
+    drawn = draw(rng, n)
+    X = np.column_stack([drawn, rng.uniform(size=n), np.arange(n) / 24.0])
+    low, high = np.quantile(drawn, [0.1, 0.8])
+    f = np.sin(3.0 * np.clip((drawn - low) / (high - low), 0.0, 1.5))
+    f = f + X[:, 1] + 0.3 * np.sin(X[:, 2])
+    return X, f + 0.1 * rng.normal(size=n), f
+
+
+DRAWN = {
+    "uniform": lambda rng, n: rng.uniform(size=n),
+    "log-normal": lambda rng, n: np.exp(1.5 * rng.normal(size=n)),
+    "small": lambda rng, n: 1e-7 * np.exp(2.0 * rng.normal(size=n)),
+    "heavy": lambda rng, n: 1e3 * rng.standard_cauchy(size=n),
+    "clusters": lambda rng, n: (
+        np.where(rng.uniform(size=n) < 0.5, 0.0, 300.0) + rng.uniform(size=n)
+    ),
+}
+MODELS = {
+    "dense": TimeVaryingGPRegressor(normalize_y=True),
+    "robust": TimeVaryingGPRegressor(normalize_y=True, robust=True),
+    "sparse": SparseTimeVaryingGPRegressor(n_inducing=60, normalize_y=True, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_range_of_a_skewed_column_is_no_scale(model, name):
+    X, y, f = columns(DRAWN[name])
+    gp = clone(MODELS[model]).fit(X, y)
+    low, high = np.quantile(X[:, 0], [0.1, 0.9])
+    most = (X[:, 0] >= low) & (X[:, 0] <= high)
+    assert np.std((gp.predict(X) - f)[most]) < 0.12 * np.std(f)
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.ModelWarning")
+@pytest.mark.parametrize(
+    ("model", "column", "bad"),
+    [
+        ("dense", 0, [-999.0]),
+        ("dense", 1, [-999.0] * 8),
+        ("dense", 2, [1e9]),
+        ("robust", 0, [-1e4, 1e6]),
+        ("robust", 2, [-999.0]),
+        ("sparse", 1, [1e9]),
+        ("sparse", 2, [-1e4, 1e6]),
+    ],
+)
+def test_a_few_wrong_cells_do_not_change_the_model_of_the_others(model, column, bad):
+    X, y, f = columns(DRAWN["uniform"])
+    clean = clone(MODELS[model]).fit(X, y)
+    rows = np.random.default_rng(1).choice(len(y), len(bad), replace=False)
+    wrong, rest = X.copy(), np.delete(np.arange(len(y)), rows)
+    wrong[rows, column] = bad
+    gp = clone(MODELS[model]).fit(wrong, y)
+    expected = np.std((clean.predict(X) - f)[rest])
+    assert np.std((gp.predict(X) - f)[rest]) < 1.5 * expected + 0.02
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.5, nu=2.5), RBF(1.0), Matern([1.0, 1.0], nu=1.5)])
+@pytest.mark.parametrize("units", [(1e-4, 1e-4), (1e4, 1e4), (1.0, 1e4), (1e-4, 1.0)], ids=str)
+def test_a_kernel_whose_start_is_in_other_units_fits_well_or_warns(kernel, units):
+    X, y, f = columns(DRAWN["log-normal"])
+    X[:, :2] *= units
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gp = TimeVaryingGPRegressor(kernel, normalize_y=True).fit(X, y)
+    messages = [str(record.message) for record in caught]
+    warned = any(text.startswith("spatial_kernel has one lengthscale for") for text in messages)
+    assert warned == (np.ptp(np.log(units)) > 1.0 and np.size(kernel.length_scale) == 1)
+    if not warned:
+        assert np.std(gp.predict(X) - f) < 0.25 * np.std(f)
+
+
+def advice(X, y, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TimeVaryingGPRegressor(Matern(0.5), Matern(2.0), optimizer=None, **options).fit(X, y)
+    return [str(r.message) for r in caught if r.category is ModelWarning]
+
+
+def test_rows_that_carry_the_range_of_a_column_are_named():
+    X, y, _ = columns(DRAWN["uniform"])
+    X[7, 1] = -999.0
+    (text,) = advice(X, y)
+    assert "Column 1 extends over 1000, and over 0.99" in text
+    assert "without 1 of 240 rows, such as row 7 with -999." in text
+    X[[30, 31], 1] = 1e6
+    assert "without 3 of 240 rows, such as row 7" in advice(X, y)[0]
+    X[:, 1], X[5, 2] = 0.5, 1e9
+    assert any(text.startswith("Column 2 extends over 1e+09") for text in advice(X, y))
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "time"])
+    assert any(text.startswith("Column 'time' extends") for text in advice(frame, y))
+
+
+@pytest.mark.parametrize("name", [*DRAWN, "binary", "counts", "few rows"])
+def test_no_rows_are_named_in_columns_of_many_shapes(name):
+    draws = DRAWN | {
+        "binary": lambda rng, n: rng.uniform(size=n) < 0.03,
+        "counts": lambda rng, n: rng.poisson(0.3, size=n),
+        "few rows": lambda rng, n: np.append(np.zeros(n - 1), 50.0),
+    }
+    X, y, _ = columns(draws[name] if name in DRAWN else DRAWN["uniform"])
+    X[:, 0] = draws[name](np.random.default_rng(2), len(y))
+    n = 8 if name == "few rows" else len(y)
+    assert not any(text.startswith("Column") for text in advice(X[-n:], y[-n:]))
+
+
+def test_extents_of_most_rows():
+    even = np.linspace(3.0, 7.0, 41)
+    assert extents_of_most(even[:, np.newaxis], 0.8) == pytest.approx([4.0])
+    wrong = np.append(even, [-999.0, 1e9])[:, np.newaxis]
+    assert extents_of_most(wrong, 0.8) == pytest.approx([4.0], rel=0.1)
+    assert extents_of_most(wrong, 1.0) == 1e9 + 999.0
+    mostly = np.append(np.zeros(100), [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    assert 0.0 < extents_of_most(mostly[:, np.newaxis], 0.5) <= 2.0
+    assert extents_of_most(np.full((5, 2), 3.0), 0.5).tolist() == [0.0, 0.0]
+    assert extents_of_most(np.ones((1, 2)), 0.5).tolist() == [0.0, 0.0]

@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,13 +14,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.acquisition import UCB
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.gaussian_process._dates import numeric_times
 from sktvbo.kernels import Separable
+from sktvbo.papers._brunzema2022 import ScaledOnceGPRegressor
 
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -219,6 +230,100 @@ def test_lengthscales_that_are_durations(kind, hours):
     held = gp.set_params(optimizer=None).fit(X, Y)
     assert held.temporal_kernel_.length_scale == 36.0
     assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
+
+
+REGRESSORS = {
+    "dense": partial(TimeVaryingGPRegressor, solver="dense"),
+    "kalman": partial(TimeVaryingGPRegressor, solver="kalman"),
+    "robust": partial(TimeVaryingGPRegressor, robust=True),
+    "weighted": WeightedTimeVaryingGPRegressor,
+    "published": ScaledOnceGPRegressor,
+}
+
+
+@pytest.mark.parametrize("unit", ["h", "D"])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
+    temporal = Matern(pd.Timedelta("3h"), "fixed", nu=1.5)
+    level = ConstantKernel(0.5, "fixed") * Matern(np.timedelta64(90, "m"), "fixed", nu=0.5)
+    options = {"optimizer": None, "time_unit": unit, "level_kernel": level}
+    gp, X = REGRESSORS[name](RBF(0.3), temporal, **options), FORMS["pandas"][0]
+    expected = 3.0 / {"h": 1.0, "D": 24.0}[unit]
+    models = [clone(gp).fit(X, Y), clone(gp).partial_fit(X, Y)]
+    models += [models[1].condition_on(X, Y), models[1].refit(), clone(models[1]).partial_fit(X, Y)]
+    for model in models:
+        assert model.temporal_kernel_.length_scale == pytest.approx(expected, rel=1e-12)
+        found = model.level_kernel_.get_params()["k2__length_scale"]
+        assert found == pytest.approx(expected / 2.0, rel=1e-12)
+    assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-9)
+
+
+DURATIONS = [pd.Timedelta("3h"), timedelta(hours=3), np.timedelta64(3, "h")]
+KERNELS_OF_DURATIONS = {
+    "Matern": lambda d: Matern(d, (d, 9 * d), nu=0.5),
+    "RBF": lambda d: 2.0 * RBF(d),
+    "RationalQuadratic": lambda d: RationalQuadratic(d, 0.5) + RBF(d),
+    "ExpSineSquared": lambda d: ExpSineSquared(0.5, d) * Matern(5 * d),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS_OF_DURATIONS)
+@pytest.mark.parametrize("duration", DURATIONS, ids=lambda d: type(d).__name__)
+def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, capsys):
+    kernel = KERNELS_OF_DURATIONS[name](duration)
+    gp = TimeVaryingGPRegressor(None, kernel, level_kernel=kernel, time_unit="h", optimizer=None)
+    opt = BayesianOptimizer([(0.0, 1.0)], surrogate=gp, acquisition=UCB(1.0))
+    X = FORMS["pandas"][0]
+    grid = {"temporal_kernel": [kernel, RBF(duration)], "level_kernel": [None]}
+    search = GridSearchCV(gp, grid, cv=2, verbose=3).fit(X, Y)
+    assert str(duration) in capsys.readouterr().out
+    for shown in (kernel, make_pipeline(gp), search, search.best_params_, search.cv_results_, opt):
+        assert str(duration) in repr(shown)
+    for shown in (gp, make_pipeline(gp), search):
+        assert "<div" in shown._repr_html_()
+
+
+TEXTS = {
+    "lengthscale": (Matern("3h"), "length_scale of Matern .* Got '3h' .*Timedelta"),
+    "part": (1.0 * RBF("90min") + RBF(2.0), "k1__k2__length_scale of Sum .* Got '90min'"),
+    "bounds": (Matern(3.0, ("1h", "2D")), r"length_scale_bounds of Matern .*Timedelta\('1h'\)"),
+    "period": (ExpSineSquared(1.0, "1D"), r"periodicity of ExpSineSquared .*Timedelta\('1D'\)"),
+    "no duration": (RBF("short"), r"length_scale of RBF .* Got 'short' instead\.$"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+def test_a_text_in_a_kernel_names_the_duration_to_give(kind, name):
+    kernel, message = TEXTS[name]
+    X = FORMS["pandas"][0]
+    for gp in (kind(None, kernel), kind(level_kernel=kernel)):
+        for method in (gp.fit, gp.partial_fit):
+            with pytest.raises(ValueError, match=message):
+                method(X, Y)
+        assert "TimeVaryingGPRegressor" in repr(gp)
+    with pytest.raises(ValueError, match=r"must be numbers\. Got"):
+        kind(kernel).fit(X, Y)
+
+
+def test_a_single_time_is_no_table():
+    gp = regressor().fit(FORMS["pandas"][0], Y)
+    for time in (
+        STAMPS[0],
+        NAIVE[0],
+        np.datetime64(NAIVE[0]),
+        pd.Timedelta("1h"),
+        np.timedelta64(1),
+    ):
+        for call in (gp.predict, gp.predict_interval, gp.sample_y):
+            with pytest.raises(ValueError, match=r"X must be of two dim.* Write \[\[t\]\] for one"):
+                call(time)
+
+
+def test_kernels_without_durations_are_printed_as_by_scikit_learn():
+    for kernel in (RBF([1.0, 2.5]), Matern(0.31234), RationalQuadratic(2.0), ExpSineSquared()):
+        assert repr(kernel) == type(kernel).__repr__.__wrapped__(kernel)
+    assert repr(Matern(0.31234)) == "Matern(length_scale=0.312, nu=1.5)"
 
 
 def test_another_unit_is_that_of_the_next_fit():

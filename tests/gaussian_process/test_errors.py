@@ -1,6 +1,7 @@
 """Errors: their messages, and that they change nothing."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.kernels import Forgetting
 
@@ -181,6 +182,34 @@ def test_wrong_queries():
         gp.predict(X0 * np.nan)
     with pytest.raises(ValueError, match=r"theta must be .* shape \(4,\)\. Got shape \(3,\)"):
         gp.log_marginal_likelihood(np.zeros(3))
+
+
+MISSING = {"None": None, "nan": np.nan, "NaT": np.datetime64("NaT"), "<NA>": "pandas"}
+
+
+@pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object), "Series"])
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_values_of_y_are_named_wherever_it_is_taken(name, form):
+    value = MISSING[name]
+    if form == "Series" or value == "pandas":
+        pd = pytest.importorskip("pandas")
+        value = pd.NA if isinstance(value, str) else value
+    y = [*Y0[:-1].tolist(), value]
+    y = pd.Series(y, dtype=object) if form == "Series" else form(y)
+    message, gp = rf"Input y contains NaN: {name} in row {len(Y0) - 1}\. Drop", make().fit(X0, Y0)
+    before = pickle.dumps(gp.X_train_)
+    for call in (
+        make().fit,
+        make().partial_fit,
+        gp.fit,
+        gp.partial_fit,
+        gp.condition_on,
+        lambda X, y: make(optimizer="fmin_l_bfgs_b").fit(X0, Y0).refit((X, y)),
+        lambda X, y: SparseTimeVaryingGPRegressor(n_inducing=3).fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(X0, y)
+    assert pickle.dumps(gp.X_train_) == before
 
 
 class Indefinite(RationalQuadratic):

@@ -198,12 +198,15 @@ def test_two_or_three_similar_outliers_are_a_change(sizes, weights):
     assert (learning.refit().outlier_weights_[40:] == 1.0)[found == 1.0].all()
 
 
+ALONE = np.empty((40, 0))
+
+
 def test_changes_have_one_sign_and_are_not_frequent():
     t = np.arange(40.0)
 
     def found(n_change, *scores):
         return np.flatnonzero(
-            are_changes(np.append(scores, np.zeros(40 - len(scores))), t, False, n_change)
+            are_changes(np.append(scores, np.zeros(40 - len(scores))), ALONE, t, False, n_change)
         )
 
     assert not found(2, 0, 27, 150, 0, 27, -27, 27, 270, 27, 2, 20).size
@@ -211,10 +214,10 @@ def test_changes_have_one_sign_and_are_not_frequent():
     assert found(3, 90, 0, 50, 50, 60).tolist() == [2, 3, 4]
     # By chance three of many outliers are in succession.
     assert not found(3, *[90, 0] * 5, 50, 50, 60).size
-    assert not are_changes(np.full(40, 50.0), np.zeros(40)).any()
+    assert not are_changes(np.full(40, 50.0), ALONE, np.zeros(40)).any()
     later = np.array([0.0, 2.0, 9.0, 1.0, 3.0])
     assert np.flatnonzero(
-        are_changes(np.array([90.0, 50.0, 0.0, 50.0, 2.0]), later, n_change=2)
+        are_changes(np.array([90.0, 50.0, 0.0, 50.0, 2.0]), ALONE[:5], later, n_change=2)
     ).tolist() == [0, 1, 3]
 
 
@@ -430,11 +433,11 @@ def test_heavy_tails_lower_the_limit():
     assert errors[1] < 0.7 * errors[0]
     # Large scores of neighbours in time are a change.
     scores = np.random.RandomState(0).normal(size=120)
-    assert not has_heavy_tails(scores, np.arange(120.0))
+    assert not has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
     scores[20:100:10] = [4.0, -5.0] * 4
-    assert has_heavy_tails(scores, np.arange(120.0))
+    assert has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
     scores[21:100:10] = scores[20:100:10]
-    assert not has_heavy_tails(scores, np.arange(120.0))
+    assert not has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
 
 
 def trend(kind, n=100, seed=0):
@@ -563,3 +566,95 @@ def test_rows_appended_after_a_change_have_full_weight():
         plain.partial_fit(X[i : i + 1], y[i : i + 1])
     assert robust.outlier_weights_[90:].min() == 1.0
     assert robust.predict(X[95:]) == pytest.approx(plain.predict(X[95:]), abs=0.05)
+
+
+# --- several places at equal times ----------------------------------------------------------------
+
+
+def panel(n_sites=3, n=80, irregular=False, seed=0):
+    """Return X, f and noise of sites that are observed together, or each at its own times."""
+    rng = np.random.default_rng(seed)
+    t, site = np.repeat(np.arange(float(n)), n_sites), np.tile(np.arange(float(n_sites)), n)
+    if irregular:
+        t = t + rng.uniform(0.0, 0.9, len(t))
+    return np.column_stack([site, t]), np.sin(0.1 * t + 1.5 * site), 0.1 * rng.normal(size=len(t))
+
+
+# name: size of an event at each site, by time t and site
+EVENTS = {
+    "at all sites": lambda t, site: 5.0 * ((t >= 50) & (t < 54)),
+    "of either sign": lambda t, site: 5.0 * ((t >= 50) & (t < 54)) * np.where(site == 1, -1.0, 1.0),
+    "at one time": lambda t, site: 4.0 * ((t >= 50) & (t < 51)),
+    "at one site": lambda t, site: 6.0 * ((t >= 50) & (t < 55) & (site == 2)),
+    "until now": lambda t, site: 5.0 * (t >= 76),
+}
+
+
+def largest_error(gp, X, f):
+    return np.abs(gp.predict(X) - f).max()
+
+
+@pytest.mark.parametrize("order", ["in time", "by site", "at random"])
+@pytest.mark.parametrize("name", EVENTS)
+def test_an_event_that_sites_see_together_is_no_outlier(name, order):
+    X, f, noise = panel()
+    t, site = X.T[::-1]
+    f = f + EVENTS[name](t, site)
+    rng = np.random.default_rng(1)
+    orders = {"in time": t, "by site": site, "at random": rng.uniform(size=len(t))}
+    those = np.argsort(orders[order], kind="stable")
+    X, y = X[those], (f + noise)[those]
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True).fit(X, y)
+    event = EVENTS[name](*X.T[::-1]) != 0.0
+    assert gp.outlier_weights_[event].min() == 1.0
+    plain = TimeVaryingGPRegressor(normalize_y=True).fit(X, y)
+    assert largest_error(gp, X[event], f[those][event]) <= 1.05 * largest_error(
+        plain, X[event], f[those][event]
+    )
+
+
+@pytest.mark.parametrize("event", ["at all sites", "of either sign"])
+def test_an_event_of_sites_that_are_observed_at_their_own_times_is_no_outlier(event):
+    X, f, noise = panel(irregular=True)
+    f = f + EVENTS[event](np.floor(X[:, 1]), X[:, 0])
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True).fit(X, f + noise)
+    assert gp.outlier_weights_[EVENTS[event](np.floor(X[:, 1]), X[:, 0]) != 0.0].min() == 1.0
+
+
+@pytest.mark.parametrize("n_sites", [3, 6])
+@pytest.mark.parametrize("event", ["at all sites", "at one site", "until now"])
+def test_an_event_of_several_sites_told_row_by_row(event, n_sites):
+    X, f, noise = panel(n_sites)
+    f = f + EVENTS[event](X[:, 1], X[:, 0])
+    first, last = 40 * n_sites, 56 * n_sites
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True).fit(X[:first], (f + noise)[:first])
+    start = first if event != "until now" else 76 * n_sites
+    for i in range(start, min(last, len(X)) if event != "until now" else len(X)):
+        gp.partial_fit(X[i : i + 1], (f + noise)[i : i + 1])
+    known = EVENTS[event](gp.X_train_[:, 1], gp.X_train_[:, 0]) != 0.0
+    assert (gp.outlier_weights_[known] == 1.0).mean() > 0.9
+
+
+@pytest.mark.parametrize("irregular", [False, True])
+@pytest.mark.parametrize(("n_sites", "share"), [(3, 0.03), (3, 0.08), (8, 0.05)])
+def test_glitches_of_single_sites_are_outliers(n_sites, share, irregular):
+    X, f, noise = panel(n_sites, 240 // n_sites, irregular)
+    rng = np.random.default_rng(2)
+    glitch = rng.uniform(size=len(X)) < share
+    y = f + noise + np.where(glitch, rng.choice([-1.0, 1.0], len(X)) * rng.uniform(3, 8, len(X)), 0)
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True).fit(X, y)
+    plain = TimeVaryingGPRegressor(normalize_y=True).fit(X, y)
+    assert (gp.outlier_weights_ < 0.1)[glitch].mean() > 0.9
+    assert np.std(gp.predict(X) - f) < 0.5 * np.std(plain.predict(X) - f)
+
+
+def test_neighbours_do_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(0)
+    S = rng.integers(0, 4, (60, 2)).astype(float)
+    t, scores = rng.integers(0, 12, 60).astype(float), 30.0 * rng.choice([0.0, 1.0, -1.0], 60)
+    expected = are_changes(scores, S, t, n_change=2)
+    assert 0 < expected.sum() < np.count_nonzero(scores)
+    for _ in range(5):
+        order = rng.permutation(60)
+        found = are_changes(scores[order], S[order], t[order], n_change=2)
+        np.testing.assert_array_equal(found, expected[order])

@@ -157,6 +157,11 @@ def test_one_prior_for_all_lengthscales():
     ("hyperpriors", "message"),
     [
         (
+            {"noise_variance": stats.lognorm},
+            r"must be a frozen .* Got scipy.stats.lognorm .* parameters: .*lognorm\(s=\.\.\., sc",
+        ),
+        ({"noise_variance": stats.beta}, r"Give its parameters: .*beta\(a=\.\.\., b=\.\.\., scale"),
+        (
             {"length_scale": stats.gamma(2.0)},
             r"A key .* \(signal_variance, .*\)\. Got 'length_scale' instead",
         ),

@@ -436,6 +436,34 @@ def test_learners_that_diverge_hardly_matter(reach, largest):
     assert abs(tuner.best_params_["level"] - 0.5) > reach
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e200, None])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_after_a_batch_with_a_bad_y_clean_ones_are_learnt(value, first, n_targets):
+    """The bad row is outside of the window, so that no learner refuses it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(180, 2))
+    y = X[:, 0] if n_targets == 1 else X.copy()
+    bad = y[:60].astype(object if value is None else float)
+    bad[(0, 0) if n_targets == 2 else 0] = value
+    space = {"alpha": ("log-real", 0.1, 10.0)}
+    tuner = OnlineTuner(Ridge(), space, window=50, n_settings=3, random_state=0)
+    if not first:
+        tuner.partial_fit(X[60:120], y[60:120])
+    with pytest.raises(ValueError, match=r"^y must be|Input y contains NaN: "):
+        tuner.partial_fit(X[:60], bad)
+    tuner.partial_fit(X[60:120], y[60:120]).partial_fit(X[120:], y[120:])
+    assert np.abs(tuner.predict(X) - y).max() < 0.5
+
+
+def test_a_missing_label_is_named():
+    X, y = np.zeros((4, 1)), np.array(["a", "b", None, "a"], dtype=object)
+    tuner = OnlineTuner(SGDClassifier(), {"alpha": ("log-real", 1e-5, 1e-3)}, n_settings=2)
+    for method in (tuner.fit, tuner.partial_fit):
+        with pytest.raises(ValueError, match="Input y contains NaN: None in row 2"):
+            method(X, y)
+
+
 def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
     batches = list(turning(6))
     tuner = taught(OnlineTuner(sgd(), ETA, random_state=0), batches[:3])

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.stats import gamma
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
-from sktvbo import BOLT, GPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo import BOLT, GPUCB, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo._values import replaced
 from sktvbo.exceptions import AskTellError, StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
@@ -112,6 +112,18 @@ def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
     mean, std = found.predict(X, return_std=True)
     assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"step_budget": LONG}], ids=["free", "budget"])
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+def test_durations_in_a_held_kernel_have_the_unit_of_the_run(kind, options):
+    kernel = Matern(np.timedelta64(3, "h"), "fixed", nu=1.5)
+    surrogate = kind(Matern(0.5, "fixed"), kernel, optimizer=None)
+    opt = BayesianOptimizer(
+        [(0.0, 1.0)], surrogate=surrogate, acquisition="ucb", time_unit="h", random_state=0
+    )
+    run(opt.set_params(n_initial_points=3, **options), 5)
+    assert opt.surrogate_.temporal_kernel_.length_scale == 3.0
 
 
 class Counted:
