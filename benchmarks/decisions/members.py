@@ -18,7 +18,7 @@ from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.optimizers._names import ALGORITHMS
 
 # Step of the change, and steps of a run where nothing changes.
-CHANGE, STILL = 100, 600
+CHANGE, STILL = 100, 500
 
 PAIRS = {"glue": ["a", "b", "c"], "foil": ["u", "v", "w", "x"]}
 PLACES = np.random.RandomState(0).uniform(size=(20, 2))

@@ -4,8 +4,9 @@ With the default acquisition function queries are for a category that was never 
 were. Some queries are for a member without a visit among the latest half of all observations, the
 one whose visit is the longest ago: so a member that becomes the best is found again within as many
 steps as the run is old, and where nothing changes visits become rare as 1 / time. In a space of at
-most 20 members it is every fifth query. In one of at most 1000 it is the query after the n-th at
-the same point, n = 4, 8, 16, ...: more of these would show nothing of other members.
+most 20 members it is every fifth query. In one of at most 1000, where visits of all cost more, it
+is every 40th, and the one after the n-th at the same point, n = 4, 8, 16, ...: more of these would
+show nothing of other members.
 """
 
 import numpy as np
@@ -14,9 +15,10 @@ from .._values import distinct_rows
 from ._part import Part
 
 # The numbers above, and of the latest observations, beyond which none counts as a visit.
-_FEW_MEMBERS, _MANY_MEMBERS, _VISIT_EVERY, _MIN_REPEATS, _N_LATEST = 20, 1000, 5, 4, 1000
+_FEW_MEMBERS, _VISIT_EVERY = 20, 5
+_MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 
-# Categories are tried by this number of queries, and later ones at every fifth query.
+# Categories are tried by this number of queries; those that are added later, at every fifth query.
 _TRIED_BY = 30
 
 
@@ -35,22 +37,28 @@ class Visits(Part):
         """Return the categories, or the members, whose turn it is; the space if there are none."""
         if not choice.is_query or choice.surrogate is None:
             return space
-        regular = choice.number % _VISIT_EVERY == _VISIT_EVERY - 1
-        if regular or choice.number < _TRIED_BY:
+        if choice.number < _TRIED_BY or _is_turn(choice, _VISIT_EVERY):
             tried = _with_untried_categories(choice, space)
             if tried is not space:
                 return tried
-        size = space.reachable.size
+        size, every, turn = space.reachable.size, _VISIT_EVERY, False
         if size > _MANY_MEMBERS:
             return space
-        repeated = not choice.queries and _is_repeated(choice.run.history.entries)
-        if not (regular if size <= _FEW_MEMBERS else repeated):
+        if size > _FEW_MEMBERS:
+            every = _VISIT_MANY_EVERY
+            turn = not choice.queries and _is_repeated(choice.run.history.entries)
+        if not (turn or _is_turn(choice, every)):
             return space
         members = space.candidates(_MANY_MEMBERS)
         latest = _latest_visits(choice, members)
-        # The visit of this turn is made before the one of the next turn is due.
-        known = (choice.run.history.total + _VISIT_EVERY) // 2
+        # No member becomes due before the next turn.
+        known = (choice.run.history.total + every) // 2
         return space if latest.min() >= known else space.among(members[latest == latest.min()])
+
+
+def _is_turn(choice, every):
+    """Return True for one query of some in turn."""
+    return choice.number % every == every - 1
 
 
 def _with_untried_categories(choice, space):

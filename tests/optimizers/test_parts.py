@@ -118,11 +118,12 @@ def test_causes_of_several_parts_are_multiplied(monkeypatch):
 def test_a_run_has_the_parts_that_it_uses():
     assert list(run_of(driven(GPUCB(BOX), 1)).parts) == [
         "failures",
+        "cancelled",
         "start",
         "visits",
         "calibration",
     ]
-    assert not at_moment(run_of(driven(GPUCB(BOX, acquisition="ei"), 1)), "narrow")
+    assert run_of(driven(GPUCB(BOX, acquisition="ei"), 1)).part("visits") is None
 
 
 def test_narrowing_twice_is_the_intersection():
