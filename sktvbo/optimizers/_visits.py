@@ -12,6 +12,7 @@ show nothing of other members.
 import numpy as np
 
 from .._values import distinct_rows
+from ..acquisition._optimize import N_CANDIDATES
 from ._part import Part
 
 # The numbers above, and of the latest observations, beyond which none counts as a visit.
@@ -66,15 +67,15 @@ def _with_untried_categories(choice, space):
     categories = space.domain.categories
     if not categories:
         return space
-    tried = choice.places_of([entry.row for entry in choice.run.history.entries]).any(axis=0)
+    latest = choice.run.history.latest(_N_LATEST)
+    tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
     for columns in categories:
-        if not tried[columns].all():
+        untried = columns[~tried[columns]]
+        # Constraints and limits may exclude a category.
+        if len(untried) and space.candidates(N_CANDIDATES)[:, untried].any():
             upper = space.upper.copy()
             upper[columns[tried[columns]]] = 0.0
-            part = space.within(space.lower, upper)
-            # Constraints and limits may exclude a category.
-            if part.candidates(_MANY_MEMBERS)[:, columns[~tried[columns]]].any():
-                space = part
+            space = space.within(space.lower, upper)
     return space
 
 
