@@ -73,7 +73,6 @@ class ABO(Algorithm):
 
     label = "ABO"
 
-
     def _make_policy(self):
         return LengthScaleTrend()
 

@@ -13,7 +13,7 @@ from sktvbo.optimizers import _parts
 from sktvbo.optimizers._chance import Factor
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._part import Part, at_moment
+from sktvbo.optimizers._part import Part
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}

@@ -1,6 +1,6 @@
 """Members of discrete spaces: a bad one that becomes the best, and the price where none does.
 
-    python benchmarks/decisions/members.py --replications 3
+    python benchmarks/decisions/visits.py --replications 3
 
 One query a step, noise of 0.05 around values in [0, 1]. The columns of "found" have the number of
 steps after which a member, the worst until step 100 and then better than all by 0.5, is queried:
