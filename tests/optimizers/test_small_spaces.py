@@ -188,6 +188,17 @@ def test_what_becomes_the_best_is_found_within_as_many_steps_as_the_run_is_old(a
     assert steps_until_found(algorithm, space, 40) <= 40
 
 
+def test_members_are_visited_whatever_the_numbers_of_a_context_are():
+    opt = GPUCB({"arm": list("abcde"), "load": Context(0.0, 1.0)}, random_state=0)
+    late = set()
+    for t in range(70):
+        context = {"load": 0.37 * t % 1.0}
+        x = opt.ask(float(t), context)
+        opt.tell(x, float(x["arm"] == "c"), float(t), context=context)
+        late |= {x["arm"]} if t >= 35 else set()
+    assert late == set("abcde")
+
+
 def test_still_members_are_visited_ever_less():
     queries = asked_of(GPUCB(Arms(4), random_state=0), lambda x: float(x[0] == 2.0), 200)
     others = [t for t, x in enumerate(queries) if x[0] != 2.0]
