@@ -117,11 +117,7 @@ class LogBeta(BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class DimensionBeta(BaseEstimator):
-    """β = scale · (1 + p) d log(2 n), with n observations and p queries pending.
-
-    As in the code of W-DBO's authors, where p = 0. Pending queries reduce the standard deviations
-    before anything has been observed. The bound is widened in return, so that the queries of a
-    batch do not crowd (Desautels et al. 2014 use a constant factor).
+    """β = scale · d log(2 n), with n observations, as in the code of W-DBO's authors.
 
     Parameters
     ----------
@@ -143,12 +139,12 @@ class DimensionBeta(BaseEstimator):
         check_real(self.scale, "scale", self, interval="[0, inf)")
 
     def __call__(self, state: AcquisitionState) -> float:
-        return self.scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
+        return self.scale * state.n_dims * float(np.log(2.0 * state.n))
 
 
 @dataclass(eq=False, repr=False)
 class GrowingBeta(BaseEstimator):
-    """β = min(few · max(n / n_few, 1), many) · (1 + p) d log(2 n), a `DimensionBeta` that widens.
+    """β = min(few · max(n / n_few, 1), many) · d log(2 n), a `DimensionBeta` that widens.
 
     If stale observations are removed, the size n of the data set tells how often an optimizer
     queries while the function hardly changes. With few queries, places that change become uncertain
@@ -189,7 +185,7 @@ class GrowingBeta(BaseEstimator):
         d = state.n_dims
         n_few = self.n_few or (25 if d == 1 else max(100, 16 * d))
         scale = min(self.few * max(state.n / n_few, 1.0), self.many)
-        return scale * (1 + state.n_pending) * d * float(np.log(2.0 * state.n))
+        return scale * d * float(np.log(2.0 * state.n))
 
 
 # Constant c of SmoothnessBeta in each theorem.

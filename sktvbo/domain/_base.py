@@ -67,6 +67,9 @@ class Domain:
     # True if the user named the columns of a row.
     is_named = False
 
+    # For each parameter that is a category, the unit columns of its values that may be queried.
+    categories = ()
+
     def __init__(self, lower: Array, upper: Array, continuous: Mask, size: float) -> None:
         self.lower = lower
         self.upper = upper

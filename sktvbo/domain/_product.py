@@ -15,7 +15,7 @@ from .._tables import Row, check_names, rows_of
 from .._validation import check_random_state, invalid, real_array
 from ..exceptions import DomainError
 from ._base import Domain
-from ._terms import Ordinal, Real, named_term
+from ._terms import Categorical, Ordinal, Real, named_term
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,6 +54,11 @@ class _Product(Domain):
             [term.n_unit // term.n_dims for term in terms], [t.n_dims for t in terms]
         )
         self.unit_columns = np.cumsum(widths) - widths
+        self.categories = [
+            columns.start + term.members().astype(int)
+            for term, columns in self._of_unit
+            if isinstance(term, Categorical)
+        ]
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw rows uniformly, in the logarithm for "log-real" parameters.

@@ -23,6 +23,12 @@ _SLACK = 1e-12
 # A finite domain of at most this many members is enumerated to find those within limits.
 _MAX_MEMBERS = 4096
 
+# Largest part of this many candidates that may be near avoided places: a search needs some.
+_MOST_AVOIDED, _N_TRIED = 0.8, 128
+
+# Integers and members that differ by less than this in unit form are the same.
+_ROUNDING = 1e-8
+
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
@@ -50,6 +56,8 @@ class SearchSpace:
         All places, where limits or constraints left a few of finitely many.
     feasible : FeasibleSet or None
         None without constraints.
+    avoided : (ndarray of shape (m, u), float), or None
+        Places that are left out, and the distance around them, see `avoiding`.
     context : ndarray of shape (c,), or None
         Row of the context.
     window : (float, float) or None
@@ -69,6 +77,7 @@ class SearchSpace:
     beyond: Array | None = None
     members: Array | None = None
     feasible: FeasibleSet | None = None
+    avoided: tuple[Array, float] | None = None
     context: Array | None = None
     window: tuple[float, float] | None = None
     n_halvings: int = 50
@@ -115,11 +124,36 @@ class SearchSpace:
             found = replace(found, members=members, size=len(members))
         if self.feasible is not None:
             found = found.constrained(self.feasible.rules)
+        if self.avoided is not None:
+            found = found.avoiding(*self.avoided)
         return found if self.context is None else found.given(self.context, self.lower[k:])
 
     def among(self, U: Array) -> SearchSpace:
         """Return the part of a space without a window that consists of some places (m, u)."""
         return replace(self, members=U[:, : self.domain.n_unit], size=len(U))
+
+    def avoiding(self, U: Array, distance: float) -> SearchSpace:
+        """Return the part of a space without a window that is not near some places (m, u).
+
+        Reals that differ by less than the distance are near. It is halved until some of the space
+        is left. Of a small space whose members are all among the places, nothing is left out.
+        """
+        found = replace(self, avoided=(U, distance))
+        if math.isfinite(self.size):
+            members = self.candidates(min(self.size, _MAX_MEMBERS))
+            if len(members) >= self.size:
+                left = members[~found._is_avoided(members)]
+                return found.among(left) if len(left) else self
+        places = self.candidates(_N_TRIED)
+        if len(places) and found._is_avoided(places).mean() > _MOST_AVOIDED:
+            return self.avoiding(U, 0.5 * distance)
+        return found
+
+    def _is_avoided(self, U):
+        """Return which places (m, u) are left out (m,)."""
+        (places, distance), k = self.avoided, self.domain.n_unit
+        near = np.where(self.domain.continuous, distance, _ROUNDING)
+        return (np.abs(U[:, np.newaxis, :k] - places[:, :k]) < near).all(axis=2).any(axis=1)
 
     @property
     def reachable(self) -> SearchSpace:
@@ -164,6 +198,8 @@ class SearchSpace:
             places = self.domain.candidates(n, rng)
             if self.limited:
                 places = self._drawn_together(places)
+        if self.avoided is not None:
+            places = places[~self._is_avoided(places)]
         places = self.with_current_context(places)
         if self.window is None:
             return places
@@ -198,16 +234,15 @@ class SearchSpace:
         return np.column_stack([U[:, : self.domain.n_unit], np.tile(fixed, (len(U), 1))])
 
     def allowed(self, U: Array) -> Mask:
-        """Return which places (m, u) are within limits and satisfy the constraints (m,)."""
-        k = self.domain.n_unit
+        """Return which places (m, u) are in the space (m,): limits, constraints, not avoided."""
+        k, found = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
-            return self.feasible.allowed(U[:, :k])
-        if not self.limited:
-            return np.ones(len(U), dtype=bool)
-        found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
-        if self.beyond is not None:
-            found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
-        return found
+            found = self.feasible.allowed(U[:, :k])
+        elif self.limited:
+            found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
+            if self.beyond is not None:
+                found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
+        return found if self.avoided is None else found & ~self._is_avoided(U)
 
     def neighbours(self, u: Array) -> Array:
         """Return the places (m, u) that differ from one (u,) by a step of the domain.

@@ -73,9 +73,6 @@ class ABO(Algorithm):
 
     label = "ABO"
 
-    # It makes few queries: visits of all members cost half as much regret again.
-    _visits_members = False
-
     def _make_policy(self):
         return LengthScaleTrend()
 

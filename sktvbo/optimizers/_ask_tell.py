@@ -222,8 +222,9 @@ class AskTell(Durable):
         """Return the point to query now.
 
         A query is pending until it is told or cancelled. The surrogate is conditioned on its own
-        mean at the latest 32 pending queries, so that a new query lies elsewhere (hallucinated
-        observations, Desautels et al. 2014). The latest 1024 are stored.
+        mean at the latest 32 pending queries, with the noise of an observation (hallucinated
+        observations, Desautels et al. 2014). A new query lies elsewhere, unless noise leaves more
+        to learn there. The latest 1024 are stored.
 
         Parameters
         ----------
@@ -424,6 +425,10 @@ class AskTell(Durable):
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
+
+        Its place is left alone at the time at which it was asked for, and for less than the usual
+        interval between observations, unless it is told: reals within 0.05 of each range of it, or
+        the very member. Where no other place is left, nearer ones are asked.
 
         If it was the latest, the present time goes back to the one before: this undoes a query with
         a wrong time.

@@ -113,7 +113,7 @@ class Choice:
 
     def sampler(self):
         """Return a sampler (n, rng) of rows (n, d) in the space."""
-        if not self.space.limited:
+        if not self.space.limited and self.space.avoided is None:
             return self.run.domain.sample
         space, domain = self.space, self.run.domain
 

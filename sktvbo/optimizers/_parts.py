@@ -2,6 +2,7 @@
 
 from ._budget import StepTimer
 from ._calibration import Calibration
+from ._cancelled import Cancelled
 from ._expert import Expert
 from ._failures import Failures
 from ._limits import Limits
@@ -10,7 +11,7 @@ from ._step_limiter import StepLimiter
 from ._visits import Visits
 
 # Their order is that in which a query is narrowed: each sees what those before it allow.
-KINDS = (StepTimer, Failures, StepLimiter, Start, Limits, Visits, Expert, Calibration)
+KINDS = (StepTimer, Failures, StepLimiter, Cancelled, Start, Limits, Visits, Expert, Calibration)
 
 
 def begun_parts(config):

@@ -1,24 +1,30 @@
-"""Visits of all members of a small space.
+"""Visits of the members of a discrete space, and of all categories of any space.
 
-With the default acquisition function some queries are for a member without a visit among the latest
-observations. In a space of at most 20 members every fifth: all are visited within five times as
-many steps. In one of at most 1000 the query after the n-th at the same point, n = 4, 8, 16, ...:
-more of these would show nothing of other members.
+With the default acquisition function queries are for a category that was never tried, until all
+were. Some queries are for a member without a visit among the latest half of all observations, the
+one whose visit is the longest ago: so a member that becomes the best is found again within as many
+steps as the run is old, and where nothing changes visits become rare as 1 / time. In a space of at
+most 20 members it is every fifth query. In one of at most 1000, where visits of all cost more, it
+is every 40th, and the one after the n-th at the same point, n = 4, 8, 16, ...: more of these would
+show nothing of other members.
 """
 
 import numpy as np
 
+from .._values import distinct_rows
+from ..acquisition._optimize import N_CANDIDATES
 from ._part import Part
 
-# The numbers above, and of the latest observations.
-_FEW_MEMBERS, _MANY_MEMBERS, _VISIT_EVERY, _MIN_REPEATS, _N_LATEST = 20, 1000, 5, 4, 1000
+# The numbers above, and of the latest observations, beyond which none counts as a visit.
+_FEW_MEMBERS, _VISIT_EVERY = 20, 5
+_MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
+
+# Categories are tried by this number of queries; those that are added later, at every fifth query.
+_TRIED_BY = 30
 
 
 class Visits(Part):
-    """Visits of members of a finite domain; failed and pending queries are visits as well.
-
-    They are unknown if fewer than the latest observations are stored.
-    """
+    """Visits of categories and members; failed and pending queries are visits as well."""
 
     name, is_stored = "visits", False
 
@@ -29,23 +35,69 @@ class Visits(Part):
         return cls() if visits else None
 
     def narrow(self, choice, space):
-        """Return the members without a visit, if it is their turn and there are any."""
-        history, size = choice.run.history, space.reachable.size
-        if not choice.is_query or choice.surrogate is None or size > _MANY_MEMBERS:
+        """Return the categories, or the members, whose turn it is; the space if there are none."""
+        if not choice.is_query or choice.surrogate is None:
             return space
-        if history.log.first and len(history.log) < _N_LATEST:
+        if choice.number < _TRIED_BY or _is_turn(choice, _VISIT_EVERY):
+            tried = _with_untried_categories(choice, space)
+            if tried is not space:
+                return tried
+        size, every, turn = space.reachable.size, _VISIT_EVERY, False
+        if size > _MANY_MEMBERS:
             return space
-        told = history.entries
-        if size <= _FEW_MEMBERS:
-            turn = choice.number % _VISIT_EVERY == _VISIT_EVERY - 1
-        else:
-            turn = not choice.queries and _is_repeated(told)
-        if not turn:
+        if size > _FEW_MEMBERS:
+            every = _VISIT_MANY_EVERY
+            turn = not choice.queries and _is_repeated(choice.run.history.entries)
+        if not (turn or _is_turn(choice, every)):
             return space
         members = space.candidates(_MANY_MEMBERS)
-        taken = choice.places_of([entry.row for entry in told[-_N_LATEST:]])
-        is_taken = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
-        return space if is_taken.all() else space.among(members[~is_taken])
+        latest = _latest_visits(choice, members)
+        # No member becomes due before the next turn.
+        known = (choice.run.history.total + every) // 2
+        return space if latest.min() >= known else space.among(members[latest == latest.min()])
+
+
+def _is_turn(choice, every):
+    """Return True for one query of some in turn."""
+    return choice.number % every == every - 1
+
+
+def _with_untried_categories(choice, space):
+    """Return the part of a space with categories that were never tried, if there are any."""
+    categories = space.domain.categories
+    if not categories:
+        return space
+    latest = choice.run.history.latest(_N_LATEST)
+    tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
+    for columns in categories:
+        untried = columns[~tried[columns]]
+        # Constraints and limits may exclude a category.
+        if len(untried) and space.candidates(N_CANDIDATES)[:, untried].any():
+            upper = space.upper.copy()
+            upper[columns[tried[columns]]] = 0.0
+            space = space.within(space.lower, upper)
+    return space
+
+
+def _latest_visits(choice, members):
+    """Return how many observations (m,) were told before the latest visit of members (m, u).
+
+    It is -1 without a visit. A visit in another category of a context does not count; for contexts
+    of numbers, visits in all of them do.
+    """
+    run = choice.run
+    n, history, failures = run.history.total, run.history, run.failures
+    entries = history.latest(_N_LATEST)
+    places = choice.places_of([entry.row for entry in entries])
+    counts = np.full(len(places), n)
+    told = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
+    counts[: len(told)] = told
+    compared = np.ones(run.domain.n_unit, dtype=bool)
+    compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
+    order = np.argsort(-counts, kind="stable")
+    places, first = distinct_rows(places[order][:, compared])
+    is_at = np.isclose(members[:, np.newaxis, compared], places).all(axis=2)
+    return np.where(is_at, counts[order][first], -1).max(axis=1, initial=-1)
 
 
 def _is_repeated(told):

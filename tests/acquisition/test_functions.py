@@ -101,7 +101,7 @@ def test_practical_betas(t, d):
     assert DimensionBeta()(at(t, d, n=3)) == pytest.approx(0.2 * d * log(6))
     assert DimensionBeta(0.7)(at(t, d, n=5)) == pytest.approx(0.7 * d * log(10))
     waiting = AcquisitionState(n=5, n_told=t, n_dims=d, n_pending=3)
-    assert DimensionBeta(0.7)(waiting) == pytest.approx(0.7 * 4 * d * log(10))
+    assert DimensionBeta(0.7)(waiting) == DimensionBeta(0.7)(at(t, d, n=5))
 
 
 @pytest.mark.parametrize("gain", [0.0, 3.7])

@@ -13,7 +13,7 @@ from sktvbo.optimizers import _parts
 from sktvbo.optimizers._chance import Factor
 from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._part import Part, at_moment
+from sktvbo.optimizers._part import Part
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
@@ -118,11 +118,12 @@ def test_causes_of_several_parts_are_multiplied(monkeypatch):
 def test_a_run_has_the_parts_that_it_uses():
     assert list(run_of(driven(GPUCB(BOX), 1)).parts) == [
         "failures",
+        "cancelled",
         "start",
         "visits",
         "calibration",
     ]
-    assert not at_moment(run_of(driven(GPUCB(BOX, acquisition="ei"), 1)), "narrow")
+    assert run_of(driven(GPUCB(BOX, acquisition="ei"), 1)).part("visits") is None
 
 
 def test_narrowing_twice_is_the_intersection():
