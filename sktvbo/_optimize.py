@@ -644,7 +644,7 @@ class _Loop:
         t = self.clock.now()
         if isinstance(self.clock, _ReadClock) or not (waits and hasattr(self.optimizer, "suggest")):
             return self.optimizer.ask(t), t
-        x, t = next_query(self.optimizer, t)
+        x, t, _ = next_query(self.optimizer, t)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
 

@@ -41,6 +41,8 @@ from ._places import (
     columns_of,
     observations_of,
     place_of,
+    place_set,
+    places_set,
     rivals_of,
     warn_ambiguous,
     without_outcomes,
@@ -327,7 +329,7 @@ class AskTell(Durable):
 
     def tell(
         self,
-        x: PointLike | Query,
+        x_or_query: PointLike | Query,
         y: float | None = None,
         t: Time | None = None,
         *,
@@ -335,19 +337,23 @@ class AskTell(Durable):
         y_variance: float | None = None,
         outcomes: Mapping[str, float | None] | pd.Series | None = None,
         failed: bool = False,
+        x: PointLike | None = None,
     ) -> None:
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
         ----------
-        x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            A query, asked for or not. Only the very same values are those of a pending query: of
-            rounded ones, as to float32, tell the `Query` of ``suggest``. Of several pending ones at
-            x, the one in the same ``context`` that was asked for last, not after t.
+        x_or_query : array-like of shape (d,), a dict for named parameters, a Series, or a Query
+            The `Query` of ``suggest``, or a point. A point answers the pending query there; without
+            t, of several the one asked for last, in the same ``context`` if there is one. It may be
+            rounded, to float32 or within a hundredth of a real's range, where any other pending
+            query is 4 times as far away. The point is the data.
         y : float
             The observation.
         t : float or date, default=None
-            Its time, which may be before earlier ones; None is the time asked for.
+            Its time, which may be before earlier ones; None is the time asked for. With t, a point
+            answers a query of this time, or none. To answer none at the time and place of a pending
+            one, tell what `announce` returns.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values; None is the context asked for.
         y_variance : float, default=None
@@ -361,6 +367,9 @@ class AskTell(Durable):
             queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
             from ``outcomes``. A failure with one beyond its limit does not count twice: once this
             outcome has a model, only that learns from it.
+        x : array-like of shape (d,), a dict for named parameters, or a Series, default=None
+            Point that was set in place of the query: the data, from which ``max_step`` counts. None
+            is the point asked for.
 
         Raises
         ------
@@ -375,12 +384,16 @@ class AskTell(Durable):
         -----
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context tells them apart.
+        UnansweredQueryWarning
+            Ten queries are pending while observations of their times, or of their places at other
+            times, answer none; once.
         StepBudgetWarning
             As in ``ask``.
         """
         with self._lock(), self._timed_step() as before:
             run = before
-            x = place_of(run, x, context, answered=True)
+            query = place_of(run, x_or_query, context, answered=True)
+            place = place_set(run, query, x)
             if t is not None:
                 t, run = run.read_time(t)
             failed = failed is not False and has_failed(y, failed)
@@ -390,18 +403,20 @@ class AskTell(Durable):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             if run.config.limits or outcomes is not None:
                 others = outcomes_of(run, outcomes, failed)
-            if rivals_of(run, x, t):
+            if rivals_of(run, query, t):
                 warn_ambiguous()
-            row, t, query = addressed(run, x, t)
-            told = Told(row, y, t, 0.0 if failed else variance, others, query)
-            if isinstance(x, Query) and is_repeated(run, told):  # only a handle can be
+            row, t, answered = addressed(run, query, t, place)
+            told = Told(row, y, t, 0.0 if failed else variance, others, answered)
+            if isinstance(query, Query) and is_repeated(run, told, place):  # only handles can be
                 return
             predicted = None if failed else predicted_observation(run, told)
             after = observe(run, told, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
-    def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
-        """Add a pending query that is made elsewhere.
+    def announce(
+        self, x: PointLike, t: Time | None = None, *, context: ContextLike = None
+    ) -> Query:
+        """Add a pending query that is made elsewhere, and return it.
 
         Parameters
         ----------
@@ -410,6 +425,11 @@ class AskTell(Durable):
             Its time; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a context.
+
+        Returns
+        -------
+        query : Query
+            Its handle.
 
         Raises
         ------
@@ -420,7 +440,9 @@ class AskTell(Durable):
             run = self._run_or_new()
             x = with_known_context(run.domain.place(without_outcomes(run, x), context))
             t, timed = run.read_time(t)
-            self._take(run, announce(timed, x, t), "announce")
+            after = announce(timed, x, t)
+            self._take(run, after, "announce")
+        return handles(run.domain, after.pending.queries[-1:])[0]
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
@@ -460,6 +482,7 @@ class AskTell(Durable):
         y_variance: ArrayLike | None = None,
         outcomes: Mapping[str, ArrayLike] | pd.DataFrame | None = None,
         failed: ArrayLike = False,
+        x: PointsLike | None = None,
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
@@ -484,6 +507,8 @@ class AskTell(Durable):
             See `tell`.
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
+        x : array-like of shape (n, d), a table, or a list, default=None
+            Points that were set in place of the queries, see `tell`; in a list None for some.
 
         Raises
         ------
@@ -494,7 +519,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        AmbiguousQueryWarning
+        AmbiguousQueryWarning, UnansweredQueryWarning
             As in `tell`: other queries at the same x remain pending.
         """
         with self._lock():
@@ -502,7 +527,7 @@ class AskTell(Durable):
             run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
             others = many_outcomes_of(run, outcomes, gone)
-            found = observations_of(run, places, y, *known, others)
+            found = observations_of(run, places, y, *known, others, places_set(run, places, x))
             if found:
                 after, entries = observe_many(run, found)
                 self._take(before, after, "tell_many", entries=entries)

@@ -168,6 +168,7 @@ def _history(run, new, change, columns):
         replace(
             entry,
             row=change.rows([entry.row])[0],
+            asked=None if entry.asked is None else change.rows([entry.asked])[0],
             outcomes=tuple(entry.outcomes[i] for i in columns) if columns else None,
         )
         for entry in (log if limit is None else log[max(len(log) - limit, 0) :])

@@ -206,12 +206,15 @@ def encode_observation(entry):
         body["removed_weights"] = encode(list(entry.removed_weights))
     if entry.outcomes is not None:
         body["outcomes"] = list(entry.outcomes)
+    if entry.asked is not None:
+        body["asked"] = entry.asked.tolist()
     return body
 
 
 def decode_observation(body):
     """Return the observation of an event."""
     predicted, outcomes = decode(body["predicted"]), body.get("outcomes")
+    asked = body.get("asked")
     return Observation(
         row=np.array([*body["x"], body["t"]], dtype=np.float64),
         y=body["y"],
@@ -224,6 +227,7 @@ def decode_observation(body):
         predicted=None if predicted is None else tuple(predicted),
         removed_weights=tuple(decode(body.get("removed_weights", []))),
         outcomes=None if outcomes is None else tuple(outcomes),
+        asked=None if asked is None else np.array(asked, dtype=np.float64),
     )
 
 
