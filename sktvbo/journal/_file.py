@@ -19,7 +19,18 @@ from typing import TYPE_CHECKING
 
 from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
-from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_parts
+from ._rows import (
+    ALONE,
+    COLUMNS,
+    IN_FORCE,
+    START,
+    Place,
+    checked,
+    checked_alone,
+    event_sum,
+    part_sum,
+    stored_parts,
+)
 
 if TYPE_CHECKING:
     from .._typing import PathLike
@@ -28,7 +39,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x736B7476
 
 # Version of the layout, SQLite's user_version of a complete journal.
-FORMAT = 5
+FORMAT = 6
 
 # Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
@@ -475,7 +486,7 @@ class JournalFile:
             return self._connection.execute(query, arguments).fetchall()
 
     def header(self):
-        """Return the body of the first event, after a check of the latest events.
+        """Return the body of the event with the parameters in force, after a check of the latest.
 
         None: there are no events, as a process was killed before its first step.
         """
@@ -490,20 +501,11 @@ class JournalFile:
             before = Place(first, total)
         for _ in checked(self._rows(query, (first,)), before, self.path):
             pass
-        row = self._rows(f"SELECT {COLUMNS} FROM events WHERE number = 1")
-        return next(checked(row, START, self.path)).body
+        return self._events(IN_FORCE)[0].body
 
     def _events(self, condition, *arguments):
         """Return some events, each with its checksum compared, as an index may be damaged."""
-        query = (
-            f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
-            f"FROM events WHERE {condition}"
-        )
-        return [
-            event
-            for *row, before in self._rows(query, arguments)
-            for event in checked([row], Place(row[0] - 1, before or ""), self.path)
-        ]
+        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
 
     @property
     def n_told(self):
@@ -513,7 +515,7 @@ class JournalFile:
         return last[0][0] + 1 if last else 0
 
     def told(self, positions, first):
-        """Return (position, body) of the observations at positions, and from ``first`` on."""
+        """Return the events of the observations at positions, and from ``first`` on."""
         found = self._events("told >= ? ORDER BY told", first)
         for i in positions:
             found += self._events("told = ?", int(i))
@@ -522,12 +524,11 @@ class JournalFile:
                 f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
                 "ones. Restore a copy."
             )
-        return [(event.told, event.body) for event in found]
+        return found
 
-    def latest(self, kind, count):
-        """Return the bodies of the latest events of a kind, in their order."""
-        found = self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)
-        return [event.body for event in found[::-1]]
+    def latest(self, kind, count=-1):
+        """Return the latest events of a kind, or all, in their order."""
+        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
 
     def parts(self):
         """Return the parts of the state, plain data by name."""

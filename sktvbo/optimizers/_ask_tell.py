@@ -34,7 +34,7 @@ from ._observe import (
     predicted_observation,
     with_known_context,
 )
-from ._outcomes import many_outcomes_of, outcomes_of
+from ._outcomes import kept_outcomes, many_outcomes_of, outcomes_of
 from ._parameters import algorithm
 from ._part import Told
 from ._places import (
@@ -47,6 +47,7 @@ from ._places import (
     warn_ambiguous,
     without_outcomes,
 )
+from ._serialization import change_event
 from ._state import Query, handles
 from ._suggest import announce, suggest
 from ._undo import cancel, position_of, untell
@@ -649,15 +650,18 @@ class AskTell(Durable):
         >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
         (30, True)
         """
-        run = self._resumed()
-        source = self._new_run() if run is None else run
-        new, change, n_started = changed(source, changes, begun=run is not None)
-        fresh = new._new_run()
-        if run is not None:
-            after = continued(run, fresh, change, n_started, changes)
-            if new.journal is not None:
-                after = new._recorder_of(fresh).record(fresh, after, "with_parameters", {})
-            new._run = after
+        with self._lock():
+            run = self._resumed()
+            source = self._new_run() if run is None else run
+            new, change, n_started = changed(source, changes, begun=run is not None)
+            fresh = new._new_run()
+            if run is not None:
+                new._run = after = continued(run, fresh, change, n_started, changes)
+                if new.journal is not None and "journal" in changes:
+                    new._run = new._recorder_of(fresh).record(fresh, after, "copy", {})
+                elif new.journal is not None:
+                    said = change_event(change, kept_outcomes(run, fresh), changes)
+                    self._hand_over(run, new, after, said)
         return new
 
     def set_params(self, **params: Any) -> Self:
@@ -680,7 +684,8 @@ class AskTell(Durable):
         ValueError
             There is no such parameter.
         """
-        if "_run" in vars(self):
+        # Without a domain it cannot resume a run, and is a template of others.
+        if self.domain is not None and self._resumed() is not None:
             check_held(self, params)
         return super().set_params(**params)
 
@@ -741,77 +746,79 @@ class AskTell(Durable):
         1  1.00   l2   2.0  NaN    True    False  <NA>
         2  0.01   l1   3.0  NaN   False     True     0
         """
-        return frame_of(self._begun())
+        return frame_of(self._current())
 
     @property
     def X_(self) -> Array:
-        run = self._begun()
+        run = self._current()
         return run.data.rows.reshape(-1, run.domain.n_dims + 1).copy()
 
     @property
     def y_(self) -> Array:
-        return self._begun().data.y.copy()
+        return self._current().data.y.copy()
 
     @property
     def told_X_(self) -> Array:
-        run = self._begun()
+        run = self._current()
         return run.rows(run.shown)
 
     @property
     def told_y_(self) -> Array:
-        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
+        return np.array([entry.y for entry in self._current().shown], dtype=np.float64)
 
     @property
     def removed_at_(self) -> Array:
-        return removed_at(self._begun())
+        return removed_at(self._current())
 
     @property
     def history_(self) -> dict[str, Array]:
-        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
+        rows = [
+            {"time": entry.now, "n": entry.n, **entry.record} for entry in self._current().shown
+        ]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
 
     @property
     def pending_(self) -> list[Query]:
-        run = self._begun()
+        run = self._current()
         return handles(run.domain, run.pending_now)
 
     @property
     def pending_X_(self) -> Array:
-        return pending_rows(self._begun())
+        return pending_rows(self._current())
 
     @property
     def surrogate_(self) -> Surrogate | None:
-        return as_estimator(self._begun().surrogate)
+        return as_estimator(self._current().surrogate)
 
     @property
     def belief_(self) -> Surrogate | None:
-        return as_estimator(self._begun().model)
+        return as_estimator(self._current().model)
 
     @property
     def policy_(self) -> StaleDataPolicy:
-        return self._begun().policy
+        return self._current().policy
 
     @property
     def n_told_(self) -> int:
-        return self._begun().history.n_told
+        return self._current().history.n_told
 
     @property
     def n_removed_(self) -> int:
-        run = self._begun()
+        run = self._current()
         return run.history.n_told - len(run.data)
 
     @property
     def n_failed_(self) -> int:
-        return self._begun().failures.total
+        return self._current().failures.total
 
     @property
     def failed_X_(self) -> Array:
-        return self._begun().failures.rows.copy()
+        return self._current().failures.rows.copy()
 
     @property
     def next_time_(self) -> float | None:
-        return self._begun().time.next
+        return self._current().time.next
 
     def _repr_html_(self):
         """Return the parameters and the state of the run as HTML."""

@@ -37,16 +37,8 @@ def changed(run, changes, begun):
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
-    new.journal = None
-    new.set_params(**changes)
-    if begun and old.journal is not None and "journal" not in changes:
-        raise invalid(
-            "journal",
-            "given, as a journal holds one set of parameters",
-            got="no value",
-            owner=old,
-            advice="Give with_parameters() the path of a new file, or journal=None.",
-        )
+    new.journal = None  # setting others must not resume a run
+    new.set_params(**{"journal": old.journal} | changes)
     for name in _HELD if begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:
@@ -165,12 +157,7 @@ def _history(run, new, change, columns):
             new.algorithm,
         )
     entries = [
-        replace(
-            entry,
-            row=change.rows([entry.row])[0],
-            asked=None if entry.asked is None else change.rows([entry.asked])[0],
-            outcomes=tuple(entry.outcomes[i] for i in columns) if columns else None,
-        )
+        entry.converted(change.rows, columns)
         for entry in (log if limit is None else log[max(len(log) - limit, 0) :])
     ]
     return replaced(run.history, log=Log(entries, limit, log.total))

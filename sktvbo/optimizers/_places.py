@@ -41,9 +41,9 @@ def place_of(run, x, context=None, *, answered=False):
 
 
 def _known_place(domain, row, queries):
-    """Return the row (d,) of an x outside of a domain that may answer one of some queries, or None.
+    """Return the row (d,) of an x outside of a domain that may answer a query, or None.
 
-    It is x where that was asked in a wider domain, or the point of the domain of which x is rounded.
+    It is x where that was asked in a wider domain, or the point of the domain that x rounds.
     """
     k = domain.n_chosen
     if any(np.array_equal(query.x[:k], row[:k]) for query in queries):
@@ -53,7 +53,7 @@ def _known_place(domain, row, queries):
 
 
 def _rounded_to(domain, row):
-    """Return the row of the domain's point of which a row (d,) is rounded, None if there is none."""
+    """Return the point (d,) of the domain that a row (d,) rounds, None if there is none."""
     nearest = domain.from_unit(domain.unit_of(row[np.newaxis]))
     gaps = rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
     return nearest[0] if np.isfinite(gaps[0]) else None

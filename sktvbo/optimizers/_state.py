@@ -52,8 +52,8 @@ _MIN_STORED = 256
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
-# Largest difference of an answer's x from its query: relative, that of float32; and of the unit form
-# of a real, that of a few decimals. Another query must be this many times as far away.
+# Largest difference of an answer's x from its query: relative, that of float32, and of the range,
+# that of a few decimals. Another query must be this many times as far away.
 _RELATIVE, _OF_RANGE, _TIMES_AS_FAR = 2.0**-23, 0.01, 4.0
 
 # Name of the objective among the limits of measured outcomes.
@@ -113,6 +113,23 @@ class Observation:
     def asked_x(self):
         """Row (d,) of the query that it answers, or its own."""
         return self.row[:-1] if self.asked is None else self.asked
+
+    def converted(self, rows, columns):
+        """Return the observation after a change of the domain and of the outcomes.
+
+        Parameters
+        ----------
+        rows : callable
+            From rows (n, d), or with further columns, to those in the new domain.
+        columns : list of int
+            Positions of the outcomes that remain.
+        """
+        return replace(
+            self,
+            row=rows([self.row])[0],
+            asked=None if self.asked is None else rows([self.asked])[0],
+            outcomes=tuple(self.outcomes[i] for i in columns) if columns else None,
+        )
 
 
 class Log(Sequence):

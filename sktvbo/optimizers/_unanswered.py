@@ -50,11 +50,11 @@ class Unanswered(Part):
         if len(passed) < _MANY:
             return replaced(self, passed=passed)
         warn_caller(
-            f"{_MANY} queries are pending, of which the times or the places were told, but not "
-            "both: tell(x, y, t) answers a query of the time t, and x may be rounded by a hundredth "
-            "of each range. Queries keep away from pending ones. Tell the handle of suggest(t): "
-            "tell(query, y), with t=... for the time of the measurement and x=... for what was set. "
-            "If these observations are beside the run, ignore this.",
+            f"{_MANY} queries are pending whose times or places were told, but not both: "
+            "tell(x, y, t) answers a query of the time t, and x may be rounded by a hundredth of "
+            "each range. Other queries keep away from pending ones. Tell the handle of suggest(t): "
+            "tell(query, y), with t=... for the time of the measurement and x=... for what was "
+            "set. If these observations are beside the run, ignore this.",
             UnansweredQueryWarning,
         )
         return replaced(self, passed=(), has_warned=True)
