@@ -568,7 +568,7 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, AskTell) and len(self.calls):
+        if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:

@@ -398,7 +398,7 @@ def _with_problem(optimizer, problem):
             raise invalid(f"The {name!r} of an optimizer", expected, got)
     # A clone would copy the clock, and the object whose method it may be.
     changes = {name: value for name, value in problem.items() if value is not None}
-    return type(optimizer)(**given | changes) if is_new else optimizer
+    return type(optimizer)(**given).set_params(**changes) if is_new else optimizer
 
 
 # --- values ---------------------------------------------------------------------------------------

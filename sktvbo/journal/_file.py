@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x736B7476
 
 # Version of the layout, SQLite's user_version of a complete journal.
-FORMAT = 6
+FORMAT = 5
 
 # Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
@@ -77,11 +77,14 @@ class Journal:
     Notes
     -----
     With ``resume=True`` a file that holds a run is opened by the first step, or the first read of
-    an attribute. Algorithm, ``domain``, ``constraints``, ``maximize`` and ``time_unit`` must be
-    those of the run: a JournalError lists the differences. Other parameters are those of the file,
-    and a `~sktvbo.exceptions.JournalWarning` names those that differ; ``with_parameters`` of the
-    optimizer goes on with others, in another file. Parameters with functions or objects of custom
-    classes, which the file cannot hold, are those of the constructor.
+    an attribute. Algorithm, ``maximize``, ``time_unit`` and what is allowed must be those of the
+    run: ``domain``, ``constraints``, ``outcome_constraints``, ``safety``, ``max_step`` and
+    ``start_points``. A JournalError lists the differences, and how to go on with other limits:
+    ``with_parameters`` of the optimizer records them in the file, once for all programs. Other
+    parameters are those of the file, attributes show them, and a
+    `~sktvbo.exceptions.JournalWarning` names those that were given otherwise. Parameters with
+    functions or objects of custom classes, which the file cannot hold, are those of the
+    constructor.
 
     Files with ``-wal``, ``-shm`` and ``-lock`` after the journal's name belong to it while it is
     open, or after a process was killed. To copy a journal in use, copy it with its ``-wal`` file; a

@@ -330,7 +330,7 @@ class AskTell(Durable):
 
     def tell(
         self,
-        x_or_query: PointLike | Query,
+        x_or_query: PointLike | Query | None = None,
         y: float | None = None,
         t: Time | None = None,
         *,
@@ -345,10 +345,10 @@ class AskTell(Durable):
         Parameters
         ----------
         x_or_query : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            The `Query` of ``suggest``, or a point. A point answers the pending query there; without
-            t, of several the one asked for last, in the same ``context`` if there is one. It may be
-            rounded, to float32 or within a hundredth of a real's range, where any other pending
-            query is 4 times as far away. The point is the data.
+            The `Query` of ``suggest``, or a point, also as ``x``. A point answers the pending query
+            there; without t, of several the one asked for last, in the same ``context`` if there is
+            one. It may be rounded, to float32 or within a hundredth of a real's range, where any
+            other pending query is 4 times as far away. The point is the data.
         y : float
             The observation.
         t : float or date, default=None
@@ -393,6 +393,8 @@ class AskTell(Durable):
         """
         with self._lock(), self._timed_step() as before:
             run = before
+            if x_or_query is None:
+                x_or_query, x = x, None
             query = place_of(run, x_or_query, context, answered=True)
             place = place_set(run, query, x)
             if t is not None:
@@ -582,7 +584,7 @@ class AskTell(Durable):
     def with_parameters(self, **changes: Any) -> Self:
         """Return an optimizer that goes on with other parameters and the same observations.
 
-        This optimizer is unchanged. Observations, pending queries, failures, counts, clock and
+        This optimizer stays as it is. Observations, pending queries, failures, counts, clock and
         random state go on in the new one, and its other parameters are the same.
 
         Parameters
@@ -590,7 +592,8 @@ class AskTell(Durable):
         **changes : object
             Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. All but
             ``maximize`` and ``time_unit``, which give the observations their meaning. A run with a
-            journal must be given a new one, or None: it begins with the stored observations.
+            journal goes on in it, and its file resumes with the new parameters: this optimizer can
+            make no more steps. ``journal`` may be the path of a new file, or None for no journal.
 
         Returns
         -------
@@ -605,7 +608,7 @@ class AskTell(Durable):
             Observations do not fit the domain, or no point satisfies the constraints. With
             ``safety``, all start points are outside of the domain.
         JournalError
-            The journal exists already, or cannot be written.
+            A new journal exists already, or the journal cannot be written.
 
         Notes
         -----
@@ -739,7 +742,7 @@ class AskTell(Durable):
         >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
         >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
         >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
-        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
+        >>> query = opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
         >>> print(opt.to_frame().dropna(axis=1, how="all").to_string())
            rate loss  time    y  failed  pending query
         0  0.10   l2   1.0  0.5   False    False  <NA>

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._sklearn import BaseEstimator
 from .._validation import invalid, plain_number
 from .._values import replaced
 from ..domain import as_domain
@@ -37,8 +38,7 @@ def changed(run, changes, begun):
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
-    new.journal = None  # setting others must not resume a run
-    new.set_params(**{"journal": old.journal} | changes)
+    BaseEstimator.set_params(new, **changes)
     for name in _HELD if begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:

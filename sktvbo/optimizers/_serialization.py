@@ -170,7 +170,8 @@ def restored_run(run, stored):
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
     objective = Model(values.pop("surrogate"), values.pop("search"))
-    parts = {name: values.pop(name) if part.is_stored else part for name, part in run.parts.items()}
+    # A part that is not stored is as it begins a run.
+    parts = {name: values.pop(name, part) for name, part in run.parts.items()}
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,

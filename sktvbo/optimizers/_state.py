@@ -525,11 +525,14 @@ def rounding_gaps(domain, x, rows, rounded):
     return gaps.max(axis=1)
 
 
-def of_time(queries, t):
-    """Return those of some queries for a time, or asked for then; None for t: all."""
+def of_time(queries, t, begin):
+    """Return those of some queries for a time, or asked for then; None for t: all.
+
+    It may be rounded, to float32 when counted from the ``begin`` of the run.
+    """
     if t is None:
         return queries
-    slack = 4.0 * np.spacing(abs(t))  # a conversion of dates may round
+    slack = max(_RELATIVE * abs(t - begin), 4.0 * np.spacing(abs(t)))
     return [q for q in queries if abs(q.t - t) <= slack or abs(q.asked - t) <= slack]
 
 
@@ -816,6 +819,11 @@ class RunState:
     # --- pending queries --------------------------------------------------------------------------
 
     @property
+    def begin(self):
+        """Time of the first stored observation; the present one without any."""
+        return self.history.log[0].row[-1] if len(self.history.log) else self.time.now
+
+    @property
     def pending_now(self):
         """Queries (tuple) whose answers are awaited, oldest first."""
         return self.pending.at(self.time.now)
@@ -826,9 +834,10 @@ class RunState:
         Those in the context of x, if there are any. If there are none, the only expired query.
         """
         k, now = self.domain.n_chosen, self.time.now
-        found = at_place(self.domain, x, of_time(self.pending.at(now), t))
+        found = at_place(self.domain, x, of_time(self.pending.at(now), t, self.begin))
         if not found:
-            late = at_place(self.domain, x, of_time(self.pending.expired_at(now), t))
+            expired = of_time(self.pending.expired_at(now), t, self.begin)
+            late = at_place(self.domain, x, expired)
             found = late if len(late) == 1 else []
         if len(found) < 2:
             return found

@@ -42,7 +42,7 @@ class Unanswered(Part):
         pending = after.pending_now
         left = [query for query in pending if query.id not in self.passed]
         earlier = [query for query in left if query.t <= told.t]
-        found = of_time(left, told.t) or at_place(after.domain, told.x, earlier)
+        found = of_time(left, told.t, after.begin) or at_place(after.domain, told.x, earlier)
         if not found:
             return self
         known = {query.id for query in pending}

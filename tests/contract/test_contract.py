@@ -87,7 +87,6 @@ def test_reading_begins_nothing(placed):
     assert (opt.n_told_, opt.n_removed_, opt.n_failed_, opt.history_) == (0, 0, 0, {})
     assert (opt.pending_, opt.pending_X_.shape) == ([], (0, d + 1))
     assert (opt.next_time_, opt.surrogate_, opt.belief_) == (None, None, None)
-    assert not hasattr(opt, "epsilon_")
     members = dict(inspect.getmembers(opt))
     assert set(SHOWN) < set(members)
     assert members["random_state"] == 0

@@ -317,7 +317,7 @@ def test_an_observation_of_another_time_answers_none(domain, dated, many):
         else:
             opt.tell(query.x, 1.0, at(hour))
     assert [each.id for each in opt.pending_] == [query.id]
-    opt.tell(query.x, 0.0, at(14))
+    opt.tell(x=query.x, y=0.0, t=at(14))
     assert (opt.n_told_, opt.pending_) == (3, [])
     query = opt.suggest(at(21))
     opt.tell(opt.announce(query.x, at(21)), 1.0)  # beside the run, at its time and place
