@@ -17,11 +17,9 @@ from ._default_models import MAX_SITES
 from ._expert import without_answers
 from ._observe import conditioned, refit, with_first_models
 from ._outcomes import kept_outcomes, models_of, views, with_models
+from ._serialization import HELD
 from ._start import Start
 from ._state import Log, SearchState
-
-# Parameters that give observations and times their meaning.
-_HELD = ("maximize", "time_unit")
 
 
 def changed(run, changes, begun):
@@ -39,7 +37,7 @@ def changed(run, changes, begun):
     """
     old, new = run.algorithm, run.algorithm._copied()
     BaseEstimator.set_params(new, **changes)
-    for name in _HELD if begun else ():
+    for name in HELD if begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:
             expected = f"as before ({before!r}), as observations were told with it"

@@ -39,10 +39,12 @@ from ._observe import made_until
 from ._outcomes import limits_of, models_of
 from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
 
-# Parameters that must be those of the run when it is resumed: those that give observations their
-# meaning, and those of what is allowed, which with_parameters() changes.
-_MEANING = ("maximize", "time_unit")
-_ALLOWED = ("domain", "constraints", "outcome_constraints", "safety", "max_step", "start_points")
+# Parameters that give observations their meaning.
+HELD = ("maximize", "time_unit")
+
+# Parameters that must be those of the run when it is resumed: with those of what is allowed.
+_LIMITS = ("outcome_constraints", "safety", "max_step", "start_points")
+_IDENTITY = ("domain", "constraints", *HELD, *_LIMITS)
 
 # Fields of a state that are parts. The history, the data set and the query sizes are restored from
 # events, the configuration from the parameters.
@@ -422,8 +424,8 @@ def with_stored_parameters(optimizer, header, source):
     """Return a copy of an optimizer with the stored parameters of a run, which it resumes.
 
     Parameters that are not stored remain the optimizer's. Also return the names of those that are
-    replaced. Warn of them, and raise an error if the algorithm or a parameter of `_MEANING` or
-    `_ALLOWED` differs.
+    replaced. Warn of them, and raise an error if the algorithm or a parameter of `_IDENTITY` means
+    something else.
     """
     new, given = copy.copy(optimizer), optimizer.get_params(deep=False)
     encoded, types = encode_parameters(given), types_within(*given.values())
@@ -431,7 +433,7 @@ def with_stored_parameters(optimizer, header, source):
     stored, refused, replaced = header["parameters"], {}, {}
     if header["optimizer"] != qualified_name(type(new)):
         refused["algorithm"] = "algorithm: expected {}, got {}".format(*names)
-        stored = {name: stored[name] for name in (*_MEANING, *_ALLOWED) if name in stored}
+        stored = {name: stored[name] for name in _IDENTITY if name in stored}
     for name, plain in stored.items():
         if plain == encoded.get(name):
             continue
@@ -442,11 +444,11 @@ def with_stored_parameters(optimizer, header, source):
             refused[name] = f"{name}: expected the same as before ({exc}), got {got}"
             continue
         text = f"{name}: expected {reprlib.repr(value)}, got {got}"
-        if name in _MEANING or (name in _ALLOWED and not _allows_same(name, value, given)):
+        if name in _IDENTITY and not _is_same(name, value, given):
             refused[name] = text
             continue
         setattr(new, name, value)
-        replaced[name] = "" if name in _ALLOWED else text
+        replaced[name] = "" if name in _IDENTITY else text
     if refused:
         raise JournalError(
             f"The journal {source} holds the run of another optimizer. "
@@ -463,8 +465,8 @@ def with_stored_parameters(optimizer, header, source):
     return new, list(replaced)
 
 
-def _allows_same(name, value, given):
-    """Return True if a stored value of a parameter of `_ALLOWED` means the same as a given one."""
+def _is_same(name, value, given):
+    """Return True if a stored value of a parameter means the same as that of some given ones."""
     if name == "outcome_constraints":
         return sorted(limits_of(value, name)) == sorted(limits_of(given[name], name))
     if name not in ("domain", "max_step", "start_points") or value is None or given[name] is None:
@@ -484,10 +486,9 @@ def _allows_same(name, value, given):
 
 def _remedy(refused, header, source):
     """Return the advice for parameters that were refused and may be changed, a sentence or none."""
-    names = [name for name in refused if name in _ALLOWED]
-    if len(names) < len(refused):
+    if not set(refused).isdisjoint(("algorithm", *HELD)):
         return ""
-    values = ", ".join(f"{name}=..." for name in names)
+    values = ", ".join(f"{name}=..." for name in refused)
     run, where = f"BayesianOptimizer.resume({source!r})", ""
     if any("value" not in plain for plain in header["parameters"].values()):
         run, where = "opt", ", where opt has the parameters and the journal of the run"

@@ -438,6 +438,12 @@ def test_show_of_an_expert_and_a_cancelled_query(tmp_path, capsys):
         assert f" {kind} " in out
 
 
+def test_show_of_changed_parameters(path, capsys):
+    WDBO.resume(path).with_parameters(max_step=0.5, history=300).close()
+    assert main(["journal", "show", str(path), "-n", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("with_parameters  history, max_step")
+
+
 def test_export(path, tmp_path, capsys):
     assert main(["journal", "export", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
