@@ -532,7 +532,9 @@ def of_time(queries, t, begin):
     """
     if t is None:
         return queries
-    slack = max(_RELATIVE * abs(t - begin), 4.0 * np.spacing(abs(t)))
+    slack = 4.0 * np.spacing(abs(t))
+    if begin is not None:
+        slack = max(slack, _RELATIVE * abs(t - begin))
     return [q for q in queries if abs(q.t - t) <= slack or abs(q.asked - t) <= slack]
 
 
@@ -820,8 +822,8 @@ class RunState:
 
     @property
     def begin(self):
-        """Time of the first stored observation; the present one without any."""
-        return self.history.log[0].row[-1] if len(self.history.log) else self.time.now
+        """Time of the first stored observation, None without any."""
+        return self.history.log[0].row[-1] if len(self.history.log) else None
 
     @property
     def pending_now(self):
