@@ -122,6 +122,8 @@ def _event_line(event):
     body = event.body
     if event.kind == "begin":
         return ""
+    if event.kind == "with_parameters":
+        return "  " + ", ".join(body["changed"])
     if event.kind == "search":
         return "theta = " + " ".join(f"{value:.4g}" for value in body["theta"])
     if event.kind == "tell":

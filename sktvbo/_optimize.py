@@ -568,7 +568,7 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, AskTell) and hasattr(optimizer, "n_told_"):
+        if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
@@ -644,7 +644,7 @@ class _Loop:
         t = self.clock.now()
         if isinstance(self.clock, _ReadClock) or not (waits and hasattr(self.optimizer, "suggest")):
             return self.optimizer.ask(t), t
-        x, t = next_query(self.optimizer, t)
+        x, t, _ = next_query(self.optimizer, t)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
 

@@ -25,6 +25,7 @@ __all__ = [
     "OverconfidenceWarning",
     "SktvboError",
     "StepBudgetWarning",
+    "UnansweredQueryWarning",
     "UnsupportedKernelError",
     "VersionWarning",
 ]
@@ -84,6 +85,10 @@ class ForgottenQueryWarning(UserWarning):
 
 class AmbiguousQueryWarning(UserWarning):
     """Several pending queries match an x that was told or cancelled."""
+
+
+class UnansweredQueryWarning(UserWarning):
+    """Observations that answer no pending query, although they probably should."""
 
 
 class ClockWarning(UserWarning):

@@ -27,7 +27,6 @@ import numpy as np
 from sktvbo import BOLT, SWGPUCB, UITVBO, WDBO, Journal, SparQGPUCB, journal
 from sktvbo.domain import WithContext
 from sktvbo.exceptions import JournalError
-from sktvbo.optimizers._state import History
 
 # Relative changes of values: rounding, and less than a climb's tolerance of a query makes.
 ROUNDING = 1e-13, 1e-10
@@ -56,11 +55,9 @@ def value(row):
 
 def step(optimizer, note=lambda *what: None, change=0.0):
     """The next call of a run, whatever came before; values have a relative ``change``."""
-    begun = hasattr(optimizer, "n_told_")
-    pending, told = (optimizer.pending_, optimizer.n_told_) if begun else ((), 0)
-    answered = told + (optimizer.n_failed_ if begun else 0)
+    pending, answered = optimizer.pending_, optimizer.n_told_ + optimizer.n_failed_
     # How many there have been, those included that were taken back.
-    history = optimizer._run.history if begun else History()
+    history = optimizer._current().history
     total, untold = history.total, history.untold
     beside = isinstance(optimizer.domain, WithContext)
     there = {"context": 0.1 * (answered % 7)} if beside else {}

@@ -52,10 +52,15 @@ class Change:
 
     def rows(self, rows):
         """Return rows (n, d), or with further columns, in the new domain, a new array."""
-        rows = np.array(rows)
-        for column, positions in self.positions.items() if rows.size else ():
-            rows[:, column] = positions[rows[:, column].astype(int)]
-        return rows
+        return renumbered(rows, self.positions)
+
+
+def renumbered(rows, positions):
+    """Return rows (n, d), or with further columns, with new positions of the values of ordinals."""
+    rows = np.array(rows)
+    for column, new in positions.items() if rows.size else ():
+        rows[:, column] = new[rows[:, column].astype(int)]
+    return rows
 
 
 def _converted(old, new):

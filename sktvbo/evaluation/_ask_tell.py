@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from sklearn.base import clone
 
 from .._validation import invalid
+from ..optimizers import BayesianOptimizer, RandomSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,11 +123,15 @@ def copy_optimizer(optimizer, domain, seed):
 
 
 def next_query(optimizer, t):
-    """Return the next point of an optimizer and its time, which ``suggest`` may choose."""
+    """Return the next point of an optimizer, its time and its handle.
+
+    ``suggest`` may choose a later time. Optimizers of other packages have no handle, None.
+    """
     if not hasattr(optimizer, "suggest"):
-        return optimizer.ask(t), t
+        return optimizer.ask(t), t, None
     query = optimizer.suggest(t)
-    return query.x, query.t
+    is_told = isinstance(optimizer, BayesianOptimizer | RandomSearch)
+    return query.x, query.t, query if is_told else None
 
 
 def model_of(optimizer):

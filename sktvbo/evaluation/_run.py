@@ -320,14 +320,14 @@ class Trial:
             if self.now >= self.horizon:
                 return
             size = model_size(self.optimizer)
-            x, not_before, seconds = self._ask()
+            x, not_before, query, seconds = self._ask()
             if not_before >= self.horizon:
                 return
             answered = self.clock.answer(size, not_before)
             if answered >= self.horizon:
                 return
             self.now = answered
-            step = self._tell(x, seconds, n, initial=False)
+            step = self._tell(x, seconds, n, initial=False, query=query)
             self.clock.told()
             yield step
 
@@ -341,12 +341,12 @@ class Trial:
         return self._check_finite(self.problem.optimum(t)[1] - self.problem.value(x, t), x)
 
     def _ask(self):
-        """Return a query, its earliest time, and the seconds taken."""
+        """Return a point, its earliest time, its query or None, and the seconds taken."""
         t = self.now
         tic = perf_counter()
         if self._expert is not None:
             self._ask_expert(t)
-        x, not_before = next_query(self.optimizer, t)
+        x, not_before, query = next_query(self.optimizer, t)
         seconds = perf_counter() - tic
         # A relative difference below 1e-9 is a rounding error.
         if not not_before >= t - 1e-9 * max(1.0, t):
@@ -356,7 +356,7 @@ class Trial:
                 got=f"{not_before} for t={t}",
                 error=AskTellError,
             )
-        return x, not_before, seconds
+        return x, not_before, query, seconds
 
     def _ask_expert(self, t):
         """Tell the optimizer the expert's answers to its questions."""
@@ -368,7 +368,7 @@ class Trial:
                 answers = [self.problem.observe(x, t) for x in places]
             self.optimizer.tell_expert(places, answers, t)
 
-    def _tell(self, x, seconds, n, initial):
+    def _tell(self, x, seconds, n, initial, query=None):
         """Observe the n-th value at the present time, tell it, and return the step."""
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
@@ -379,7 +379,7 @@ class Trial:
             found = self.problem.observe_outcomes(x, t)
             known = {"outcomes": {name: value for name, value in found.items() if name in limits}}
         tic = perf_counter()
-        optimizer.tell(x.copy(), y, t, **known)
+        optimizer.tell(x.copy() if query is None else query, y, t, **known)
         seconds += perf_counter() - tic
         size = len(optimizer.X_) if hasattr(optimizer, "X_") else n
         removed = getattr(optimizer, "n_removed_", 0)

@@ -19,7 +19,18 @@ from typing import TYPE_CHECKING
 
 from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
-from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_parts
+from ._rows import (
+    ALONE,
+    COLUMNS,
+    IN_FORCE,
+    START,
+    Place,
+    checked,
+    checked_alone,
+    event_sum,
+    part_sum,
+    stored_parts,
+)
 
 if TYPE_CHECKING:
     from .._typing import PathLike
@@ -66,11 +77,14 @@ class Journal:
     Notes
     -----
     With ``resume=True`` a file that holds a run is opened by the first step, or the first read of
-    an attribute. Algorithm, ``domain``, ``constraints``, ``maximize`` and ``time_unit`` must be
-    those of the run: a JournalError lists the differences. Other parameters are those of the file,
-    and a `~sktvbo.exceptions.JournalWarning` names those that differ; ``with_parameters`` of the
-    optimizer goes on with others, in another file. Parameters with functions or objects of custom
-    classes, which the file cannot hold, are those of the constructor.
+    an attribute. Algorithm, ``maximize``, ``time_unit`` and what is allowed must be those of the
+    run: ``domain``, ``constraints``, ``outcome_constraints``, ``safety``, ``max_step`` and
+    ``start_points``. A JournalError lists the differences, and how to go on with other limits:
+    ``with_parameters`` of the optimizer records them in the file, once for all programs. Other
+    parameters are those of the file, attributes show them, and a
+    `~sktvbo.exceptions.JournalWarning` names those that were given otherwise. Parameters with
+    functions or objects of custom classes, which the file cannot hold, are those of the
+    constructor.
 
     Files with ``-wal``, ``-shm`` and ``-lock`` after the journal's name belong to it while it is
     open, or after a process was killed. To copy a journal in use, copy it with its ``-wal`` file; a
@@ -484,7 +498,7 @@ class JournalFile:
             return self._connection.execute(query, arguments).fetchall()
 
     def header(self):
-        """Return the body of the first event, after a check of the latest events.
+        """Return the body of the event with the parameters in force, after a check of the latest.
 
         None: there are no events, as a process was killed before its first step.
         """
@@ -499,20 +513,11 @@ class JournalFile:
             before = Place(first, total)
         for _ in checked(self._rows(query, (first,)), before, self.path):
             pass
-        row = self._rows(f"SELECT {COLUMNS} FROM events WHERE number = 1")
-        return next(checked(row, START, self.path)).body
+        return self._events(IN_FORCE)[0].body
 
     def _events(self, condition, *arguments):
         """Return some events, each with its checksum compared, as an index may be damaged."""
-        query = (
-            f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
-            f"FROM events WHERE {condition}"
-        )
-        return [
-            event
-            for *row, before in self._rows(query, arguments)
-            for event in checked([row], Place(row[0] - 1, before or ""), self.path)
-        ]
+        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
 
     @property
     def n_told(self):
@@ -522,7 +527,7 @@ class JournalFile:
         return last[0][0] + 1 if last else 0
 
     def told(self, positions, first):
-        """Return (position, body) of the observations at positions, and from ``first`` on."""
+        """Return the events of the observations at positions, and from ``first`` on."""
         found = self._events("told >= ? ORDER BY told", first)
         for i in positions:
             found += self._events("told = ?", int(i))
@@ -531,12 +536,11 @@ class JournalFile:
                 f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
                 "ones. Restore a copy."
             )
-        return [(event.told, event.body) for event in found]
+        return found
 
-    def latest(self, kind, count):
-        """Return the bodies of the latest events of a kind, in their order."""
-        found = self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)
-        return [event.body for event in found[::-1]]
+    def latest(self, kind, count=-1):
+        """Return the latest events of a kind, or all, in their order."""
+        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
 
     def parts(self):
         """Return the parts of the state, plain data by name."""

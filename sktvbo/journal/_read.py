@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import COLUMNS, START, Place, checked, stored_parts
+from ._rows import ALONE, COLUMNS, IN_FORCE, START, Place, checked, checked_alone, stored_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,12 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
             row = connection.execute("SELECT sum FROM events WHERE number = ?", (after,)).fetchone()
             place = Place(after, "" if row is None else row[0])
         yield from checked(connection.execute(_EVENTS, (after,)), place, path)
+
+
+def header(path):
+    """Return the body of the event with the parameters in force."""
+    with reading(path) as connection, translated_errors(path, "read"):
+        return next(checked_alone(connection.execute(ALONE + IN_FORCE), path)).body
 
 
 def check(path: PathLike) -> dict[str, int]:

@@ -9,6 +9,15 @@ from ..exceptions import JournalError
 # Columns of an event, in the order that `checked` expects.
 COLUMNS = "number, kind, at, told, body, sum"
 
+# Query of some events, in the order that `checked_alone` expects.
+ALONE = (
+    f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
+    "FROM events WHERE "
+)
+
+# Condition for the event with the parameters in force.
+IN_FORCE = "kind IN ('begin', 'with_parameters') ORDER BY number DESC LIMIT 1"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -30,8 +39,8 @@ class Event:
     number : int
         From 1 on.
     kind : str
-        "begin", "ask", "announce", "tell", "untell", "fail", "cancel", "search", "ask_expert" or
-        "tell_expert".
+        "begin", "with_parameters", "ask", "announce", "tell", "untell", "fail", "cancel",
+        "search", "ask_expert" or "tell_expert".
     at : float
         Time of writing, in seconds since 1970.
     told : int or None
@@ -70,6 +79,12 @@ def checked(rows, place, path):
             )
         place = Place(number, total)
         yield Event(*content[:-1], json.loads(body))
+
+
+def checked_alone(rows, path):
+    """Yield the events of rows that end with the checksum before each of them."""
+    for *row, before in rows:
+        yield from checked([row], Place(row[0] - 1, before or ""), path)
 
 
 def stored_parts(rows, path):

@@ -34,17 +34,20 @@ from ._observe import (
     predicted_observation,
     with_known_context,
 )
-from ._outcomes import many_outcomes_of, outcomes_of
+from ._outcomes import kept_outcomes, many_outcomes_of, outcomes_of
 from ._parameters import algorithm
 from ._part import Told
 from ._places import (
     columns_of,
     observations_of,
     place_of,
+    place_set,
+    places_set,
     rivals_of,
     warn_ambiguous,
     without_outcomes,
 )
+from ._serialization import change_event
 from ._state import Query, handles
 from ._suggest import announce, suggest
 from ._undo import cancel, position_of, untell
@@ -328,7 +331,7 @@ class AskTell(Durable):
 
     def tell(
         self,
-        x: PointLike | Query,
+        x_or_query: PointLike | Query | None = None,
         y: float | None = None,
         t: Time | None = None,
         *,
@@ -336,19 +339,23 @@ class AskTell(Durable):
         y_variance: float | None = None,
         outcomes: Mapping[str, float | None] | pd.Series | None = None,
         failed: bool = False,
+        x: PointLike | None = None,
     ) -> None:
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
         ----------
-        x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            A query, asked for or not. Only the very same values are those of a pending query: of
-            rounded ones, as to float32, tell the `Query` of ``suggest``. Of several pending ones at
-            x, the one in the same ``context`` that was asked for last, not after t.
+        x_or_query : array-like of shape (d,), a dict for named parameters, a Series, or a Query
+            The `Query` of ``suggest``, or a point, also as ``x``. A point answers the pending query
+            there; without t, of several the one asked for last, in the same ``context`` if there is
+            one. It may be rounded, to float32 or within a hundredth of a real's range, where any
+            other pending query is 4 times as far away. The point is the data.
         y : float
             The observation.
         t : float or date, default=None
-            Its time, which may be before earlier ones; None is the time asked for.
+            Its time, which may be before earlier ones; None is the time asked for. With t, a point
+            answers a query of this time, or none. To answer none at the time and place of a pending
+            one, tell what `announce` returns.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values; None is the context asked for.
         y_variance : float, default=None
@@ -362,6 +369,9 @@ class AskTell(Durable):
             queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
             from ``outcomes``. A failure with one beyond its limit does not count twice: once this
             outcome has a model, only that learns from it.
+        x : array-like of shape (d,), a dict for named parameters, or a Series, default=None
+            Point that was set in place of the query: the data, from which ``max_step`` counts. None
+            is the point asked for.
 
         Raises
         ------
@@ -376,12 +386,18 @@ class AskTell(Durable):
         -----
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context tells them apart.
+        UnansweredQueryWarning
+            Ten queries are pending while observations of their times, or of their places at other
+            times, answer none; once.
         StepBudgetWarning
             As in ``ask``.
         """
         with self._lock(), self._timed_step() as before:
             run = before
-            x = place_of(run, x, context, answered=True)
+            if x_or_query is None:
+                x_or_query, x = x, None
+            query = place_of(run, x_or_query, context, answered=True)
+            place = place_set(run, query, x)
             if t is not None:
                 t, run = run.read_time(t)
             failed = failed is not False and has_failed(y, failed)
@@ -391,18 +407,20 @@ class AskTell(Durable):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             if run.config.limits or outcomes is not None:
                 others = outcomes_of(run, outcomes, failed)
-            if rivals_of(run, x, t):
+            if rivals_of(run, query, t):
                 warn_ambiguous()
-            row, t, query = addressed(run, x, t)
-            told = Told(row, y, t, 0.0 if failed else variance, others, query)
-            if isinstance(x, Query) and is_repeated(run, told):  # only a handle can be
+            row, t, answered = addressed(run, query, t, place)
+            told = Told(row, y, t, 0.0 if failed else variance, others, answered)
+            if isinstance(query, Query) and is_repeated(run, told, place):  # only handles can be
                 return
             predicted = None if failed else predicted_observation(run, told)
             after = observe(run, told, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
-    def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
-        """Add a pending query that is made elsewhere.
+    def announce(
+        self, x: PointLike, t: Time | None = None, *, context: ContextLike = None
+    ) -> Query:
+        """Add a pending query that is made elsewhere, and return it.
 
         Parameters
         ----------
@@ -411,6 +429,11 @@ class AskTell(Durable):
             Its time; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a context.
+
+        Returns
+        -------
+        query : Query
+            Its handle.
 
         Raises
         ------
@@ -421,7 +444,9 @@ class AskTell(Durable):
             run = self._run_or_new()
             x = with_known_context(run.domain.place(without_outcomes(run, x), context))
             t, timed = run.read_time(t)
-            self._take(run, announce(timed, x, t), "announce")
+            after = announce(timed, x, t)
+            self._take(run, after, "announce")
+        return handles(run.domain, after.pending.queries[-1:])[0]
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
@@ -465,6 +490,7 @@ class AskTell(Durable):
         y_variance: ArrayLike | None = None,
         outcomes: Mapping[str, ArrayLike] | pd.DataFrame | None = None,
         failed: ArrayLike = False,
+        x: PointsLike | None = None,
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
@@ -489,6 +515,8 @@ class AskTell(Durable):
             See `tell`.
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
+        x : array-like of shape (n, d), a table, or a list, default=None
+            Points that were set in place of the queries, see `tell`; in a list None for some.
 
         Raises
         ------
@@ -499,7 +527,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        AmbiguousQueryWarning
+        AmbiguousQueryWarning, UnansweredQueryWarning
             As in `tell`: other queries at the same x remain pending.
         """
         with self._lock():
@@ -507,7 +535,7 @@ class AskTell(Durable):
             run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
             others = many_outcomes_of(run, outcomes, gone)
-            found = observations_of(run, places, y, *known, others)
+            found = observations_of(run, places, y, *known, others, places_set(run, places, x))
             if found:
                 after, entries = observe_many(run, found)
                 self._take(before, after, "tell_many", entries=entries)
@@ -561,7 +589,7 @@ class AskTell(Durable):
     def with_parameters(self, **changes: Any) -> Self:
         """Return an optimizer that goes on with other parameters and the same observations.
 
-        This optimizer is unchanged. Observations, pending queries, failures, counts, clock and
+        This optimizer stays as it is. Observations, pending queries, failures, counts, clock and
         random state go on in the new one, and its other parameters are the same.
 
         Parameters
@@ -569,7 +597,8 @@ class AskTell(Durable):
         **changes : object
             Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. All but
             ``maximize`` and ``time_unit``, which give the observations their meaning. A run with a
-            journal must be given a new one, or None: it begins with the stored observations.
+            journal goes on in it, and its file resumes with the new parameters: this optimizer can
+            make no more steps. ``journal`` may be the path of a new file, or None for no journal.
 
         Returns
         -------
@@ -584,7 +613,7 @@ class AskTell(Durable):
             Observations do not fit the domain, or no point satisfies the constraints. With
             ``safety``, all start points are outside of the domain.
         JournalError
-            The journal exists already, or cannot be written.
+            A new journal exists already, or the journal cannot be written.
 
         Notes
         -----
@@ -629,15 +658,18 @@ class AskTell(Durable):
         >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
         (30, True)
         """
-        run = self._resumed()
-        source = self._new_run() if run is None else run
-        new, change, n_started = changed(source, changes, begun=run is not None)
-        fresh = new._new_run()
-        if run is not None:
-            after = continued(run, fresh, change, n_started, changes)
-            if new.journal is not None:
-                after = new._recorder_of(fresh).record(fresh, after, "with_parameters", {})
-            new._run = after
+        with self._lock():
+            run = self._resumed()
+            source = self._new_run() if run is None else run
+            new, change, n_started = changed(source, changes, begun=run is not None)
+            fresh = new._new_run()
+            if run is not None:
+                new._run = after = continued(run, fresh, change, n_started, changes)
+                if new.journal is not None and "journal" in changes:
+                    new._run = new._recorder_of(fresh).record(fresh, after, "copy", {})
+                elif new.journal is not None:
+                    said = change_event(change, kept_outcomes(run, fresh), changes)
+                    self._hand_over(run, new, after, said)
         return new
 
     def set_params(self, **params: Any) -> Self:
@@ -660,7 +692,8 @@ class AskTell(Durable):
         ValueError
             There is no such parameter.
         """
-        if "_run" in vars(self):
+        # Without a domain it cannot resume a run, and is a template of others.
+        if self.domain is not None and self._resumed() is not None:
             check_held(self, params)
         return super().set_params(**params)
 
@@ -714,84 +747,86 @@ class AskTell(Durable):
         >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
         >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
         >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
-        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
+        >>> query = opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
         >>> print(opt.to_frame().dropna(axis=1, how="all").to_string())
            rate loss  time    y  failed  pending query
         0  0.10   l2   1.0  0.5   False    False  <NA>
         1  1.00   l2   2.0  NaN    True    False  <NA>
         2  0.01   l1   3.0  NaN   False     True     0
         """
-        return frame_of(self._begun())
+        return frame_of(self._current())
 
     @property
     def X_(self) -> Array:
-        run = self._begun()
+        run = self._current()
         return run.data.rows.reshape(-1, run.domain.n_dims + 1).copy()
 
     @property
     def y_(self) -> Array:
-        return self._begun().data.y.copy()
+        return self._current().data.y.copy()
 
     @property
     def told_X_(self) -> Array:
-        run = self._begun()
+        run = self._current()
         return run.rows(run.shown)
 
     @property
     def told_y_(self) -> Array:
-        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
+        return np.array([entry.y for entry in self._current().shown], dtype=np.float64)
 
     @property
     def removed_at_(self) -> Array:
-        return removed_at(self._begun())
+        return removed_at(self._current())
 
     @property
     def history_(self) -> dict[str, Array]:
-        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
+        rows = [
+            {"time": entry.now, "n": entry.n, **entry.record} for entry in self._current().shown
+        ]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
 
     @property
     def pending_(self) -> list[Query]:
-        run = self._begun()
+        run = self._current()
         return handles(run.domain, run.pending_now)
 
     @property
     def pending_X_(self) -> Array:
-        return pending_rows(self._begun())
+        return pending_rows(self._current())
 
     @property
     def surrogate_(self) -> Surrogate | None:
-        return as_estimator(self._begun().surrogate)
+        return as_estimator(self._current().surrogate)
 
     @property
     def belief_(self) -> Surrogate | None:
-        return as_estimator(self._begun().model)
+        return as_estimator(self._current().model)
 
     @property
     def policy_(self) -> StaleDataPolicy:
-        return self._begun().policy
+        return self._current().policy
 
     @property
     def n_told_(self) -> int:
-        return self._begun().history.n_told
+        return self._current().history.n_told
 
     @property
     def n_removed_(self) -> int:
-        run = self._begun()
+        run = self._current()
         return run.history.n_told - len(run.data)
 
     @property
     def n_failed_(self) -> int:
-        return self._begun().failures.total
+        return self._current().failures.total
 
     @property
     def failed_X_(self) -> Array:
-        return self._begun().failures.rows.copy()
+        return self._current().failures.rows.copy()
 
     @property
     def next_time_(self) -> float | None:
-        return self._begun().time.next
+        return self._current().time.next
 
     def _repr_html_(self):
         """Return the parameters and the state of the run as HTML."""

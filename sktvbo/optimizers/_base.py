@@ -83,10 +83,10 @@ class BayesianOptimizer(AskTell):
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters. An
-    attribute with a trailing underscore raises a `~sklearn.exceptions.NotFittedError` before. The
-    run keeps the parameters that it began with: `with_parameters` goes on with others, and
-    ``set_params`` of a `~sklearn.base.clone` is for a new run.
+    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters.
+    Before, attributes with a trailing underscore are those of an empty run. The run keeps the
+    parameters that it began with: `with_parameters` goes on with others, and ``set_params`` of a
+    `~sklearn.base.clone` is for a new run.
 
     The default surrogate of this class is that of `WDBO`. With seasons, beside a context, and for a
     limited outcome it is smooth in time. The default β is "growing". With fewer than 10

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._sklearn import BaseEstimator
 from .._validation import invalid, plain_number
 from .._values import replaced
 from ..domain import as_domain
@@ -16,11 +17,9 @@ from ._default_models import MAX_SITES
 from ._expert import without_answers
 from ._observe import conditioned, refit, with_first_models
 from ._outcomes import kept_outcomes, models_of, views, with_models
+from ._serialization import HELD
 from ._start import Start
 from ._state import Log, SearchState
-
-# Parameters that give observations and times their meaning.
-_HELD = ("maximize", "time_unit")
 
 
 def changed(run, changes, begun):
@@ -37,17 +36,8 @@ def changed(run, changes, begun):
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
-    new.journal = None
-    new.set_params(**changes)
-    if begun and old.journal is not None and "journal" not in changes:
-        raise invalid(
-            "journal",
-            "given, as a journal holds one set of parameters",
-            got="no value",
-            owner=old,
-            advice="Give with_parameters() the path of a new file, or journal=None.",
-        )
-    for name in _HELD if begun else ():
+    BaseEstimator.set_params(new, **changes)
+    for name in HELD if begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:
             expected = f"as before ({before!r}), as observations were told with it"
@@ -165,11 +155,7 @@ def _history(run, new, change, columns):
             new.algorithm,
         )
     entries = [
-        replace(
-            entry,
-            row=change.rows([entry.row])[0],
-            outcomes=tuple(entry.outcomes[i] for i in columns) if columns else None,
-        )
+        entry.converted(change.rows, columns)
         for entry in (log if limit is None else log[max(len(log) - limit, 0) :])
     ]
     return replaced(run.history, log=Log(entries, limit, log.total))

@@ -6,7 +6,7 @@ import copy
 import json
 import logging
 from collections.abc import Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +15,13 @@ from sklearn.base import clone
 
 from .._sklearn import BaseEstimator
 from .._validation import plain_number
-from .._values import containers_copied
+from .._values import containers_copied, replaced
 from .._warnings import warn_caller
 from ..exceptions import AskTellError, JournalError, NotBegunError, VersionWarning
-from ..journal import Journal, events
+from ..journal import Journal
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
+from ..journal._read import header
 from ._begin import first_state
 from ._lock import StepLock
 from ._log import log_events, logger
@@ -64,6 +65,18 @@ class Durable(BaseEstimator):
                 f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
             )
         return run
+
+    def _current(self):
+        """Return the state of the run, or of the one that would begin, for an attribute."""
+        run = self._resumed()
+        if run is not None:
+            return run
+        try:
+            return self._new_run()
+        except (ValueError, TypeError) as exc:
+            # An AttributeError: hasattr() is False.
+            name = type(self).__name__
+            raise NotBegunError(f"This {name} has no run, and cannot begin one. {exc}") from exc
 
     def _run_or_new(self):
         """Return the state of the run, or of a new one."""
@@ -118,15 +131,19 @@ class Durable(BaseEstimator):
     def _resume(self, file):
         """Take up the run of an open journal, if it holds one."""
         try:
-            header = file.header()
-            if header is None:
+            stored = file.header()
+            if stored is None:
                 file.close()
                 return
             algorithm = self._new_run().algorithm
             with state_errors(file.path):
-                run = with_stored_parameters(algorithm, header, file.path)._new_run()
-                self._run = restored_run(run, read_state(file, run.history.log.limit))
-            self._recorder = Recorder(file, self._run, header, is_stored=True)
+                in_force, others = with_stored_parameters(algorithm, stored, file.path)
+                run = in_force._new_run()
+                run = restored_run(run, read_state(file, run.history.log.limit))
+            recorder = Recorder(file, run, stored, is_stored=True)
+            for name in others:
+                setattr(self, name, getattr(in_force, name))
+            self._run, self._recorder = run, recorder
         except BaseException:
             file.close()
             raise
@@ -140,6 +157,13 @@ class Durable(BaseEstimator):
             header = None if run.place.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder
+
+    def _hand_over(self, run, new, after, said):
+        """Let another optimizer go on in the run's journal, from a state with its parameters."""
+        after = replaced(after, place=run.place)
+        new._recorder = self._recorder_of(run).handed_to(after)
+        new._run = new._recorder.record(run, after, "with_parameters", new._header() | said)
+        del self._recorder
 
     def _header(self):
         """Return the body of a journal's first event."""
@@ -218,10 +242,8 @@ class Durable(BaseEstimator):
         5
         """
         where = Journal.of(journal)
-        with closing(events(where.path)) as found:
-            header = next(found).body
-        where = replace(where, resume=True)
-        new = new_optimizer(cls, header, {"journal": where}, where.path)
+        parameters, where = header(where.path), replace(where, resume=True)
+        new = new_optimizer(cls, parameters, {"journal": where}, where.path)
         new._begun()
         return new
 
@@ -253,7 +275,7 @@ class Durable(BaseEstimator):
         JournalError
             A part cannot be stored as plain data.
         """
-        run = vars(self).get("_run")
+        run = self._resumed()
         source = self if run is None else run.algorithm
         state = None if run is None else encode_state(run)
         content = source._header() | {"state": state}

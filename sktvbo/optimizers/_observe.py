@@ -44,17 +44,23 @@ _ROWS_OF = "The rows that {}.{} returns"
 _NO_POSITIONS = np.empty(0, dtype=np.intp)
 
 
-def addressed(run, x, t):
-    """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None."""
+def addressed(run, x, t, place=None):
+    """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None.
+
+    ``place`` (d,) is what was set in place of the query, NaN for a context that is not given.
+    """
     found = [x] if isinstance(x, Query) else run.matching(x, t)
     if found:
         query = found[-1]
-        row, k = query.x, run.domain.n_chosen
-        if x is not query and k < len(x):
-            row = with_context_of(x, query.x, k)
+        row = query.x if x is query else with_context_of(x, query.x)
+        if place is not None:
+            row = with_context_of(place, row)
         return row, query.t if t is None else t, query
+    if place is not None:
+        advice = "Tell other observations as tell(x, y, t)."
+        raise not_pending("x_or_query", str(x.tolist()), when=" when x is given", advice=advice)
     if t is None:
-        advice = "Give the time of the observation: tell(x, y, t)."
+        advice = "Tell the handle of suggest(), or give the time of the observation: tell(x, y, t)."
         raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
     return with_known_context(x), t, None
 
@@ -72,13 +78,15 @@ def with_known_context(row):
     return row
 
 
-def is_repeated(run, told, others=()):
+def is_repeated(run, told, place=None, others=()):
     """Return True if the query of an observation was told the same before.
 
     Parameters
     ----------
     run : RunState
     told : Told
+    place : ndarray of shape (d,), default=None
+        What was set, if it is said.
     others : list of Told or None, default=()
         Of the same step.
 
@@ -94,20 +102,21 @@ def is_repeated(run, told, others=()):
     if same:
         row, values = same[0].row, (same[0].y, same[0].variance, same[0].outcomes)
     else:
-        row, *values = run.answer_to(query)
-    old = [row[-1], row[k:-1].tolist(), *values]
-    new = [told.t, told.x[k:].tolist(), told.y, told.variance, told.outcomes]
-    names = "t", "context", "y", "y_variance", "outcomes"
-    differ = [i for i in range(5) if old[i] != new[i]]
+        row, _, *values = run.answer_to(query)
+    x = row if place is None else told.x
+    old = [row[-1], row[k:-1].tolist(), row[:k].tolist(), *values]
+    new = [told.t, told.x[k:].tolist(), x[:k].tolist(), told.y, told.variance, told.outcomes]
+    names = "t", "context", "x", "y", "y_variance", "outcomes"
+    differ = [i for i in range(6) if old[i] != new[i]]
     if not differ:
         return True
 
     def shown(values):
-        parts = [(names[i], values[i]) for i in differ if i < 4 or values[i] is not None]
+        parts = [(names[i], values[i]) for i in differ if i < 5 or values[i] is not None]
         return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
 
     advice = "To correct an observation, call untell(query), then tell(x, y, t)."
-    if old[2] is None:
+    if old[3] is None:
         advice = "A failure cannot be taken back. Tell another observation: tell(x, y, t)."
     raise invalid(
         f"An answer to query {query.id}, which was told already,",
@@ -197,6 +206,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
             predicted=predicted,
             removed_weights=weights,
             outcomes=told.outcomes,
+            asked=told.asked,
         )
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}

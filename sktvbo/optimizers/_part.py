@@ -68,6 +68,13 @@ class Told(NamedTuple):
         """Id of the query, or None."""
         return None if self.query is None else self.query.id
 
+    @property
+    def asked(self):
+        """Row (d,) of the query, if something else was set; None otherwise."""
+        if self.query is None or not (self.x != self.query.x).any():
+            return None
+        return self.query.x
+
 
 class Part:
     """A capability of a run.

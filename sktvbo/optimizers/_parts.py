@@ -8,10 +8,22 @@ from ._failures import Failures
 from ._limits import Limits
 from ._start import Start
 from ._step_limiter import StepLimiter
+from ._unanswered import Unanswered
 from ._visits import Visits
 
 # Their order is that in which a query is narrowed: each sees what those before it allow.
-KINDS = (StepTimer, Failures, StepLimiter, Cancelled, Start, Limits, Visits, Expert, Calibration)
+KINDS = (
+    StepTimer,
+    Failures,
+    StepLimiter,
+    Cancelled,
+    Start,
+    Limits,
+    Visits,
+    Expert,
+    Calibration,
+    Unanswered,
+)
 
 
 def begun_parts(config):

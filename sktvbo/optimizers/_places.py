@@ -1,14 +1,14 @@
 """Places, contexts and columns as users give them, read for a run."""
 
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._validation import check_variances
+from .._validation import check_variances, invalid
 from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
@@ -16,7 +16,7 @@ from ._failures import with_failures
 from ._observe import addressed, is_repeated
 from ._outcomes import measured
 from ._part import Told
-from ._state import Query, at_place, row_in_context, with_context_of
+from ._state import Query, at_place, rounding_gaps, row_in_context, with_context_of
 
 
 def place_of(run, x, context=None, *, answered=False):
@@ -34,10 +34,50 @@ def place_of(run, x, context=None, *, answered=False):
     try:
         return domain.place(x, context)
     except DomainError:
-        row, k = domain.as_row(x), domain.n_chosen
-        if not at_place(row, k, run.pending.unanswered):
+        row = _known_place(domain, domain.as_row(x), run.pending.unanswered)
+        if row is None:
             raise
-        return row_in_context(domain, row[:k], context)  # it was asked in a wider domain
+        return row_in_context(domain, row[: domain.n_chosen], context)
+
+
+def _known_place(domain, row, queries):
+    """Return the row (d,) of an x outside of a domain that may answer a query, or None.
+
+    It is x where that was asked in a wider domain, or the point of the domain that x rounds.
+    """
+    k = domain.n_chosen
+    if any(np.array_equal(query.x[:k], row[:k]) for query in queries):
+        return row
+    nearest = _rounded_to(domain, row)
+    return nearest if nearest is not None and at_place(domain, nearest, queries) else None
+
+
+def _rounded_to(domain, row):
+    """Return the point (d,) of the domain that a row (d,) rounds, None if there is none."""
+    nearest = domain.from_unit(domain.unit_of(row[np.newaxis]))
+    gaps = rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
+    return nearest[0] if np.isfinite(gaps[0]) else None
+
+
+def place_set(run, query, x):
+    """Return the row (d,) of what was set in place of a query, NaN for a context without a value.
+
+    ``query`` is a place or a `Query`, see `place_of`.
+    """
+    if x is None:
+        return None
+    if isinstance(x, Query):
+        raise invalid("x", "a point, what was set in place of the query", x)
+    x, domain = without_outcomes(run, x), run.domain
+    try:
+        return domain.place(x)
+    except DomainError:
+        row, asked, k = domain.as_row(x), getattr(query, "x", query), domain.n_chosen
+        if not np.array_equal(row[:k], asked[:k]):
+            row = _rounded_to(domain, row)
+        if row is None:
+            raise
+        return row
 
 
 def rows_and_times(run, X, t, context):
@@ -70,22 +110,42 @@ def rivals_of(run, place, t):
     """
     if isinstance(place, Query) or len(run.pending.queries) < 2:
         return set()
-    found, k = run.matching(place, t), run.domain.n_chosen
+    found = run.matching(place, t)
     recorded = [
-        (with_context_of(place, query.x, k).tobytes(), query.t if t is None else t)
-        for query in found
+        (with_context_of(place, query.x).tobytes(), query.t if t is None else t) for query in found
     ]
     return {query.id for query, each in zip(found, recorded) if each != recorded[-1]}
 
 
+@contextmanager
+def _in_row(name, i):
+    """Context in which errors about x, or x['rate'], are those about row i of a table."""
+    try:
+        yield
+    except (DomainError, InvalidObservationError) as exc:
+        message = re.sub(r"^x(\[)?", lambda m: f"{name}[{i}{', ' if m[1] else ']'}", str(exc))
+        raise type(exc)(message) from exc
+
+
 def _place_in(run, x, i, context):
     """Return row i of a user's X as `place_of` does."""
-    try:
+    with _in_row("X", i):
         return place_of(run, x, context, answered=True)
-    except (DomainError, InvalidObservationError) as exc:
-        # The message calls it x, or x['rate'].
-        message = re.sub(r"^x(\[)?", lambda m: f"X[{i}{', ' if m[1] else ']'}", str(exc))
-        raise type(exc)(message) from exc
+
+
+def places_set(run, places, x):
+    """Return rows, see `place_set`, of a user's column x: a list of n of them, or None."""
+    if x is None:
+        return [None] * len(places)
+    x = rows_of(x) if is_table(x) else x
+    if not isinstance(x, list | np.ndarray) or len(x) != len(places):
+        expected = f"one point, or None, for each of {len(places)} queries"
+        raise invalid("x", expected, x, error=InvalidObservationError)
+    found = []
+    for i, (query, each) in enumerate(zip(places, x)):
+        with _in_row("x", i):
+            found.append(place_set(run, query, each))
+    return found
 
 
 def columns_of(run, X, y, t, y_variance, context, failed):
@@ -116,15 +176,16 @@ def columns_of(run, X, y, t, y_variance, context, failed):
     return run, places, y, t, variances
 
 
-def observations_of(run, places, y, t, variances, outcomes):
+def observations_of(run, places, y, t, variances, outcomes, x):
     """Return observations for `observe_many`, in the order of time, without repeated ones.
 
     Parameters
     ----------
     run : RunState
     places : list of rows (d,) or Query
-    y, t, variances, outcomes : sequences of length n
-        As returned by `columns_of`; None for t where no time was given.
+    y, t, variances, outcomes, x : sequences of length n
+        As returned by `columns_of`, `many_outcomes_of` and `places_set`; None for t where no time
+        was given.
     """
     found, left, rivals = [None] * len(places), run, set()
     times = [None] * len(places) if t is None else t.tolist()
@@ -135,10 +196,10 @@ def observations_of(run, places, y, t, variances, outcomes):
 
     for i in sorted(range(len(places)), key=priority, reverse=True):
         rivals |= rivals_of(left, places[i], times[i])
-        x, time, query = addressed(left, places[i], times[i])
+        row, time, query = addressed(left, places[i], times[i], x[i])
         variance = 0.0 if y[i] is None else float(variances[i])
-        observation = Told(x, y[i], time, variance, outcomes[i], query)
-        if is_repeated(left, observation, found):
+        observation = Told(row, y[i], time, variance, outcomes[i], query)
+        if is_repeated(left, observation, x[i], found):
             continue
         if query is not None:
             left = replaced(left, pending=left.pending.without(query))

@@ -10,7 +10,7 @@ import json
 import reprlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 
 import numpy as np
@@ -19,6 +19,8 @@ from .._validation import invalid, plain_number
 from .._values import containers_copied
 from .._warnings import warn_caller
 from ..domain import as_domain
+from ..domain._change import Change, renumbered
+from ..domain._step_limit import as_step_limit
 from ..exceptions import JournalError, JournalWarning
 from ..gaussian_process._fitted import FittedGP
 from ..journal._encoding import (
@@ -34,11 +36,15 @@ from ..journal._file import FORMAT, resuming
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._observe import made_until
-from ._outcomes import models_of
+from ._outcomes import limits_of, models_of
 from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
 
-# Parameters that must be those of the run when it is resumed.
-_IDENTITY = ("domain", "constraints", "maximize", "time_unit")
+# Parameters that give observations their meaning.
+HELD = ("maximize", "time_unit")
+
+# Parameters that must be those of the run when it is resumed: with those of what is allowed.
+_LIMITS = ("outcome_constraints", "safety", "max_step", "start_points")
+_IDENTITY = ("domain", "constraints", *HELD, *_LIMITS)
 
 # Fields of a state that are parts. The history, the data set and the query sizes are restored from
 # events, the configuration from the parameters.
@@ -167,9 +173,7 @@ def restored_run(run, stored):
     }
     objective = Model(values.pop("surrogate"), values.pop("search"))
     # A run stored before there was a capability begins it.
-    parts = {
-        name: values.pop(name, part) if part.is_stored else part for name, part in run.parts.items()
-    }
+    parts = {name: values.pop(name, part) for name, part in run.parts.items()}
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,
@@ -209,12 +213,15 @@ def encode_observation(entry):
         body["removed_weights"] = encode(list(entry.removed_weights))
     if entry.outcomes is not None:
         body["outcomes"] = list(entry.outcomes)
+    if entry.asked is not None:
+        body["asked"] = entry.asked.tolist()
     return body
 
 
 def decode_observation(body):
     """Return the observation of an event."""
     predicted, outcomes = decode(body["predicted"]), body.get("outcomes")
+    asked = body.get("asked")
     return Observation(
         row=np.array([*body["x"], body["t"]], dtype=np.float64),
         y=body["y"],
@@ -227,6 +234,7 @@ def decode_observation(body):
         predicted=None if predicted is None else tuple(predicted),
         removed_weights=tuple(decode(body.get("removed_weights", []))),
         outcomes=None if outcomes is None else tuple(outcomes),
+        asked=None if asked is None else np.array(asked, dtype=np.float64),
     )
 
 
@@ -253,12 +261,12 @@ def events_between(run, after, kind, details):
     run, after : RunState
         Before and after the step.
     kind : str
-        Of the step: that of its event, "tell_many", or "with_parameters".
+        Of the step: that of its event, "tell_many", or "copy", with all observations.
     details : dict
         Body of an event that the two states do not determine; of "tell_many", the ``entries``.
     """
     position, body = None, details
-    if kind == "with_parameters":
+    if kind == "copy":
         told = _stored_observations(after).items()
         events = [("tell", i, encode_observation(entry)) for i, entry in told]
         asked = {"x": [], "t": [], "query": []}
@@ -415,20 +423,17 @@ def new_optimizer(cls, header, given, source):
 def with_stored_parameters(optimizer, header, source):
     """Return a copy of an optimizer with the stored parameters of a run, which it resumes.
 
-    Parameters that are not stored remain the optimizer's. Warn of those that are replaced, and
-    raise an error if the algorithm or a parameter of `_IDENTITY` differs.
+    Parameters that are not stored remain the optimizer's. Also return the names of those that are
+    replaced. Warn of them, and raise an error if the algorithm or a parameter of `_IDENTITY` means
+    something else.
     """
-    new, given, stored = (
-        copy.copy(optimizer),
-        optimizer.get_params(deep=False),
-        header["parameters"],
-    )
+    new, given = copy.copy(optimizer), optimizer.get_params(deep=False)
     encoded, types = encode_parameters(given), types_within(*given.values())
-    refused, replaced = [], []
     names = [name.rpartition(".")[2] for name in (header["optimizer"], qualified_name(type(new)))]
+    stored, refused, replaced = header["parameters"], {}, {}
     if header["optimizer"] != qualified_name(type(new)):
-        refused.append("algorithm: expected {}, got {}".format(*names))
-        stored = {name: stored[name] for name in _IDENTITY}
+        refused["algorithm"] = "algorithm: expected {}, got {}".format(*names)
+        stored = {name: stored[name] for name in _IDENTITY if name in stored}
     for name, plain in stored.items():
         if plain == encoded.get(name):
             continue
@@ -436,27 +441,61 @@ def with_stored_parameters(optimizer, header, source):
         try:
             value = _decoded(plain, types)
         except NotPlainError as exc:
-            refused.append(f"{name}: expected the same as before ({exc}), got {got}")
+            refused[name] = f"{name}: expected the same as before ({exc}), got {got}"
             continue
         text = f"{name}: expected {reprlib.repr(value)}, got {got}"
-        if name not in _IDENTITY:
-            setattr(new, name, value)
-            replaced.append(text)
-        elif name != "domain" or as_domain(value) != as_domain(given[name]):
-            refused.append(text)
+        if name in _IDENTITY and not _is_same(name, value, given):
+            refused[name] = text
+            continue
+        setattr(new, name, value)
+        replaced[name] = "" if name in _IDENTITY else text
     if refused:
         raise JournalError(
-            f"The journal {source} holds the run of another optimizer. {'; '.join(refused)}. Give "
-            "the same as in that run, or begin another run with another path. with_parameters() "
-            "goes on in another domain."
+            f"The journal {source} holds the run of another optimizer. "
+            f"{'; '.join(refused.values())}. Give the same as in that run, or begin another run "
+            f"with another path.{_remedy(refused, header, source)}"
         )
-    if replaced:
+    if any(replaced.values()):
         warn_caller(
-            f"The run in {source} keeps the parameters that it began with. {'; '.join(replaced)}. "
-            "For others, take the optimizer that with_parameters() returns.",
+            f"The run in {source} keeps the parameters that it has. "
+            f"{'; '.join(filter(None, replaced.values()))}. For others, take the optimizer that "
+            "with_parameters() returns.",
             JournalWarning,
         )
-    return new
+    return new, list(replaced)
+
+
+def _is_same(name, value, given):
+    """Return True if a stored value of a parameter means the same as that of some given ones."""
+    if name == "outcome_constraints":
+        return sorted(limits_of(value, name)) == sorted(limits_of(given[name], name))
+    if name not in ("domain", "max_step", "start_points") or value is None or given[name] is None:
+        return False
+    domain = as_domain(given["domain"])
+    try:
+        if name == "domain":
+            # A domain that was changed also has the values that are not queried any more.
+            return Change.between(as_domain(value), domain).domain == as_domain(value)
+        if name == "start_points":
+            return np.array_equal(*(domain.places(each) for each in (value, given[name])))
+        old, new = (as_step_limit(each, domain, name) for each in (value, given[name]))
+        return old.per == new.per and np.array_equal(old.parts(domain), new.parts(domain))
+    except ValueError:  # the stored value is of another domain
+        return False
+
+
+def _remedy(refused, header, source):
+    """Return the advice for parameters that were refused and may be changed, a sentence or none."""
+    if not set(refused).isdisjoint(("algorithm", *HELD)):
+        return ""
+    values = ", ".join(f"{name}=..." for name in refused)
+    run, where = f"BayesianOptimizer.resume({source!r})", ""
+    if any("value" not in plain for plain in header["parameters"].values()):
+        run, where = "opt", ", where opt has the parameters and the journal of the run"
+    return (
+        f" To go on with other values, change the run once: {run}.with_parameters({values}).close()"
+        f"{where}. The journal records it, and is resumed with these values from then on."
+    )
 
 
 @contextmanager
@@ -517,6 +556,11 @@ class Recorder:
             "another run; from_json(to_json()) makes a copy without a journal."
         )
 
+    def handed_to(self, run):
+        """Return the recorder of a run that goes on with other parameters in the same file."""
+        self._stored = None  # if its first step is interrupted, the next one of this run deletes it
+        return Recorder(self._file, run, self._header)
+
     @property
     def is_open(self):
         return self._file.is_open
@@ -541,14 +585,46 @@ def read_state(file, limit):
     """Return the `StoredState` of a journal's file, for a history of at most ``limit``."""
     n_told, parts = file.n_told, file.parts()
     first, positions = _first_stored(n_told, limit), decode(parts["data"])
-    told = file.told(positions[positions < first], first)
+    told = _converted(
+        file.told(positions[positions < first], first), file.latest("with_parameters")
+    )
     sizes = ()
     # Some times may have been taken back: read more than the latest ones.
-    for body in file.latest("ask", 2 * MAX_PENDING):
-        if body["n"] is not None:
-            time = float(body["now"])
-            sizes = (*made_until(time, sizes), (time, body["n"]))[-MAX_PENDING:]
-    return StoredState(parts, _by_position(told), n_told, sizes, file.end)
+    for event in file.latest("ask", 2 * MAX_PENDING):
+        if event.body["n"] is not None:
+            time = float(event.body["now"])
+            sizes = (*made_until(time, sizes), (time, event.body["n"]))[-MAX_PENDING:]
+    return StoredState(parts, told, n_told, sizes, file.end)
+
+
+def change_event(change, columns, changes):
+    """Return the part of the body of a change of parameters that restores earlier observations.
+
+    Parameters
+    ----------
+    change : Change
+        Of the domain.
+    columns : list of int
+        Positions of the outcomes that remain.
+    changes : dict of str to object
+        Parameters that were given.
+    """
+    positions = {str(i): found.tolist() for i, found in change.positions.items()}
+    return {"changed": sorted(changes), "positions": positions, "outcomes": columns}
+
+
+def _converted(told, changes):
+    """Return observations by position, of their events and those of later changes."""
+    found = {}
+    for event in told:
+        entry = decode_observation(event.body)
+        for change in changes:
+            if change.number > event.number:
+                positions = {int(i): np.array(p) for i, p in change.body["positions"].items()}
+                rows = partial(renumbered, positions=positions)
+                entry = entry.converted(rows, change.body["outcomes"])
+        found[event.told] = entry
+    return found
 
 
 def encode_state(run):
@@ -565,11 +641,8 @@ def encode_state(run):
 def decode_state(plain):
     """Return the `StoredState` of `encode_state`."""
     sizes = tuple((float(t), n) for t, n in plain["queries"])
-    return StoredState(plain["parts"], _by_position(plain["told"]), plain["n_told"], sizes)
-
-
-def _by_position(told):
-    return {i: decode_observation(body) for i, body in told}
+    told = {i: decode_observation(body) for i, body in plain["told"]}
+    return StoredState(plain["parts"], told, plain["n_told"], sizes)
 
 
 @cache

@@ -207,11 +207,11 @@ class SparQGPUCB(Algorithm):
 
     @property
     def expert_X_(self) -> Array:
-        return self._begun().part("expert").X.copy()
+        return self._current().part("expert").X.copy()
 
     @property
     def expert_y_(self) -> Array:
-        return self._begun().part("expert").y.copy()
+        return self._current().part("expert").y.copy()
 
 
 def _n_queries_at(t, n_queries):

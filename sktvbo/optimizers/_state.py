@@ -54,6 +54,10 @@ _MIN_STORED = 256
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
+# Largest difference of an answer's x from its query: relative, that of float32, and of the range,
+# that of a few decimals. Another query must be this many times as far away.
+_RELATIVE, _OF_RANGE, _TIMES_AS_FAR = 2.0**-23, 0.01, 4.0
+
 # Name of the objective among the limits of measured outcomes.
 OBJECTIVE = "objective"
 
@@ -90,6 +94,8 @@ class Observation:
     outcomes : tuple of (float or None), or None
         Outcomes in the order of the limits, None for one that was not measured; None without
         limits.
+    asked : ndarray of shape (d,), or None
+        Row of the query, if something else was set.
     """
 
     row: np.ndarray
@@ -103,6 +109,29 @@ class Observation:
     predicted: tuple | None = None
     removed_weights: tuple = ()
     outcomes: tuple | None = None
+    asked: np.ndarray | None = None
+
+    @property
+    def asked_x(self):
+        """Row (d,) of the query that it answers, or its own."""
+        return self.row[:-1] if self.asked is None else self.asked
+
+    def converted(self, rows, columns):
+        """Return the observation after a change of the domain and of the outcomes.
+
+        Parameters
+        ----------
+        rows : callable
+            From rows (n, d), or with further columns, to those in the new domain.
+        columns : list of int
+            Positions of the outcomes that remain.
+        """
+        return replace(
+            self,
+            row=rows([self.row])[0],
+            asked=None if self.asked is None else rows([self.asked])[0],
+            outcomes=tuple(self.outcomes[i] for i in columns) if columns else None,
+        )
 
 
 class Log(Sequence):
@@ -352,10 +381,9 @@ def not_pending(what, got, *, when="", advice=""):
     return invalid(what, expected, got=got, advice=advice, error=AskTellError)
 
 
-def with_context_of(row, pending, n_chosen):
-    """Return a pending query's row (d,), in the context of ``row`` where that is not NaN."""
-    found = np.append(pending[:n_chosen], row[n_chosen:])
-    return np.where(np.isnan(found), pending, found)
+def with_context_of(row, pending):
+    """Return a row (d,) with the context of a pending query's row where its own is NaN."""
+    return np.where(np.isnan(row), pending, row)
 
 
 def row_in_context(domain, chosen, context):
@@ -462,12 +490,54 @@ class PendingQueries:
         return replaced(self, delays=delays, timeout=timeout, answered_at=())
 
 
-def at_place(x, n_chosen, queries):
-    """Return those of some queries at the chosen part of a row x (d,), in their order."""
+def at_place(domain, x, queries):
+    """Return those of some queries at the chosen part of a row x (d,), in their order.
+
+    If there are none, those at the nearest place, if x is that place but for rounding and any other
+    is much farther away.
+    """
     if not queries:
         return []
-    rows = np.array(list(map(attrgetter("x"), queries)))[:, :n_chosen]
-    return list(compress(queries, (rows == x[:n_chosen]).all(axis=1)))
+    rows = np.array(list(map(attrgetter("x"), queries)))
+    same = (rows == x)[:, : domain.n_chosen].all(axis=1)
+    if not same.any():
+        gaps = rounding_gaps(domain, x, rows, domain.kinds != "steps")
+        nearest, gap = rows[np.argmin(gaps), : domain.n_chosen], gaps.min()
+        same = (rows[:, : domain.n_chosen] == nearest).all(axis=1)
+        if gap == np.inf or gap * _TIMES_AS_FAR > gaps[~same].min(initial=np.inf):
+            return []
+    return list(compress(queries, same))
+
+
+def rounding_gaps(domain, x, rows, rounded):
+    """Return distances (n,) of rows (n, d) from a row x (d,), infinite where x is not rounded.
+
+    They are the largest difference in unit form. The difference of float32 is allowed, and in the
+    coordinates ``rounded`` (d,) a hundredth of the range, on its scale or not. Labels are equal.
+    """
+    k, columns = domain.n_chosen, domain.unit_columns
+    numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
+    units = domain.unit_of(np.vstack([x, rows]))[:, columns]
+    gaps, differences = np.abs(units[1:] - units[0]), np.abs(rows - x)
+    with np.errstate(invalid="ignore"):
+        near = differences <= _RELATIVE * np.maximum(np.abs(rows), np.abs(x))
+        small = differences <= _OF_RANGE * (domain.upper - domain.lower)
+        near = numbers & (near | (rounded & (small | (gaps <= _OF_RANGE))))
+    gaps = np.where(near | (differences == 0.0), gaps, np.inf)[:, :k]
+    return gaps.max(axis=1)
+
+
+def of_time(queries, t, begin):
+    """Return those of some queries for a time, or asked for then; None for t: all.
+
+    It may be rounded, to float32 when counted from the ``begin`` of the run.
+    """
+    if t is None:
+        return queries
+    slack = 4.0 * np.spacing(abs(t))
+    if begin is not None:
+        slack = max(slack, _RELATIVE * abs(t - begin))
+    return [q for q in queries if abs(q.t - t) <= slack or abs(q.asked - t) <= slack]
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -756,31 +826,31 @@ class RunState:
     # --- pending queries --------------------------------------------------------------------------
 
     @property
+    def begin(self):
+        """Time of the first stored observation, None without any."""
+        return self.history.log[0].row[-1] if len(self.history.log) else None
+
+    @property
     def pending_now(self):
         """Queries (tuple) whose answers are awaited, oldest first."""
         return self.pending.at(self.time.now)
 
     def matching(self, x, t):
-        """Return the pending queries that match a row x (d,) and a time (None: any) best.
+        """Return the pending queries at a row x (d,) and of a time (None: any), oldest first.
 
-        A query in the context of x comes first, then the one asked for last at t or before. Oldest
-        first where several match equally. If there are none, the only expired query at x.
+        Those in the context of x, if there are any. If there are none, the only expired query.
         """
         k, now = self.domain.n_chosen, self.time.now
-        found = at_place(x, k, self.pending.at(now))
+        found = at_place(self.domain, x, of_time(self.pending.at(now), t, self.begin))
         if not found:
-            late = at_place(x, k, self.pending.expired_at(now))
+            expired = of_time(self.pending.expired_at(now), t, self.begin)
+            late = at_place(self.domain, x, expired)
             found = late if len(late) == 1 else []
         if len(found) < 2:
             return found
-
-        def distance(query):
-            elsewhere = not np.array_equal(query.x[k:], x[k:])
-            return elsewhere, t is not None and query.t > t, 0.0 if t is None else abs(query.t - t)
-
-        distances = [distance(query) for query in found]
-        best = min(distances)
-        return [query for query, each in zip(found, distances) if each == best]
+        for_t = [query for query in found if query.t == t] or found
+        close = [np.allclose(query.x[k:], x[k:], rtol=_RELATIVE, atol=0.0) for query in for_t]
+        return list(compress(for_t, close)) or for_t
 
     def query_of(self, handle, *, answered=False):
         """Return the pending or expired query, with a row for x, of a user's handle.
@@ -795,8 +865,8 @@ class RunState:
         got = f"query {handle.id}, which"
         told, k = self.answer_to(handle), self.domain.n_chosen
         if told is not None:
-            x = self.domain.as_row(handle.x)
-            if answered and np.array_equal(told[0][:k], x[:k]):
+            x, asked = self.domain.as_row(handle.x), told[1]
+            if answered and (asked is None or np.array_equal(asked[:k], x[:k])):
                 return replace(handle, x=row_in_context(self.domain, x[:k], handle.context))
             raise not_pending("query", f"{got} was told already")
         gone = "was cancelled, has expired or is another optimizer's"
@@ -805,17 +875,18 @@ class RunState:
         raise not_pending("query", f"{got} {gone}")
 
     def answer_to(self, query):
-        """Return row (d + 1,), y, variance and outcomes told for a query, None if unknown.
+        """Return what was told for a query, None if unknown.
 
-        y is None of a query that failed. Of failures, as of observations, the latest are known.
+        It is the row (d + 1,), that of the query (d,), y, variance and outcomes. Of a query that
+        failed, its row and y are None. Of failures, as of observations, the latest are known.
         """
         for entry in reversed(self.history.entries):
             if entry.query == query.id:
-                return entry.row, entry.y, entry.variance, entry.outcomes
+                return entry.row, entry.asked_x, entry.y, entry.variance, entry.outcomes
         failures = self.failures
         if query.id in failures.queries:
             i = failures.queries.index(query.id)
-            return failures.rows[i], None, 0.0, failures.outcomes_at(i)
+            return failures.rows[i], None, None, 0.0, failures.outcomes_at(i)
         return None
 
     # --- time -------------------------------------------------------------------------------------

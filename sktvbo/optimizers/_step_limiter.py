@@ -43,10 +43,13 @@ class StepLimiter(Part):
         return replaced(self, at=np.append(x, t))
 
     def told(self, run, after, told):
-        # A query was counted when it was asked for; a late observation moves nothing.
-        if told.query is not None or (self.at is not None and self.at[-1] > told.t):
+        if told.query is None:
+            late = self.at is not None and self.at[-1] > told.t  # it moves nothing
+            return self if late else replaced(self, at=told.row)
+        # A query was counted when it was asked for, at the place where it was to be.
+        if told.asked is None or not np.array_equal(self.at, np.append(told.asked, told.query.t)):
             return self
-        return replaced(self, at=told.row)
+        return self.asked(told.x, told.query.t)
 
     def taken_back(self, run, after, query):
         """Return the limiter at the latest of the other queries, if it was at this one."""

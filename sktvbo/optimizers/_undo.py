@@ -68,8 +68,8 @@ def position_of(run, x, t, query):
     """
     for position in reversed(run.history.positions):
         entry = run.history.log.at([position])[0]
-        place, time = entry.row[:-1], entry.row[-1]
-        here = x is None or (place == x)[~np.isnan(x)].all()
+        places, time = (entry.row[:-1], entry.asked_x), entry.row[-1]
+        here = x is None or any((place == x)[~np.isnan(x)].all() for place in places)
         if here and t in (None, time) and query in (None, entry.query):
             return position
     return None

@@ -109,7 +109,7 @@ def refused(opt, message):
     for call in (lambda: opt.ask(0.0), lambda: opt.tell([1.0, 0.5], 1.0, 0.0)):
         with pytest.raises(ValueError, match=message):
             call()
-        assert not hasattr(opt, "n_told_")
+        assert "_run" not in vars(opt)
 
 
 @pytest.mark.parametrize(("kind", "name", "expected", "bad"), VALUES)

@@ -81,20 +81,31 @@ def test_reading_begins_nothing(placed):
     case, domain = placed
     opt = case.make(domain)
     before = joblib.hash(vars(opt))
-    for name in SHOWN:
-        assert not hasattr(opt, name)
-        with pytest.raises(NotFittedError, match=r"has not begun a run yet\. Call ask\(\) or tell"):
-            getattr(opt, name)
-        with pytest.raises(AskTellError, match="has not begun a run"):
-            getattr(opt, name)
-    assert not hasattr(opt, "expert_X_")
-    assert not hasattr(opt, "epsilon_")
+    d = space(domain).n_dims
+    assert opt.X_.shape == opt.told_X_.shape == opt.failed_X_.shape == (0, d + 1)
+    assert opt.y_.shape == opt.told_y_.shape == opt.removed_at_.shape == (0,)
+    assert (opt.n_told_, opt.n_removed_, opt.n_failed_, opt.history_) == (0, 0, 0, {})
+    assert (opt.pending_, opt.pending_X_.shape) == ([], (0, d + 1))
+    assert (opt.next_time_, opt.surrogate_, opt.belief_) == (None, None, None)
     members = dict(inspect.getmembers(opt))
+    assert set(SHOWN) < set(members)
     assert members["random_state"] == 0
-    assert not any(name in members for name in SHOWN)
+    assert type(members["policy_"]) is type(case.after(1, domain)[0].policy_)
     with pytest.raises(AskTellError, match=r"before recommend\(\) must be at least"):
         opt.recommend(0.0)
     assert joblib.hash(vars(opt)) == before
+
+
+def test_an_optimizer_that_cannot_begin_has_no_attributes_of_a_run(few):
+    for options, expected in (({"domain": None}, "'domain' param"), ({"history": -1}, "'history'")):
+        opt = few.make().set_params(**options)
+        for name in SHOWN:
+            assert not hasattr(opt, name)
+            with pytest.raises(
+                NotFittedError, match=f"has no run, and cannot begin one.*{expected}"
+            ):
+                getattr(opt, name)
+        assert not set(SHOWN) & set(dict(inspect.getmembers(opt)))
 
 
 def test_nothing_is_there_before_the_first_observation(placed):

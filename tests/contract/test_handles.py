@@ -1,8 +1,12 @@
 """Queries have handles: which one is answered, withdrawn, or still to come."""
 
+import copy
 import json
+import warnings
+from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.cases import (
     ARMS,
@@ -14,11 +18,17 @@ from contract.cases import (
     points,
     points_of,
 )
+from contract.test_retries import restarted
 from numpy.testing import assert_array_equal
 
 from sktvbo import BOLT, GPUCB, RandomSearch
-from sktvbo.domain import as_domain
-from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
+from sktvbo.exceptions import (
+    AskTellError,
+    DomainError,
+    InvalidObservationError,
+    UnansweredQueryWarning,
+)
 from sktvbo.optimizers import Query
 
 
@@ -88,32 +98,280 @@ def test_x_that_went_through_a_file_finds_its_query(domain):
         assert opt.told_X_[-1, -1] == t
 
 
-def test_rounded_x_is_another_point_and_its_handle_is_the_query():
+# Spaces whose numbers are rounded in different ways, and what a file with some digits has of x.
+ROUNDED = DOMAINS | {
+    "wide": [(1e6, 1e6 + 1.0), (-1e-9, 1e-9)],
+    "corner": [(0.1, 0.3), (0.7, 1.1)],
+    "thirds": FiniteSet(np.arange(7.0)[:, np.newaxis] / 6.0),
+    "counts": {"n": ("integer", 0, 10**9), "m": ("log-integer", 1, 10**12)},
+    "context": WithContext([(0.0, 10.0)], [(0.0, 1.0)]),
+}
+
+
+def each_number(read, x):
+    """Return a point with some function of each of its reals."""
+    if isinstance(x, dict):
+        return {k: read(v) if isinstance(v, float) else v for k, v in x.items()}
+    return np.array([read(v) for v in x])
+
+
+def context_in(domain):
+    return {"context": [0.5]} if domain == "context" else {}
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("domain", ROUNDED)
+def test_x_of_float32_answers_its_query_and_is_the_data(domain, timed):
+    opt = RandomSearch(ROUNDED[domain], random_state=0)
+    space = as_domain(ROUNDED[domain])
+    for t in (0.0, 0.1, 1e9, 1.7e9):
+        x = opt.ask(t, **context_in(domain))
+        if domain == "counts":
+            read = {k: int(np.float32(v)) for k, v in x.items()}
+        else:
+            read = each_number(np.float32, x)
+        opt.tell(read, 1.0, **({"t": t} if timed else {}))
+        assert opt.pending_ == []
+        row = space.as_row(read)[: space.n_chosen]
+        expected = np.clip(row, space.lower[: len(row)], space.upper[: len(row)])
+        if isinstance(space, FiniteSet):
+            expected = space.points[np.argmin(np.abs(space.points - row).max(axis=1))]
+        assert_array_equal(opt.told_X_[-1, : len(row)], expected)
+    assert opt.to_frame()["query"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("domain", ["box", "thirds", "named", "context", "corner"])
+def test_x_of_few_decimals_answers_the_nearest_query_of_its_time(domain):
+    opt = RandomSearch(ROUNDED[domain], random_state=1)
+    opt.suggest(4.0, n=3, **context_in(domain))  # never answered
+    for t in range(5, 15):
+        queries = opt.suggest(float(t), n=2, **context_in(domain))
+        gaps = rounding_gaps_of(opt, queries)
+        for query in queries:
+            digits = 4 if gaps < 0.05 else 3 if domain in ("corner", "named") else 2
+            read = each_number(lambda v: round(float(v), digits), query.x)  # noqa: B023
+            opt.tell(read, 1.0, t)
+            assert query.id not in [each.id for each in opt.pending_]
+    assert [query.id for query in opt.pending_] == [0, 1, 2]
+
+
+def rounding_gaps_of(opt, queries):
+    """Return the distance of two queries in unit form."""
+    space = as_domain(opt.domain)
+    units = space.unit_of(np.array([space.as_row(query.x) for query in queries]))
+    return np.nanmax(np.abs(units[0] - units[1]))
+
+
+def test_two_decimals_of_a_small_range_and_of_queries_that_are_close():
     opt = RandomSearch([(0.0, 1.0)], random_state=0)
-    query = opt.suggest(0.0)
-    rounded = query.x.astype(np.float32)
-    with pytest.raises(AskTellError, match="still pending when no t is given"):
-        opt.tell(rounded, 1.0)
-    opt.tell(rounded, 1.0, 0.0)
-    assert [each.id for each in opt.pending_] == [query.id]
-    opt.tell(query, 2.0)
+    for x in (0.5, 0.504, 0.56):
+        opt.announce([x], 0.0)
+    opt.tell([0.502], 1.0, 0.0)  # as near to the first as to the second
+    assert len(opt.pending_) == 3
+    opt.tell([0.5004], 1.0, 0.0)
+    opt.tell([0.566], 1.0, 0.0)
+    opt.tell([0.51], 1.0, 0.0)
     assert opt.pending_ == []
-    assert_array_equal(opt.told_X_[:, 0], [float(rounded[0]), query.x[0]])
 
 
 def test_what_is_further_away_is_no_answer():
     opt = RandomSearch([(0.0, 1.0)], random_state=0)
     x = opt.ask(0.0)
-    with pytest.raises(AskTellError):
-        opt.tell(x * (1.0 + 1e-6), 1.0)
+    with pytest.raises(AskTellError, match=r"still pending when no t is given.*the handle of sugg"):
+        opt.tell(x + 0.0101, 1.0)
+    opt.tell(x + 0.0101, 1.0, 0.0)
+    assert len(opt.pending_) == 1
     with pytest.raises(DomainError):
         opt.tell(x + 2.0, 1.0)
+    for where in (ARMS.points[0] + 1e-6, ARMS.points[0] + 2.0):
+        with pytest.raises(DomainError):
+            RandomSearch(ARMS).tell(where, 1.0, 0.0)
+    steps = RandomSearch(FiniteSet(np.arange(1001.0)[:, np.newaxis]), random_state=0)
+    steps.announce([500.0], 0.0)
+    steps.tell([501.0], 1.0, 0.0)  # another member
+    assert len(steps.pending_) == 1
+    edge = RandomSearch([(0.0, 1.0)])
+    edge.announce([1.0], 0.0)
     with pytest.raises(DomainError):
-        RandomSearch(ARMS).tell(ARMS.points[0] + 1e-6, 1.0, 0.0)
+        edge.tell([1.02], 1.0, 0.0)
+    edge.tell([1.004], 1.0, 0.0)
+    assert_array_equal(edge.told_X_, [[1.0, 0.0]])
     named = RandomSearch(NAMED, random_state=0)
     x = named.ask(0.0)
     with pytest.raises(DomainError, match="loss"):
         named.tell(x | {"loss": "l3"}, 1.0)
+    for other in ({"depth": x["depth"] % 5 + 1}, {"loss": "l1" if x["loss"] != "l1" else "l2"}):
+        named.tell(x | other, 1.0, 0.0)
+    assert len(named.pending_) == 1
+
+
+def test_cancelling_and_a_journal_take_a_rounded_x(tmp_path):
+    opt = RandomSearch([(0.0, 1.0)], random_state=0, journal=tmp_path / "run.db")
+    opt.cancel(opt.ask(0.0).astype(np.float32))
+    query = opt.suggest(1.0)
+    opt.tell(query.x.round(2), 1.0)
+    opt.tell(query, 1.0)  # told again by its handle: x is not compared
+    opt.close()
+    again = RandomSearch.resume(tmp_path / "run.db")
+    again.tell(query, 1.0)
+    assert_array_equal(again.told_X_, [[*query.x.round(2), 1.0]])
+    again.untell(query)
+    assert again.n_told_ == 0
+
+
+# --- what was set in place of a query -------------------------------------------------------------
+
+
+def set_near(domain, x):
+    """Return another point than a query, which a machine may have set."""
+    if domain == "named":
+        return x | {"rate": 1.0 - x["rate"], "loss": "l1" if x["loss"] != "l1" else None}
+    return ARMS.points[3] if domain == "finite" else np.array([0.5, -0.25])
+
+
+@pytest.mark.parametrize(
+    ("domain", "how"),
+    [("box", "journal"), ("finite", "same process"), ("named", "json"), ("named", "pickle")],
+)
+def test_a_handle_is_told_with_what_was_set(few, domain, how, tmp_path):
+    opt = few.make(domain, journal=tmp_path / "run.db" if how == "journal" else None)
+    few.drive(opt, 7, domain=domain)
+    first, second, third, failing = opt.suggest(7.0, n=4)
+    x = set_near(domain, first.x)
+    opt.tell(first, 0.25, x=x)
+    opt.tell(failing, failed=True, x=x)
+    opt.tell_many([second, third], [0.5, 0.75], x=[x, None])
+    opt = restarted(opt, how, tmp_path / "run.db")
+    opt.tell(first, 0.25, x=x)  # the same again
+    opt.tell(failing, failed=True, x=x)
+    opt.tell_many([second, third], [0.5, 0.75], x=[x, None])
+    with pytest.raises(AskTellError, match=r"query 7, which was told already, must be .* x="):
+        opt.tell(first, 0.25, x=set_near(domain, x) if domain == "named" else third.x)
+    assert opt.pending_ == []
+    expected = points([x, x, third.x], domain)
+    assert_array_equal(opt.told_X_[-3:, :-1], expected)
+    assert_array_equal(opt.failed_X_[-1, :-1], expected[0])
+    assert opt.told_X_[-3:, -1].tolist() == [7.0] * 3
+    if how == "same process":
+        opt.untell(second)
+        assert opt.n_told_ == 9
+
+
+def test_what_was_set_needs_a_query_and_is_checked():
+    opt = RandomSearch({"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}, random_state=0)
+    query, other = (opt.suggest(t, context={"load": 0.5}) for t in (0.0, 1.0))
+    before = fingerprint(opt)
+    for error, match, call in [
+        (AskTellError, "x_or_query must be a query", lambda: opt.tell({"x": 0.1}, 1.0, x={"x": 1})),
+        (DomainError, "x", lambda: opt.tell(query, 1.0, x={"x": 1.2})),
+        (InvalidObservationError, "x must be a dict", lambda: opt.tell(query, 1.0, x={"y": 1.0})),
+        (ValueError, "x must be a point, what was set", lambda: opt.tell(query, 1.0, x=other)),
+        (
+            DomainError,
+            r"x\[1",
+            lambda: opt.tell_many([query, other], [1.0, 2.0], x=[None, {"x": 3}]),
+        ),
+        (ValueError, "x must be one point", lambda: opt.tell_many([query], [1.0], x=[None, None])),
+    ]:
+        with pytest.raises(error, match=match):
+            call()
+    assert fingerprint(opt) == before
+    opt.tell(query.x, 1.0, t=0.0, x={"x": 0.75, "load": 0.25})  # x of ask() names it as well
+    opt.tell_many([other], [2.0], x=pd.DataFrame({"x": [0.5]}), context=[{"load": 0.125}])
+    assert_array_equal(opt.told_X_, [[0.75, 0.25, 0.0], [0.5, 0.125, 1.0]])
+
+
+@pytest.mark.parametrize("how", ["x", "rounded", "many"])
+def test_a_step_counts_from_what_was_set(few, how):
+    opt = few.make(max_step=0.05)
+    few.drive(opt, 7)
+    for t in range(7, 11):
+        query = opt.suggest(max(t, opt.next_time_))
+        x = query.x + (0.0125 if how == "rounded" else 0.3) * (1.0 - query.x)
+        if how == "x":
+            opt.tell(query, 1.0, x=x)
+        elif how == "many":
+            opt.tell_many([query], [1.0], x=[x])
+        else:
+            x = query.x + 0.0099 * np.sign(1.0 - query.x)
+            opt.tell(x, 1.0, query.t)
+        after = copy.deepcopy(opt).ask(query.t + 1.0)
+        assert (np.abs(after - x) <= 0.1 + 1e-9).all()
+
+
+# --- observations that answer none ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_an_observation_of_another_time_answers_none(domain, dated, many):
+    def at(hour):
+        return datetime(2026, 3, 1, hour, tzinfo=UTC) if dated else float(hour)
+
+    opt = RandomSearch(DOMAINS[domain], random_state=0)
+    query = opt.suggest(at(14))
+    for hour in (5, 20):
+        if many:
+            opt.tell_many([query.x], [1.0], [at(hour)])
+        else:
+            opt.tell(query.x, 1.0, at(hour))
+    assert [each.id for each in opt.pending_] == [query.id]
+    opt.tell(x=query.x, y=0.0, t=at(14))
+    assert (opt.n_told_, opt.pending_) == (3, [])
+    query = opt.suggest(at(21))
+    opt.tell(opt.announce(query.x, at(21)), 1.0)  # beside the run, at its time and place
+    assert [each.id for each in opt.pending_] == [query.id]
+    opt.tell(query, 0.0, at(22))
+    assert opt.pending_ == []
+
+
+def test_a_query_for_a_later_time_is_answered_at_the_time_it_was_asked_for_as_well():
+    opt, _ = BY_NAME["ABO"].after()
+    query = opt.suggest(STEPS)
+    opt.tell(query.x, 1.0, STEPS)
+    assert opt.pending_ == []
+
+
+WRONG = {
+    "another place": lambda opt, t: opt.tell((opt.ask(t) + 0.3) % 1.0, 0.0, t),
+    "another time": lambda opt, t: opt.tell(opt.ask(t), 0.0, t + 0.5),
+    "failures": lambda opt, t: opt.tell(opt.ask(t), failed=True, t=t + 0.5),
+    "many": lambda opt, t: opt.tell_many([opt.ask(t)], [0.0], t + 0.5),
+}
+
+
+@pytest.mark.parametrize("how", ["same process", "json", "journal"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_answers_that_answer_none_are_warned_of_once(wrong, how, tmp_path):
+    opt = RandomSearch(
+        [(0.0, 1.0)], random_state=0, journal=tmp_path / "run.db" if how == "journal" else None
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(9):
+            WRONG[wrong](opt, float(t))
+    opt = restarted(opt, how, tmp_path / "run.db")
+    with pytest.warns(UnansweredQueryWarning, match=r"10 queries are .* tell\(query, y\)") as found:
+        WRONG[wrong](opt, 9.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(10, 30):
+            WRONG[wrong](opt, float(t))
+    assert found[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_controls_and_late_answers_are_not_warned_of():
+    opt, late = RandomSearch({"arm": ["a", "b"]}, random_state=0), []
+    for t in range(40):
+        late.append(opt.suggest(float(t)))
+        opt.tell({"arm": "a"}, 0.0, t + 0.5)  # at another time
+        if t >= 5:
+            opt.tell(late.pop(0), 0.0)
+    many = RandomSearch([(0.0, 1.0)], random_state=0)
+    many.suggest(0.0, n=20)
+    many.tell([0.5], 0.0, 0.0)  # one control passes over one query
 
 
 # --- time that is taken back ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import re
 import runpy
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from contract.cases import (
 )
 from contract.test_atomic import places_of, some_of, stopped_at
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import LinearConstraint
 from scipy.stats import gamma
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, PairwiseKernel
@@ -39,9 +41,11 @@ from sktvbo import (
     TimeVaryingGPRegressor,
     journal,
 )
-from sktvbo.domain import Box, Constrained
-from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning
+from sktvbo.domain import Box, Constrained, StepLimit
+from sktvbo.exceptions import AskTellError, ClockWarning, JournalError, JournalWarning
 from sktvbo.journal import Journal
+from sktvbo.journal._file import JournalFile
+from sktvbo.optimizers._serialization import encode_parameters
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
 
 CRASH = Path(__file__).parents[2] / "benchmarks" / "robustness" / "crash.py"
@@ -115,7 +119,9 @@ def test_an_optimizer_begins_the_run_or_resumes_it(few, how, path):
         return how(few.make(journal=Journal(path, resume=True)))
 
     opt, unused = make(), make()
-    assert not hasattr(opt, "n_told_")
+    for query in opt.pending_:
+        opt.cancel(query)
+    assert (opt.n_told_, len(opt.told_X_)) == (0, 0)
     assert not Path(path).exists()
     few.drive(opt, 8)
     opt.ask(8.0)
@@ -184,7 +190,8 @@ def test_other_parameters_are_those_of_the_file_and_a_warning_names_them(path):
     message = str(caught.pop().message)
     assert "alpha: expected 0.5, got 0.25; n_initial_points: expected 3, got 4. For" in message
     assert not {"history", "domain"} & set(message.split())
-    assert (len(caught), again.alpha, again._run.algorithm.alpha) == (0, 0.25, 0.5)
+    assert (len(caught), again.alpha, again._run.algorithm.alpha) == (0, 0.5, 0.5)
+    assert again.n_initial_points == 3
     again.close()
     same_state(resumed(path, alpha=0.5, history=4), opt)
 
@@ -223,6 +230,203 @@ def test_threads_resume_a_run_once(path):
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda _: opt.n_told_, range(8))) == {5}
     opt.ask(9.0)
+
+
+# --- parameters of what is allowed, and changes of them -------------------------------------------
+
+LIMITS = {"outcome_constraints": {"load": (None, 3.0), "objective": (-9.0, None)}}
+START = [[1.0, 0.0]]
+EDITED = {
+    "outcome_constraints": {
+        "outcome_constraints": {"load": (None, 2.0), "objective": (-9.0, None)}
+    },
+    "safety": {"safety": 0.8},
+    "max_step": {"max_step": 0.2},
+    "start_points": {"start_points": [[1.0, 0.5]]},
+    "domain": {"domain": [(0.0, 2.0), (-1.0, 2.0)]},
+    "constraints": {"constraints": LinearConstraint([1.0, 0.0], 0.0, 1.9)},
+}
+
+
+def limited(path, kind=WDBO, **options):
+    options = LIMITS | {"start_points": START, "max_step": 0.5, "n_initial_points": 4} | options
+    options = options | {"random_state": 0, "journal": Journal(path, resume=True)}
+    return kind(options.pop("domain", BOX), **options)
+
+
+def drive_limited(opt, steps, start=0):
+    for t in range(start, start + steps):
+        x = opt.ask(t)
+        opt.tell(x, float(np.sin(t) - x[0]), outcomes={"load": x[0] + x[1]})
+
+
+def remedy_of(error):
+    """Return the expression of a message that changes the parameters."""
+    return re.search(r"change the run once: (.*\.close\(\))", str(error.value))[1]
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_an_edited_limit_is_refused_until_the_run_is_changed_once(name, path):
+    """By every program: that with the new value before the change, that with the old one after."""
+    opt, edited = limited(path), EDITED[name]
+    drive_limited(opt, 6)
+    opt.close()
+    content, twin = Path(path).read_bytes(), BayesianOptimizer.from_json(opt.to_json())
+    for step in (lambda o: o.ask(9.0), lambda o: o.n_told_, lambda o: o.to_json()):
+        with pytest.raises(
+            JournalError, match=rf"holds the run .* {name}: expected .*, got "
+        ) as error:
+            step(limited(path, **edited))
+    assert Path(path).read_bytes() == content
+    names = {"BayesianOptimizer": BayesianOptimizer, "__builtins__": {}}
+    given = ", ".join(f"{key}=given[{key!r}]" for key in edited)
+    eval(remedy_of(error).replace(f"{name}=...", given), names, {"given": edited})
+    with pytest.raises(JournalError, match=rf" {name}: expected .*, got "):
+        limited(path).ask(9.0)
+    again, twin = limited(path, **edited), twin.with_parameters(**edited)
+    assert encode_parameters({name: getattr(again, name)}) == encode_parameters(edited)
+    same_state(again, twin, 1e-6)
+    for each in (again, twin):
+        drive_limited(each, 4, 6)
+    same_state(again, twin, ROUNDING)
+    again.close()
+    assert journal.check(path)["with_parameters"] == 1
+    same_state(BayesianOptimizer.resume(path), again)
+
+
+def test_other_spellings_of_the_same_limits_are_accepted(path):
+    opt = limited(path, max_step=0.5)
+    drive_limited(opt, 3)
+    opt.close()
+    same = {
+        "start_points": np.array(START),
+        "max_step": StepLimit([0.5, 0.5]),
+        "outcome_constraints": {"objective": [-9, None], "load": (None, np.float64(3.0))},
+        "domain": Box(BOX),
+    }
+    again = limited(path, **same)
+    same_state(again, opt)
+    assert again.max_step == 0.5
+    again.close()
+    with pytest.raises(JournalError, match="max_step"):
+        limited(path, max_step=StepLimit(0.5, per="time")).n_told_  # noqa: B018
+
+
+CHANGES = [
+    {"domain": {"o": ("ordinal", ["lowest", "low", "middle", "high"]), "c": ["v", "w"]}},
+    {"outcome_constraints": {"load": (None, 3.0)}, "history": 300},
+    {"max_step": 0.4, "constraints": [], "clock": "step"},
+]
+
+
+def changing(path, steps):
+    """Return a run of ordinals and two outcomes in a journal, whose parameters change on the way.
+
+    Also return the same without a journal.
+    """
+    space = {"o": ("ordinal", ["low", "high"]), "c": ["u", "v"]}
+    limits = {"heat": (None, 9.0), "load": (None, 5.0)}
+    options = {"n_initial_points": 3, "outcome_constraints": limits, "random_state": 0}
+    runs = [WDBO(space, **options, journal=path), WDBO(space, **options)]
+
+    def drive(opt, t):
+        query = opt.suggest(float(t))
+        known = {"heat": float(t), "load": 0.1 * t}
+        values = {name: known[name] for name in opt.outcome_constraints}
+        if t % 5 == 4:
+            opt.tell(query, failed=True, outcomes=values)
+        else:
+            opt.tell(query, np.sin(t), outcomes=values)
+
+    for t in range(steps):
+        for opt in runs:
+            drive(opt, t)
+        if t in (4, 8, 11):
+            runs = [opt.with_parameters(**CHANGES[(4, 8, 11).index(t)]) for opt in runs]
+    return runs
+
+
+@pytest.mark.parametrize("steps", [5, 9, 14])
+def test_changes_in_a_journal_convert_the_observations_before(steps, path):
+    opt, free = changing(path, steps)
+    same_state(opt, free, 1e-9)
+    opt.close()
+    again = BayesianOptimizer.resume(path)
+    same_state(again, opt, 1e-9)
+    pd.testing.assert_frame_equal(again.to_frame(), free.to_frame())
+    x = [each.ask(20.0) for each in (again, free)]
+    assert x[0] == x[1]
+    for each in (again, free):
+        each.untell(t=0.0)
+    again.close()
+    same_state(BayesianOptimizer.resume(path), free, 1e-9)
+    same_state(BayesianOptimizer.from_json(again.to_json()), free, 1e-9)
+
+
+def test_all_algorithms_go_on_in_their_journal(few, path):
+    opt = few.make(journal=path)
+    few.drive(opt, 7)
+    opt.ask(7.0)
+    opt.close()
+    twin = BayesianOptimizer.from_json(opt.to_json()).with_parameters(max_step=0.3)
+    new = BayesianOptimizer.resume(path).with_parameters(max_step=0.3)
+    same_state(new, twin, 1e-6)
+    with pytest.raises(JournalError, match="in use by another process, or by another optimizer"):
+        opt.ask(8.0)
+    for each in (new, twin):
+        few.drive(each, 2, 8)
+    same_state(new, twin, ROUNDING)
+    new.close()
+    with pytest.raises(JournalError, match="is a copy of an earlier state"):
+        opt.ask(8.0)
+    same_state(few.make(max_step=0.3, journal=Journal(path, resume=True)), new)
+
+
+@pytest.mark.parametrize(("where", "in_force"), [("_replace", 0.5), ("_present_stamp", 0.25)])
+def test_a_change_that_is_stopped_is_undone_and_that_of_a_killed_process_whole(
+    where, in_force, path, monkeypatch
+):
+    """``in_force`` is what a file has whose process is killed there, before or after the commit."""
+    opt = limited(path)
+    drive_limited(opt, 5)
+    before = [opt._recorder._file._present_stamp()] * (where == "_present_stamp")
+
+    def stop(*arguments):
+        if before:  # it is compared before the step, and read again after the commit
+            return before.pop()
+        for name in ("", "-wal"):
+            shutil.copy(path + name, f"{path}-killed{name}")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalFile, where, stop)
+        with pytest.raises(KeyboardInterrupt):
+            opt.with_parameters(max_step=0.25)
+    killed = limited(f"{path}-killed", max_step=in_force)
+    assert killed.n_told_ == 5
+    drive_limited(opt, 1, 5)
+    opt.close()
+    assert journal.check(path) == {"begin": 1, "ask": 6, "tell": 6, "search": 3}
+    same_state(limited(path), opt)
+
+
+def test_what_will_be_resumed_is_in_json_and_is_not_set(few, path):
+    opt = few.make(journal=path)
+    few.drive(opt, 6)
+    opt.close()
+
+    def make(**options):
+        return few.make(journal=Journal(path, resume=True), **options)
+
+    same_state(type(opt).from_json(make().to_json()), opt, 1e-9)
+    for changes in ({"max_step": 0.1}, {"history": 3}, {"query_timeout": 4.0}):
+        with pytest.raises(AskTellError, match=rf"got {next(iter(changes))}\. with_parameters"):
+            make().set_params(**changes)
+    assert make().set_params(max_step=None).n_told_ == 6
+    template = few.kind(**few.options, random_state=0, journal=Journal(path, resume=True))
+    if few.modelled:
+        template.set_params(n_initial_points=opt.n_initial_points)
+    assert template.set_params(domain=BOX).n_told_ == 6  # without a domain it has no run yet
 
 
 # --- custom parts ---------------------------------------------------------------------------------

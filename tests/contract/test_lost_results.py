@@ -79,16 +79,17 @@ def test_x_alone_is_the_latest_query_there_and_a_warning_says_so(place):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("t", "answered"),
-    [(5.0, 5.0), (7.5, 5.0), (9.1, 9.1), (30.0, 20.0), (1.0, 5.0)],
+    [(5.0, 5.0), (7.5, None), (9.1, 9.1), (30.0, None), (1.0, None)],
 )
-def test_a_time_chooses_the_query_asked_for_last_before_it(place, t, answered):
+def test_a_time_chooses_the_query_of_this_time_or_none(place, t, answered):
     domain, x = PLACES[place]
     opt = asked(domain, x, [5.0, 9.1, 20.0])
-    opt.tell(x, 1.0, t)
+    context = [0.1 * t] if place == "context" and answered is None else None
+    opt.tell(x, 1.0, t, context=context)
     assert times_of(opt) == [t]
     assert pending(opt) == [time for time in [5.0, 9.1, 20.0] if time != answered]
     if place == "context":
-        assert_array_equal(opt.told_X_[0, 1], 0.1 * answered)
+        assert_array_equal(opt.told_X_[0, 1], 0.1 * t)
 
 
 def test_a_context_chooses_the_query_asked_for_in_it():
@@ -160,7 +161,11 @@ def test_many_with_times_contexts_and_handles_answer_these():
     opt = asked(domain, [0], [1.0, 2.0, 3.0, 4.0])
     last = opt.pending_[-1]
     # The second is late; at 2.0 and 1.0 queries were asked for.
-    opt.tell_many([last, [0], [0], [0]], [4.0, 3.0, 2.0, 1.0], [4.0, 3.5, 2.0, 1.0])
+    places, late = (
+        [last, [0], opt.pending_[2], [0]],
+        {"context": [[c] for c in 0.1 * np.array([4, 2, 3, 1])]},
+    )
+    opt.tell_many(places, [4.0, 2.0, 3.0, 1.0], [4.0, 2.0, 3.5, 1.0], **late)
     assert_array_equal(opt.told_X_[:, 1], 0.1 * np.array([1.0, 2.0, 3.0, 4.0]))
     assert_array_equal(opt.told_X_[:, 2], [1.0, 2.0, 3.5, 4.0])
     opt = asked(domain, [0], [1.0, 2.0, 3.0], [[0.1], [0.2], [0.3]])

@@ -151,8 +151,8 @@ def ask_and_answer(opt, number):
 
 
 def fail_and_take_back(opt, number):
-    x = opt.ask()
-    opt.tell(x, t=opt.next_time_ + 1e-9 * number, failed=True)
+    query = opt.suggest()
+    opt.tell(query, t=query.t + 1e-9 * number, failed=True)
     query = opt.suggest()
     opt.tell(query, 0.0)
     opt.untell(id=query.id)

@@ -127,7 +127,7 @@ def test_a_run_begins_where_a_process_was_killed_before_its_first_step(begun, tm
         JournalFile(Journal(path)).close()
     opt = resumed(path)
     for _ in range(3 * (begun == "reads")):
-        assert not hasattr(opt, "n_told_")
+        assert opt.n_told_ == 0
     opt.ask()
     opt.close()
     assert journal.check(path) == {"begin": 1, "ask": 1}
@@ -436,6 +436,12 @@ def test_show_of_an_expert_and_a_cancelled_query(tmp_path, capsys):
     out = capsys.readouterr().out
     for kind in ("begin", "ask_expert", "tell_expert", "cancel"):
         assert f" {kind} " in out
+
+
+def test_show_of_changed_parameters(path, capsys):
+    WDBO.resume(path).with_parameters(max_step=0.5, history=300).close()
+    assert main(["journal", "show", str(path), "-n", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("with_parameters  history, max_step")
 
 
 def test_export(path, tmp_path, capsys):

@@ -122,6 +122,7 @@ def test_a_run_has_the_parts_that_it_uses():
         "start",
         "visits",
         "calibration",
+        "unanswered",
     ]
     assert run_of(driven(GPUCB(BOX, acquisition="ei"), 1)).part("visits") is None
 

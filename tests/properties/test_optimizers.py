@@ -168,10 +168,9 @@ class Calls(RuleBasedStateMachine):
             self.opt = copy.deepcopy(self.opt)
         elif self.folder is None:
             self.opt = kind.from_json(self.opt.to_json())
-        elif hasattr(self.opt, "n_told_"):
+        elif "_run" in vars(self.opt):
             self.opt = kind.resume(**self.journal())
-        if hasattr(before, "n_told_"):
-            same_state(self.opt, before)
+        same_state(self.opt, before)
 
     @precondition(lambda self: self.told)
     @rule(data=st.data())
@@ -200,7 +199,7 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def holds_what_is_pending(self):
-        if hasattr(getattr(self, "opt", None), "n_told_"):
+        if hasattr(self, "opt"):
             assert self.opt.n_failed_ == len(self.opt.failed_X_) == self.failed
             assert [query.t for query in self.opt.pending_] == [t for _, t, _ in self.pending]
 
