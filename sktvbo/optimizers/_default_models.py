@@ -179,7 +179,8 @@ def configured(surrogate, domain, policy, time_unit):
     """Return an unfitted surrogate with parameters set for a domain, a policy and a unit of time.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
-    filter needs repeated places, and cannot remove single rows.
+    filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
+    the continuous coordinates alone.
     """
     parameters = surrogate.get_params(deep=False)
     without_advice(surrogate)
@@ -187,6 +188,11 @@ def configured(surrogate, domain, policy, time_unit):
         surrogate.set_params(time_column=-1)
     if "time_unit" in parameters:
         surrogate.set_params(time_unit=time_unit)
+    prior_mean = parameters.get("prior_mean")
+    if prior_mean is not None and prior_mean.columns is None:
+        continuous = np.flatnonzero(domain.continuous).tolist()
+        prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
+        surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll
