@@ -174,9 +174,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. A level adds its numbers for each
     place. Not supported are ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
-    ``solver="auto"`` uses the filter from 256 rows on if there are at least 6 N rows; with ``sites`` and held hyperparameters
-    from 64 rows on if there are at least N / 16. For a sum or product with p = N / M both limits
-    are √p times larger, and a state above 300 is left to the Cholesky factor, which is logged.
+    ``solver="auto"`` uses the filter from 256 rows on if there are at least 6 N rows; with
+    ``sites`` and held hyperparameters from 64 rows on if there are at least N / 16. For a sum or
+    product with p = N / M both limits are √p times larger, and a state above 300 is left to the
+    Cholesky factor, which is logged.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row for any n, and
     O(N³) once for a new place. Predictions from the latest time on take O(1) at a site; those of

@@ -22,6 +22,7 @@ from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Self
 
     from numpy.typing import ArrayLike
@@ -193,7 +194,14 @@ class FittedGP(Learnt):
         gp = self.model._condition_again(self.gp.covariance, rows, standardize)
         return replaced(self, gp=gp)
 
-    def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
+    def rescaled(
+        self,
+        X: ArrayLike,
+        scales: ArrayLike,
+        typical: float,
+        groups: Sequence[int],
+        **parameters: Any,
+    ) -> Self:
         """Return the model of the same observations after a linear change of the places.
 
         Lengthscales follow. Other hyperparameters, and their bounds, are held; a prior mean is that
@@ -207,6 +215,8 @@ class FittedGP(Learnt):
             Factors of distances in each column.
         typical : float
             Factor of a lengthscale that all columns share.
+        groups : sequence of int
+            First column of each parameter.
         **parameters
             Other parameters of the model that change, such as ``sites``.
 
@@ -219,8 +229,8 @@ class FittedGP(Learnt):
         X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
         vars(model).update(parameters, n_features_in_=X.shape[1])
         if model.spatial_kernel is not None:
-            model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical)
-        spatial = rescaled(gp.covariance.spatial, scales, typical)
+            model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical, groups)
+        spatial = rescaled(gp.covariance.spatial, scales, typical, groups)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
         covariance = gp.covariance.with_kernels(*kernels)
         rows = gp.rows.with_places(X)

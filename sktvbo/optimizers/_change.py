@@ -202,7 +202,8 @@ def _with_surrogate(after, change):
         if hasattr(surrogate, "rescaled"):
             parameters = after.new_surrogate(X[:, -1]).get_params(deep=False).items()
             parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
-            surrogate = surrogate.rescaled(X, change.scales, change.typical, **parameters)
+            groups = tuple(domain.unit_columns.tolist())
+            surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)
         else:
             surrogate = conditioned(after, surrogate, after.data)
         after = without_answers(after.with_objective(surrogate=surrogate))

@@ -83,7 +83,11 @@ def _as_published(labels, temporal_nu):
     All hyperparameters are fitted by maximum likelihood at each step. β, which the paper does not
     give, is that of wdbo_algo for all.
     """
-    frame = {"acquisition": UCB(DimensionBeta(0.2)), "n_initial_points": 15, "refit_every": 1}
+    frame = {
+        "acquisition": UCB(DimensionBeta(0.2, max_dims=None)),
+        "n_initial_points": 15,
+        "refit_every": 1,
+    }
     static = {"surrogate": likelihood_surrogate(STATIC), **frame}
     smooth = {"surrogate": smooth_surrogate(temporal_nu, _HORIZON), "horizon": _HORIZON, **frame}
     own = {
