@@ -22,7 +22,7 @@ _SMOOTHNESS = 1.0, (0.5, 10.0)
 _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 
 # Other parameters of the surrogates, of y standardized.
-_SCALES = {
+SCALES = {
     "signal_variance_bounds": (0.05, 20.0),
     "noise_variance_bounds": (1e-4, 1.0),
     "normalize_y": True,
@@ -93,7 +93,7 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
         spatial_kernel(times, _LONGEST),
         temporal_kernel,
         hyperpriors=prior | options.pop("hyperpriors", {}),
-        **_SCALES | options,
+        **SCALES | options,
     )
 
 
@@ -135,7 +135,7 @@ def smooth_surrogate(times):
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
     space = Matern(length_scale=0.5, length_scale_bounds=(0.01, longest), nu=2.5)
-    return TimeVaryingGPRegressor(space, smooth_kernel(times), **_SCALES)
+    return TimeVaryingGPRegressor(space, smooth_kernel(times), **SCALES)
 
 
 def drifting_kernel(times):
