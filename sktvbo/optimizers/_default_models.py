@@ -171,7 +171,8 @@ def seasonal(surrogate, periods):
     kernel = surrogate.temporal_kernel
     for period in periods:
         kernel = kernel + season(period, *_SMOOTHNESS)
-    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
+    priors = (surrogate.hyperpriors or {}) | season_priors(*periods)
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
@@ -187,7 +188,8 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=None)
+    priors = {name: p for name, p in surrogate.hyperpriors.items() if "temporal" not in name}
+    plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=priors)
     plain.fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
     theta[: len(learnt)] = learnt
