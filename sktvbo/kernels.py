@@ -27,6 +27,7 @@ from ._durations import PERIOD, check_time_unit, number_of_period
 from ._validation import check_choice, check_int, check_real, invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
     from numpy.typing import ArrayLike
@@ -396,33 +397,49 @@ def _one_column(X, name):
 
 
 class ProportionalMatern(Matern):
-    """Matérn kernel with lengthscales in fixed ratios, one per column: one hyperparameter.
+    """Matérn kernel with lengthscales in fixed ratios within groups of columns.
 
-    The default over columns in different units, with the ratios of their extents.
+    With one group, the default over columns in different units, with the ratios of their extents.
+    Optimizers have a group for each parameter, as a category has several columns.
 
     Parameters
     ----------
     length_scale : array-like of shape (d,)
-        In the units of the columns. The logarithm of the largest is the hyperparameter.
+        In the units of the columns. The logarithms of the largest of each group are the
+        hyperparameters.
     length_scale_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
         Bounds of the largest.
     nu : float, default=1.5
+    groups : sequence of int, default=(0,)
+        First column of each group, in increasing order.
     """
+
+    def __init__(
+        self,
+        length_scale: ArrayLike = 1.0,
+        length_scale_bounds: Any = (1e-5, 1e5),
+        nu: float = 1.5,
+        groups: Sequence[int] = (0,),
+    ) -> None:
+        super().__init__(length_scale, length_scale_bounds, nu)
+        self.groups = groups
 
     @property
     def hyperparameter_length_scale(self) -> Hyperparameter:
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
+        bounds, n = self.length_scale_bounds, len(self.groups)
+        return Hyperparameter("length_scale", "numeric", bounds, 1 if bounds == "fixed" else n)
 
     @property
     def theta(self) -> Array:
-        fixed = self.hyperparameter_length_scale.fixed
-        return np.empty(0) if fixed else np.log([np.max(self.length_scale)])
+        if self.hyperparameter_length_scale.fixed:
+            return np.empty(0)
+        return np.log(np.maximum.reduceat(self.length_scale, self.groups))
 
     @theta.setter
     def theta(self, theta: ArrayLike) -> None:
         if not self.hyperparameter_length_scale.fixed:
-            ratios = self.length_scale / np.max(self.length_scale)
-            self.length_scale = ratios * np.exp(theta)
+            lengths = np.asarray(self.length_scale, dtype=np.float64)
+            self.length_scale = rescaled_groups(lengths, self.groups, np.exp(theta))
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
@@ -430,7 +447,15 @@ class ProportionalMatern(Matern):
         if not eval_gradient:
             return super().__call__(X, Y)
         K, slopes = super().__call__(X, Y, eval_gradient=True)
-        return K, slopes.sum(axis=2, keepdims=True)[:, :, : len(self.theta)]
+        if self.hyperparameter_length_scale.fixed:
+            return K, slopes[:, :, :0]
+        return K, np.add.reduceat(slopes, self.groups, axis=2)
+
+
+def rescaled_groups(lengths: Array, groups: Sequence[int], largest: Array) -> Array:
+    """Return lengthscales (d,) with other largest ones in each group, in the same ratios."""
+    factors = largest / np.maximum.reduceat(lengths, groups)
+    return lengths * np.repeat(factors, np.diff([*groups, len(lengths)]))
 
 
 # Mean radius of the Earth, in kilometres.

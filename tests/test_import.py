@@ -104,7 +104,7 @@ def test_importing_the_regressors_imports_no_more_than_they_need():
 
 @pytest.mark.parametrize("built", ["none", "some", "another Python's"])
 @pytest.mark.parametrize(
-    "code", ["import sktvbo", "from sktvbo.gaussian_process import QuadraticInjection"]
+    "code", ["import sktvbo", "from sktvbo.gaussian_process import QuadraticMean"]
 )
 def test_sources_that_are_not_compiled_say_what_to_do(code, built, tmp_path):
     """In a clone they hide a package that was installed by pip install ."""

@@ -15,15 +15,16 @@ cdef class Posterior:
     cdef readonly Py_ssize_t n_coordinates
     cdef Py_ssize_t n, d
     cdef int spatial, temporal, ld, outer_ld
-    cdef bint moves, is_learnt, is_weighted, is_sparse
+    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
     cdef double signal, time, mean, precision, share
     cdef const double[:, ::1] Z
-    cdef const double[::1] times, weights, direction, excess, rates, amplitudes
+    cdef const double[::1] times, weights, direction, excess, linear, square, rates, amplitudes
     cdef const int[::1] families
     cdef const double[:, :] lower, outer
     cdef double[::1] in_time
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil
+    cdef double level(self, const double* x) noexcept nogil
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil

@@ -6,6 +6,7 @@ which the gradient of the variance needs as well. The other cost is one exponent
 moves) per place and point, and sums over the points. Extensions as in `sktvbo.gaussian_process`:
 
     a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
+    a prior mean       a polynomial, added to m
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
     inducing points    P = L^-T (I - B^-1) L^-1, B with a separate factor
 
@@ -143,6 +144,8 @@ cdef class Posterior:
     in_time : ndarray of shape (n,), default=None
         Covariances of the points with the time, for a temporal kernel outside of the families;
         ``signal`` is the variance at that time. Only without ``moves``.
+    linear, square : ndarray of shape (d,), default=None
+        Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled place.
     share : float, default=1.0
         Part of the learnt mean in what is predicted: 0 in a term of f that excludes it.
     terms : (families, rates, weights) of ndarrays of shape (R,), default=None
@@ -160,7 +163,8 @@ cdef class Posterior:
         const double[::1] times, double time, bint moves, const double[::1] weights,
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
-        const double[::1] in_time=None, double share=1.0, terms=None,
+        const double[::1] in_time=None, const double[::1] linear=None,
+        const double[::1] square=None, double share=1.0, terms=None,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -171,6 +175,10 @@ cdef class Posterior:
             raise ValueError("excess must hold n numbers")
         if in_time is not None and (moves or in_time.shape[0] != n):
             raise ValueError("in_time must hold n numbers, of one time")
+        if (linear is None) != (square is None) or linear is not None and not (
+            linear.shape[0] == square.shape[0] == Z.shape[0]
+        ):
+            raise ValueError("linear and square must both hold d numbers")
         if not _is_factor(lower, n) or not (outer is None or _is_factor(outer, n)):
             raise ValueError("a factor must be (n, n) with contiguous rows")
         self.n, self.d, self.n_coordinates = n, Z.shape[0], Z.shape[0] + moves
@@ -182,7 +190,8 @@ cdef class Posterior:
         self.ld = <int> (lower.strides[0] // sizeof(double))
         self.outer_ld = 0 if outer is None else <int> (outer.strides[0] // sizeof(double))
         self.is_learnt, self.is_weighted = direction is not None, excess is not None
-        self.is_sparse = outer is not None
+        self.is_sparse, self.has_trend = outer is not None, linear is not None
+        self.linear, self.square = linear, square
         if terms is None:
             terms = np.array([temporal], dtype=np.intc), np.ones(1), np.full(1, signal)
         elif not moves:
@@ -204,6 +213,15 @@ cdef class Posterior:
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """Return the workspace of an evaluation of b places, in doubles."""
         return (5 * b + 5) * self.n + _work(self.n)
+
+    cdef double level(self, const double* x) noexcept nogil:
+        """Return the prior mean at a place x."""
+        cdef double level = self.mean
+        cdef Py_ssize_t j
+        if self.has_trend:
+            for j in range(self.d):
+                level += (self.linear[j] + self.square[j] * x[j]) * x[j]
+        return level
 
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
@@ -261,7 +279,7 @@ cdef class Posterior:
 
         for i in range(b):
             self.covariances(X + i * u, K + i * n, H + i * n, G + i * n, rest_of_work)
-            mean[i] = self.mean + dot(n, K + i * n, w)
+            mean[i] = self.level(X + i * u) + dot(n, K + i * n, w)
 
         memcpy(V, K, b * n * sizeof(double))
         _solve(L, self.ld, n, V, b, False, spare)
@@ -305,6 +323,8 @@ cdef class Posterior:
             for m in range(d):
                 differences(n, x[m], &self.Z[m, 0], H + i * n, w, V + i * n, sums)
                 on_mean[i * u + m] = -sums[0]
+                if self.has_trend:
+                    on_mean[i * u + m] += self.linear[m] + 2.0 * self.square[m] * x[m]
                 on_std[i * u + m] = sums[1] / std[i]
             if self.moves:
                 differences(n, self.time + x[d], &self.times[0], G + i * n, w, V + i * n, sums)
@@ -361,7 +381,8 @@ cdef class Posterior:
                 b = min(m - i, BLOCK)
                 for j in range(b):
                     self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
-                    out[0, i + j] = self.mean + dot(n, k, &self.weights[0])
+                    out[0, i + j] = self.level(&X[i + j, 0] if u > 0 else NULL)
+                    out[0, i + j] += dot(n, k, &self.weights[0])
                     rest = self.share - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
                     out[1, i + j] = rest * rest / self.precision
                     memcpy(V + j * s, k + n - s, s * sizeof(double))

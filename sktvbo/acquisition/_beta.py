@@ -117,13 +117,17 @@ class LogBeta(BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class DimensionBeta(BaseEstimator):
-    """β = scale · d log(2 n), with n observations, as in the code of W-DBO's authors.
+    """β = scale · min(d, max_dims) · log(2 n), with n observations in the data set.
+
+    As in the code of W-DBO's authors, where d has no bound. In many dimensions the default β grows
+    no further: most parameters have little effect, and the bound would follow σ alone.
 
     Parameters
     ----------
     scale : float, default=0.2
-        The default is the authors'. Most algorithms that forget have a smaller one with few
-        observations, see `GrowingBeta`.
+        The default is the authors'.
+    max_dims : int, default=4
+        Largest number of dimensions that counts; None: no bound.
 
     Examples
     --------
@@ -133,59 +137,17 @@ class DimensionBeta(BaseEstimator):
     """
 
     scale: float = 0.2
+    max_dims: int | None = 4
 
     def check(self) -> None:
         """Raise a ValueError if a parameter is invalid."""
         check_real(self.scale, "scale", self, interval="[0, inf)")
+        if self.max_dims is not None:
+            check_int(self.max_dims, "max_dims", self)
 
     def __call__(self, state: AcquisitionState) -> float:
-        return self.scale * state.n_dims * float(np.log(2.0 * state.n))
-
-
-@dataclass(eq=False, repr=False)
-class GrowingBeta(BaseEstimator):
-    """β = min(few · max(n / n_few, 1), many) · d log(2 n), a `DimensionBeta` that widens.
-
-    If stale observations are removed, the size n of the data set tells how often an optimizer
-    queries while the function hardly changes. With few queries, places that change become uncertain
-    without being explored. With hundreds, exploration costs a small part of them. This schedule is
-    not from a paper: see the page on the choice of the defaults.
-
-    Parameters
-    ----------
-    few, many : float, default=0.05, 0.2
-        Smallest and largest scale.
-    n_few : int, default=None
-        Number of observations up to which the scale is the smallest. None is 25 in one dimension,
-        where few cover the box, 100 in two to six, and 16 d in more, where hundreds are few.
-
-    Examples
-    --------
-    >>> from sktvbo.acquisition import AcquisitionState, DimensionBeta, GrowingBeta
-    >>> for n in (20, 200, 2000):
-    ...     state = AcquisitionState(n=n, n_told=n, n_dims=2)
-    ...     print(round(GrowingBeta()(state) / DimensionBeta()(state), 3))
-    0.25
-    0.5
-    1.0
-    """
-
-    few: float = 0.05
-    many: float = 0.2
-    n_few: int | None = None
-
-    def check(self) -> None:
-        """Raise a ValueError if a parameter is invalid."""
-        few = check_real(self.few, "few", self, interval="[0, inf)")
-        check_real(self.many, "many", self, interval=f"[{few}, inf)")
-        if self.n_few is not None:
-            check_int(self.n_few, "n_few", self)
-
-    def __call__(self, state: AcquisitionState) -> float:
-        d = state.n_dims
-        n_few = self.n_few or (25 if d == 1 else max(100, 16 * d))
-        scale = min(self.few * max(state.n / n_few, 1.0), self.many)
-        return scale * d * float(np.log(2.0 * state.n))
+        d = state.n_dims if self.max_dims is None else min(state.n_dims, self.max_dims)
+        return self.scale * d * float(np.log(2.0 * state.n))
 
 
 # Constant c of SmoothnessBeta in each theorem.

@@ -11,7 +11,7 @@ from scipy.special import erfcx, log_ndtr
 
 from .._sklearn import BaseEstimator
 from .._validation import check_real, invalid
-from ._beta import AcquisitionState, DimensionBeta, GrowingBeta, LogBeta
+from ._beta import AcquisitionState, DimensionBeta, LogBeta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MIN_STD = np.finfo(np.float64).tiny ** 0.25
 
 # Schedules that UCB takes by name.
-_NAMED = {"dimension": DimensionBeta(), "log": LogBeta(), "growing": GrowingBeta()}
+_NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
 class AcquisitionFunction:
@@ -95,10 +95,9 @@ class UCB(AcquisitionFunction, BaseEstimator):
 
     Parameters
     ----------
-    beta : "dimension", "log", "growing", float or callable, default="dimension"
-        - "dimension": `DimensionBeta`, 0.2 d log(2 n);
+    beta : "dimension", "log", float or callable, default="dimension"
+        - "dimension": `DimensionBeta`, 0.2 min(d, 4) log(2 n);
         - "log": `LogBeta`, 0.8 log(4 t);
-        - "growing": `GrowingBeta`, from 0.05 d log(2 n) to 0.2 d log(2 n);
         - a non-negative float: a constant, which is competitive;
         - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
           `BOLTBeta` and `InformationGainBeta`.

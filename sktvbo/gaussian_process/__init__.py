@@ -2,6 +2,7 @@
 
 from ._exact import TimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
+from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
 from ._weighted import WeightedTimeVaryingGPRegressor
 
@@ -9,6 +10,7 @@ __all__ = [
     "GeometricInjection",
     "NoiseModel",
     "QuadraticInjection",
+    "QuadraticMean",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
     "WeightedTimeVaryingGPRegressor",

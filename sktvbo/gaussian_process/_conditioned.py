@@ -58,14 +58,15 @@ class BasisPosterior(ProcessPosterior):
     basis : (S, t)
         Basis points, whose covariances k with a place determine its posterior.
     weights : ndarray
-        Weights of k in the posterior mean of the standardized y, less ``mean.value``.
+        Weights of k in the posterior mean of the standardized y, less ``mean.value`` and the prior
+        mean.
     """
 
     # Arguments of ``_fast.posterior`` for `variance_reduction`, a dict; None if none exist.
     factors = None
 
     def terms(self):
-        mean, rows = self.mean.of_term(self.mean.direction), self.rows.without_location()
+        mean, rows = self.mean.of_term(self.mean.direction), self.rows.without_mean()
         covariances = self.covariance.terms()
         return [replaced(self, covariance=each, mean=mean, rows=rows) for each in covariances]
 
@@ -98,20 +99,22 @@ class BasisPosterior(ProcessPosterior):
         return reduction - variance, slope
 
     def _mean(self, S, t):
-        return self._mean_of(self.covariance.cross(S, t, *self.basis))
+        return self._mean_at(S, self.covariance.cross(S, t, *self.basis))
 
     def joint(self, S, t, full=True):
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
-        mean = self._mean_of(K)
+        mean = self._mean_at(S, K)
         of_mean = self.mean.covariance(K, full)
         prior = covariance.cross(S, t) if full else covariance.variance(S, t)
         return mean, prior - self.variance_reduction(K, full) + of_mean
 
-    def _mean_of(self, K):
-        """Return the posterior mean (m,) at places with covariances K (m, b)."""
-        mean = self.mean.value + matvec(K, self.weights)
-        return self.rows.location + self.rows.scale * mean
+    def _mean_at(self, S, K):
+        """Return the posterior mean (m,) at places (m, d) with covariances K (m, b)."""
+        rows, found = self.rows, self.mean.value + matvec(K, self.weights)
+        if rows.prior_mean is not None:
+            found += rows.prior_mean(S)
+        return rows.location + rows.scale * found
 
 
 class Criterion(ABC):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._validation import check_int, invalid
 from .._values import GrowableArrays, append_rows
+from ._prior_mean import Polynomial
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Rows:
         True while location and scale follow y at every change; they are held once y has a scale.
     location, scale : float
         y is standardized as (y − location) / scale.
+    prior_mean : Polynomial or None
+        Prior mean of the standardized y, in addition to a constant.
     weights : ndarray of shape (n,) or None
         Divisors of the noise variance, at most 1, of robust regression; None: all are 1. Location
         and scale follow the rows with weight 1.
@@ -114,6 +117,7 @@ class Rows:
     standardize: bool = False
     location: float = 0.0
     scale: float = 1.0
+    prior_mean: Polynomial | None = None
     weights: np.ndarray | None = None
     scores: np.ndarray | None = None
     heavy_tails: bool = False
@@ -158,8 +162,9 @@ class Rows:
 
     @cached_property
     def targets(self):
-        """Standardized y (n,)."""
-        return (self.y - self.location) / self.scale
+        """Standardized y (n,), less the prior mean."""
+        z = (self.y - self.location) / self.scale
+        return z if self.prior_mean is None else z - self.prior_mean(self.S)
 
     @cached_property
     def _has_no_known_variance(self):
@@ -251,9 +256,13 @@ class Rows:
         layout = Layout(X.shape[1] - 1, self.layout.origin)
         return self._copy({"X": X, "layout": layout, "storage": None})
 
-    def without_location(self):
-        """Return rows with location 0."""
-        return self._copy({"location": 0.0})
+    def with_prior_mean(self, prior_mean):
+        """Return rows with another prior mean."""
+        return self._copy({"prior_mean": prior_mean})
+
+    def without_mean(self):
+        """Return rows whose y has neither a location nor a prior mean."""
+        return self._copy({"location": 0.0, "prior_mean": None})
 
     def _copy(self, changes):
         """Return rows with some fields replaced, without values computed on demand."""

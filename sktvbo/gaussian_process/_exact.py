@@ -11,6 +11,7 @@ from .._validation import check_choice, check_int, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
 from ._exact_posterior import Dense
+from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, state_space
@@ -141,6 +142,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         For the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
+    prior_mean : QuadraticMean, default=None
+        Prior mean of f over the unit box, added to the constant mean; None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
@@ -209,10 +212,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. A level adds its numbers for each
-    place. Not supported are ``noise_model`` and a WhiteKernel in space. ``solver="auto"`` uses the
-    filter from 256 rows on, where a likelihood is faster: for a single place roughly from 20 N rows
-    on. With ``sites`` and held hyperparameters it uses it from 64 rows on if there are at least
-    N / 16, for a sum or product with p = N / M √p times as many, up to a state of 300.
+    place. Not supported are ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
+    ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
+    place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
+    on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
+    state of 300.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row for any n, and
     O(N³) once for a new place. Predictions from the latest time on take O(1) at a site; those of
@@ -273,6 +277,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     solver: str = "auto"
     sites: np.ndarray | None = None
     max_size: int | None = None
+    prior_mean: QuadraticMean | None = None
 
     # Class of ``_gp`` without a Kalman filter.
     _dense_class: ClassVar[type[Dense]] = Dense
@@ -282,6 +287,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         check_choice(self.solver, _SOLVERS, "solver", self)
         if self.max_size is not None:
             check_int(self.max_size, "max_size", self)
+        if self.prior_mean is not None:
+            if not isinstance(self.prior_mean, QuadraticMean):
+                raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
+            self.prior_mean.check()
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
@@ -317,7 +326,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
         if rows.n < (_MIN_ROWS_HELD if held else _MIN_ROWS) or self._dense_class is not Dense:
             return False
-        if covariance.noise_model is not None:
+        if covariance.noise_model is not None or self.prior_mean is not None:
             return False
         process = process_of(covariance)
         if process is None:
@@ -340,6 +349,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.noise_model is not None:
             expected = "None with solver='kalman', which does not support growing noise"
             raise invalid("noise_model", expected, self.noise_model, self)
+        if self.prior_mean is not None:
+            expected = "None with solver='kalman', which does not support a prior mean"
+            raise invalid("prior_mean", expected, self.prior_mean, self)
         if process_of(covariance) is None:
             kind, kernel = "temporal", covariance.temporal
             if state_space(kernel) is not None:

@@ -15,14 +15,14 @@ from .._validation import LARGEST_X, check_real, check_rows, finite_array, inval
 from .._values import replaced
 from ._conditioned import Conditioned
 from ._dates import finite_posterior
-from ._hyperparameters import HyperPrior, SearchRecord
+from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
 from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
-from ._quasi_newton import predicted_gain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Self
 
     from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Mask, Posterior
     from ._noise import NoiseModel
+    from ._prior_mean import QuadraticMean
     from ._relevancy import RelevancySweep
 
 
@@ -52,6 +53,10 @@ class Learnt:
     @property
     def now_(self) -> float:
         return self._fitted.rows.now
+
+    @property
+    def prior_mean_(self) -> QuadraticMean | None:
+        return None if self._fitted.rows.prior_mean is None else self.prior_mean
 
     @property
     def signal_variance_(self) -> float:
@@ -124,6 +129,7 @@ class FittedGP(Learnt):
 
     # Parameters of the model.
     optimizer = property(attrgetter("model.optimizer"))
+    prior_mean = property(attrgetter("model.prior_mean"))
     level_kernel = property(attrgetter("model.level_kernel"))
 
     def regressor(self) -> Any:
@@ -188,10 +194,18 @@ class FittedGP(Learnt):
         gp = self.model._condition_again(self.gp.covariance, rows, standardize)
         return replaced(self, gp=gp)
 
-    def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
+    def rescaled(
+        self,
+        X: ArrayLike,
+        scales: ArrayLike,
+        typical: float,
+        groups: Sequence[int],
+        **parameters: Any,
+    ) -> Self:
         """Return the model of the same observations after a linear change of the places.
 
-        Lengthscales follow. Other hyperparameters, and their bounds, are held.
+        Lengthscales follow. Other hyperparameters, and their bounds, are held; a prior mean is that
+        of the new places.
 
         Parameters
         ----------
@@ -201,6 +215,8 @@ class FittedGP(Learnt):
             Factors of distances in each column.
         typical : float
             Factor of a lengthscale that all columns share.
+        groups : sequence of int
+            First column of each parameter.
         **parameters
             Other parameters of the model that change, such as ``sites``.
 
@@ -213,11 +229,14 @@ class FittedGP(Learnt):
         X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
         vars(model).update(parameters, n_features_in_=X.shape[1])
         if model.spatial_kernel is not None:
-            model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical)
-        spatial = rescaled(gp.covariance.spatial, scales, typical)
+            model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical, groups)
+        spatial = rescaled(gp.covariance.spatial, scales, typical, groups)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
         covariance = gp.covariance.with_kernels(*kernels)
-        return replaced(self, model=model, gp=model._condition(covariance, gp.rows.with_places(X)))
+        rows = gp.rows.with_places(X)
+        if rows.prior_mean is not None:
+            rows = rows.with_prior_mean(model.prior_mean.polynomial(len(scales)))
+        return replaced(self, model=model, gp=model._condition(covariance, rows))
 
     def at(self, now: float) -> Self:
         """Return the model at a later present time, itself if nothing changes.
@@ -263,7 +282,7 @@ class FittedGP(Learnt):
                 np.append(rows.scores, np.zeros(n_extra)),
             )
             n_known = rows.n
-        searched = model._make_rows(*arrays, known=known)
+        searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         searched = searched.at(max(searched.now, rows.now))
@@ -290,15 +309,9 @@ class FittedGP(Learnt):
         -----
         O(n²) in the exact model, except the first time after a search.
         """
-        covariance, theta = self.gp.covariance, self.gp.covariance.theta
-        if self.model.optimizer is None or not len(theta):
+        if self.model.optimizer is None:
             return 0.0
-        hessian = self.record.hessian_for(len(theta), self.gp.rows.n)
-        if hessian is None:
-            return np.inf
-        prior = HyperPrior(self.model.hyperpriors, covariance.names)
-        slope = self.gp.gradient + prior.gradient(theta)
-        return predicted_gain(-slope, hessian, theta, covariance.bounds)
+        return self.record.predicted_gain(self.gp, self.model.hyperpriors)
 
     # --- posterior --------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._validation import check_random_state, invalid
 from .._warnings import warn_caller
 from ._conditioned import LOG_2PI
-from ._quasi_newton import minimize
+from ._quasi_newton import minimize, predicted_gain
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
@@ -124,6 +124,23 @@ class SearchRecord:
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
         return None if self.hessian is None else self.hessian * (n / self.n)
+
+    def predicted_gain(self, gp, hyperpriors):
+        """Return the predicted gain of a search for a GP, in nats; infinite if unknown."""
+        bounds, theta = gp.covariance.bounds, gp.covariance.theta
+        if not len(theta):
+            return 0.0
+        hessian = self.hessian_for(len(theta), gp.rows.n)
+        if hessian is None:
+            return np.inf
+        slope = gp.gradient + HyperPrior(hyperpriors, gp.covariance.names).gradient(theta)
+        return predicted_gain(-slope, hessian, theta, bounds)
+
+
+def log_posterior(gp, hyperpriors):
+    """Return the log likelihood of a conditioned GP plus the log density of its priors."""
+    covariance = gp.covariance
+    return gp.objective + HyperPrior(hyperpriors, covariance.names)(covariance.theta)
 
 
 def explains_little(gp):

@@ -5,7 +5,7 @@ tests.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import comb, factorial, sqrt
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from .._fast import convolution as _convolution
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
-from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
+from ..kernels import ChordalMatern, Forgetting, ProportionalMatern, rescaled_groups
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,13 @@ class Factor:
     family : Family
     length_scales : ndarray of shape (d,)
     n_theta : int
-        Number of hyperparameters: 0 (fixed), 1 (largest lengthscale; others proportional), or d.
+        Number of hyperparameters: 0 (fixed), or that of groups of columns.
     forgetting : bool, default=False
         True if theta is the log rate of a `Forgetting` kernel rather than a log lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
+    groups : tuple of int, default=(0,)
+        First column of each group; within a group lengthscales are proportional.
     embedding : callable, default=None
         Map of places (n, d) to points (n, d') whose distances count; None: they do themselves.
 
@@ -138,6 +140,7 @@ class Factor:
     n_theta: int
     forgetting: bool = False
     log_slope: float = 1.0
+    groups: tuple = (0,)
     embedding: Callable | None = None
 
     @classmethod
@@ -154,17 +157,15 @@ class Factor:
             return self
         if self.forgetting:
             return Factor.of_rate(np.exp(theta[0]), self.n_theta)
-        scales = np.exp(theta)
-        if self.n_theta < len(self.length_scales):
-            scales = self.length_scales / self.length_scales.max() * scales
-        return Factor(self.family, scales, self.n_theta, embedding=self.embedding)
+        scales = rescaled_groups(self.length_scales, self.groups, np.exp(theta))
+        return replace(self, length_scales=scales)
 
     @property
     def theta(self):
         """Logarithms (n_theta,) of the learnt lengthscales."""
-        if self.n_theta == 1:
-            return np.log([self.length_scales.max()])
-        return np.log(self.length_scales[: self.n_theta])
+        if self.n_theta == 0:
+            return np.empty(0)
+        return np.log(np.maximum.reduceat(self.length_scales, self.groups))
 
     def __post_init__(self):
         scale = FAMILIES[self.family].scale
@@ -187,11 +188,7 @@ class Factor:
         """Return derivatives by theta (n_theta, ...) from those (d, ...) by log lengthscale."""
         if self.n_theta == 0:
             return slopes[:0]
-        if len(slopes) == 1:
-            return slopes * self.log_slope
-        if self.n_theta == 1:
-            return np.array([slopes.sum(axis=0) * self.log_slope])
-        return slopes
+        return np.add.reduceat(slopes, self.groups, axis=0) * self.log_slope
 
     def convolution(self, X, Y=None):
         """Return the convolution over its value at distance 0, (n, m); 1 without columns."""
@@ -295,10 +292,11 @@ def recognize(kernel, n_dims):
         raise invalid("length_scale", expected, owner=kernel, got=got)
     if not ((scales > 0.0) & (scales < np.inf)).all():
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
-    learnt = kernel.hyperparameter_length_scale
-    n_theta = 0 if learnt.fixed else learnt.n_elements
+    groups = getattr(kernel, "groups", tuple(range(scales.size)))
+    n_theta = 0 if kernel.hyperparameter_length_scale.fixed else len(groups)
     embedding = kernel.positions if on_earth else None
-    return Factor(family, np.full(n_dims, scales), n_theta, embedding=embedding)
+    scales = np.full(n_dims, scales)
+    return Factor(family, scales, n_theta, groups=tuple(groups), embedding=embedding)
 
 
 def recognize_or_raise(kernel, n_dims, purpose):
@@ -360,17 +358,24 @@ def forgetting_rate(kernel):
     return float(-np.expm1(-2.0 / kernel.length_scale))
 
 
-def rescaled(kernel, scales, typical):
+def rescaled(kernel, scales, typical, groups):
     """Return a copy of a kernel for columns that were multiplied by ``scales`` (d,).
 
     Lengthscales and periods are multiplied as well: one for all columns by ``typical``. Other
-    hyperparameters remain.
+    hyperparameters remain. Of a kernel with a lengthscale for each of the groups of columns, whose
+    first columns are now ``groups``, these may have another number of columns than before.
     """
     new, parameters = clone(kernel), kernel.get_params()
     for name, value in parameters.items():
         prefix = name[: name.rfind("__") + 2] if "__" in name else ""
         is_periodic = f"{prefix}periodicity" in parameters
         if name == prefix + ("periodicity" if is_periodic else "length_scale"):
-            own = np.ndim(value) and np.size(value) == len(scales)
-            new.set_params(**{name: np.multiply(value, scales if own else typical)})
+            own, before = np.size(value) == len(scales), parameters.get(f"{prefix}groups", ())
+            if len(before) == len(groups) > 1:
+                widths = np.diff([*groups, len(scales)])
+                largest = np.maximum.reduceat(value, before) * scales[list(groups)]
+                changed = {name: np.repeat(largest, widths), f"{prefix}groups": groups}
+            else:
+                changed = {name: np.multiply(value, scales if np.ndim(value) and own else typical)}
+            new.set_params(**changed)
     return new

@@ -56,6 +56,9 @@ class Posterior:
         if parts is None:
             return None
         families, units, basis, time, variance, options = parts
+        constant, linear, square = 0.0, None, None
+        if gp.rows.prior_mean is not None:
+            constant, linear, square = gp.rows.prior_mean.scaled(units[: len(basis[0])])
         units = np.append(units, self._width * self._units[-1]) if moves else units
         compiled = _posterior.Posterior(
             *families,
@@ -64,7 +67,9 @@ class Posterior:
             time,
             moves,
             gp.weights,
-            mean=gp.mean.value,
+            mean=gp.mean.value + constant,
+            linear=linear,
+            square=square,
             share=gp.mean.share,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
@@ -84,6 +89,9 @@ class Posterior:
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
         mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
+        if gp.rows.prior_mean is not None:
+            mean += gp.rows.prior_mean(s[np.newaxis])[0]
+            mean_slope[:-1] += gp.rows.prior_mean.slope(s)
         std_slope = 0.5 * prior_slope - dk @ w
         std_slope /= std
         return gp.rows.location + scale * mean, scale * std, scale * mean_slope, scale * std_slope

@@ -48,11 +48,11 @@ from ._fit_warnings import (
     advise_on_size,
 )
 from ._fitted import FittedGP, Learnt
-from ._hyperparameters import SearchRecord, explains_little, search
+from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
 from ._parts import completed
-from ._prior_mean import prior_variance
+from ._prior_mean import QuadraticMean, prior_variance
 from ._removal import rows_beyond
 from ._starts import default_spatial, default_temporal, likeliest, restarts, screened_starts
 
@@ -104,8 +104,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # Class of ``fitted_``, which optimizers hold.
     _fitted_class: ClassVar[type[FittedGP]] = FittedGP
 
-    # A parameter of the exact regressors; see `TimeVaryingGPRegressor`.
+    # Parameters of the exact regressors; see `TimeVaryingGPRegressor`.
     max_size: ClassVar[int | None] = None
+    prior_mean: ClassVar[QuadraticMean | None] = None
 
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
@@ -439,7 +440,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return X, y, *known_variance(y_variance, len(X))
 
     def _make_rows(self, X, y, variance, total, like=None, standardize=None, known=None):
-        """Return rows with their own time origin; location and scale as in ``like``.
+        """Return rows with their own time origin; scale and prior mean as in ``like``.
 
         ``known`` are the weights and scores of robust regression, if known.
         """
@@ -450,9 +451,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
         layout = Layout(position, X[0, position] if stationary else 0.0)
         if like is None:
-            options = {"standardize": self.normalize_y}
+            mean, options = self.prior_mean, {"standardize": self.normalize_y}
+            if mean is not None and not mean.only_if_likelier:
+                options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
         else:
-            options = {name: getattr(like, name) for name in ("location", "scale")}
+            options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
             options["standardize"] = like.standardize if standardize is None else standardize
         if self.robust:
             weights, scores = known or (screened(X, y, position), np.zeros(len(y)))
@@ -523,8 +526,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         first ``n_known`` rows have been in an earlier search.
         """
         if not self.robust:
-            return (yield from self._learn_one(rows, start, record, warn=warn))
-        first = self._learn_one if n_known else self._learn_without_screened
+            return (yield from self._learn_with_mean(rows, start, record, warn=warn))
+        first = self._learn_with_mean if n_known else self._learn_without_screened
         gp, record = yield from first(rows, start, record, warn=warn)
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
         gp, full = (yield partial(reweighted, gp, n_known)), np.zeros(rows.n, dtype=bool)
@@ -535,28 +538,53 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows, theta = gp.rows.with_weights(weights, self.normalize_y), gp.covariance.theta
             if (weights == 1.0).all() and not n_known:
                 theta = record = None  # without outliers the search is that of a plain fit
-            gp, record = yield from self._learn_one(rows, theta, record, warn=warn)
+            gp, record = yield from self._learn_with_mean(rows, theta, record, warn=warn)
             gp = yield partial(reweighted, gp, n_known, full)
             # A weight that a search takes back does not become smaller again: searches end.
             full = full | ((weights < 0.5) & (gp.rows.weights == 1.0))
         return gp, record
 
     def _learn_without_screened(self, rows, start, record, *, warn):
-        """Return the same as `_learn_one`, with hyperparameters of the rows with weight 1.
+        """Return the same as `_learn_with_mean`, with hyperparameters of the rows with weight 1.
 
         The weights of screened rows are too small for their residuals: in a search, these would
         make a small noise variance likely.
         """
         outliers = np.flatnonzero(rows.weights < 1.0)
         if not len(outliers):
-            return (yield from self._learn_one(rows, start, record, warn=warn))
+            return (yield from self._learn_with_mean(rows, start, record, warn=warn))
         those = rows.drop(outliers, standardize=False)
-        gp, record = yield from self._learn_one(those, start, record, warn=warn)
-        rows = rows.with_scale_of(gp.rows)
+        gp, record = yield from self._learn_with_mean(those, start, record, warn=warn)
+        rows = rows.with_scale_of(gp.rows).with_prior_mean(gp.rows.prior_mean)
         return (yield partial(self._condition, gp.covariance, rows)), record
 
-    def _learn_one(self, rows, start=None, record=None, *, warn=False):
-        """Return the same as `_learn`, with the weights of the rows."""
+    def _learn_with_mean(self, rows, start, record, *, warn):
+        """Return the same as `_learn`, with the weights of the rows.
+
+        With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
+        is searched as well: at the first fit always, later from the hyperparameters found, and only
+        if the predicted likelihood is larger.
+        """
+        gp, latest = held = yield from self._learn_one(rows, start, record, warn=warn)
+        if self.prior_mean is None or not self.prior_mean.only_if_likelier:
+            return held
+        other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
+        rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
+        if record is None:
+            other = yield from self._learn_one(rows, warn=warn)
+        else:
+            before = yield partial(self._condition, gp.covariance, rows)
+            gain = yield partial(latest.predicted_gain, before, self.hyperpriors)
+            if log_posterior(before, self.hyperpriors) + gain <= value:
+                return held
+            other = yield from self._learn_one(rows, gp.covariance.theta, latest, retries=False)
+        return other if log_posterior(other[0], self.hyperpriors) > value else held
+
+    def _learn_one(self, rows, start=None, record=None, *, warn=False, retries=True):
+        """Return the same as `_learn`, with the prior mean of the rows.
+
+        With ``retries`` a search that explains little counts as a failure, and others follow some.
+        """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         at_start = covariance
         if start is not None:
@@ -580,8 +608,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return gp, SearchRecord(hessian, rows.n)
         # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
         # little where y is pure noise, other starts are tried.
-        n_failed = record.n_failed + 1
-        if not n_failed & (n_failed - 1):
+        n_failed = record.n_failed + retries
+        if retries and not n_failed & (n_failed - 1):
             starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
             options = {"n_restarts": 0, "hessian": hessian}
             covariance, hessian = yield from self._search(criterion, initial, starts, **options)

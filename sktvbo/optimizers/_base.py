@@ -89,9 +89,8 @@ class BayesianOptimizer(AskTell):
     `~sklearn.base.clone` is for a new run.
 
     The default surrogate of this class is that of `WDBO`. With seasons, beside a context, and for a
-    limited outcome it is smooth in time. The default β is "growing". With fewer than 10
-    observations in the data set, the latest removed ones are used to learn hyperparameters and the
-    scale of y.
+    limited outcome it is smooth in time. With fewer than 10 observations in the data set, the
+    latest removed ones are used to learn hyperparameters and the scale of y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the
@@ -186,12 +185,8 @@ class BayesianOptimizer(AskTell):
         return UCB(self._make_beta(), margin=0.2)
 
     def _make_beta(self):
-        """Return β of the default acquisition function, see `UCB`.
-
-        "growing" explores little while there are few observations: the uncertainty of a function
-        that changes smoothly grows by itself.
-        """
-        return "growing"
+        """Return β of the default acquisition function, see `UCB`."""
+        return "dimension"
 
     def _chosen_acquisition(self):
         """Return the acquisition function of a run."""
@@ -567,7 +562,4 @@ class StaticAlgorithm(Algorithm):
     seasonal_periods: None = field(default=None, init=False)
 
     def _make_surrogate(self, times):
-        return static_surrogate()
-
-    def _make_beta(self):
-        return "dimension"
+        return static_surrogate(times)

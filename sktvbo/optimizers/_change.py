@@ -22,6 +22,10 @@ from ._start import Start
 from ._state import Log, SearchState
 
 
+# Parameters of a surrogate that depend on the domain.
+_OF_DOMAIN = ("sites", "prior_mean")
+
+
 def changed(run, changes, begun):
     """Return an optimizer with other parameters than a run's.
 
@@ -183,9 +187,10 @@ def _with_surrogate(after, change):
     X, _ = after.to_surrogate(after.data.rows, after.data.y)
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
-            parameters = after.new_surrogate(X[:, -1]).get_params(deep=False)
-            sites = {name: parameters[name] for name in ("sites",) if name in parameters}
-            surrogate = surrogate.rescaled(X, change.scales, change.typical, **sites)
+            parameters = after.new_surrogate(X[:, -1]).get_params(deep=False).items()
+            parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
+            groups = tuple(domain.unit_columns.tolist())
+            surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)
         else:
             surrogate = conditioned(after, surrogate, after.data)
         after = without_answers(after.with_objective(surrogate=surrogate))

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import TimeVaryingGPRegressor
+from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
 from ..gaussian_process._regressor import without_advice
-from ..kernels import LogNormal, season, season_priors
+from ..kernels import LogNormal, ProportionalMatern, season, season_priors
 from ..staleness import KeepAll
 
 # Largest number of members of a domain, at all of which a Kalman filter may track the function.
@@ -20,6 +20,14 @@ _SMOOTHNESS = 1.0, (0.5, 10.0)
 
 # Prior of the lengthscale in space, in sides of the box, and its upper bound.
 _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
+
+# Other parameters of the surrogates, of y standardized.
+SCALES = {
+    "signal_variance_bounds": (0.05, 20.0),
+    "noise_variance_bounds": (1e-4, 1.0),
+    "normalize_y": True,
+    "mean_prior_std": 1.0,
+}
 
 # Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
 _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
@@ -39,8 +47,12 @@ class Times:
         Times of pending queries.
     n_unit : int
         Number of coordinates in the unit box, those of a context included.
+    groups : tuple of int
+        The first coordinate of each parameter.
     has_context : bool
         True if some coordinates are measured and not chosen.
+    is_constrained : bool
+        True if constraints, or limits of outcomes, exclude a part of the box.
     of_outcome : bool
         True if the surrogate is that of an outcome that is limited.
     """
@@ -49,7 +61,9 @@ class Times:
     recent: np.ndarray
     pending: tuple = ()
     n_unit: int = 1
+    groups: tuple = (0,)
     has_context: bool = False
+    is_constrained: bool = False
     of_outcome: bool = False
 
     @property
@@ -59,59 +73,69 @@ class Times:
         return np.median(gaps) if gaps.size else 1.0
 
 
-def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0, **options):
+def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **options):
     """Return a surrogate with a Matérn 5/2 kernel in space, on standardized observations.
 
-    The bounds are for the unit box, and close to those of TuRBO (Eriksson et al. 2019). They are
-    needed after a jump of the function, or when all recent queries are at one place: the likelihood
-    alone then admits lengthscales of many boxes, which end exploration. The mean is learnt, because
-    a run that tracks well has observed mostly good values, and unexplored places are worse.
+    Each parameter has a lengthscale, in sides of the box. Its prior is log-normal with a median of
+    0.4 in one and two dimensions, and 0.28 √d in more, where distances are larger. A longer one
+    explains what it does not fit as noise: after a jump, queries could alternate between two
+    corners, whose observations never contradict the model. Where a level moves all values, the data
+    show that the lengthscale is long.
+
+    The other bounds are close to those of TuRBO (Eriksson et al. 2019). After a jump, or when all
+    recent queries are at one place, the likelihood alone admits values that end exploration. The
+    mean is learnt, because a run that tracks well has observed mostly good values, and unexplored
+    places are worse.
     """
+    median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
+    prior = {"spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE)}
     return kind(
-        Matern(length_scale=0.5, length_scale_bounds=(0.01, longest), nu=2.5),
+        spatial_kernel(times, _LONGEST),
         temporal_kernel,
-        signal_variance_bounds=(0.05, 20.0),
-        noise_variance_bounds=(1e-4, 1.0),
-        normalize_y=True,
-        mean_prior_std=1.0,
-        **options,
+        hyperpriors=prior | options.pop("hyperpriors", {}),
+        **SCALES | options,
     )
 
 
-def static_surrogate(**options):
+def spatial_kernel(times, longest):
+    """Return a Matérn kernel in space with a lengthscale for each parameter."""
+    return ProportionalMatern(
+        np.full(times.n_unit, 0.5), (0.01, longest), nu=2.5, groups=times.groups
+    )
+
+
+def static_surrogate(times, **options):
     """Return the default surrogate of a function that does not change."""
-    return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
+    return default_surrogate(times, ConstantKernel(1.0, "fixed"), **options)
 
 
 def drifting_surrogate(times):
     """Return the default surrogate of a function that changes with time.
 
-    The lengthscale in space has a log-normal prior with a median of 0.4 sides of the box in one and
-    two dimensions, and 0.28 √d sides in more, where distances are larger. A longer lengthscale
-    explains what it does not fit as noise: after a jump, queries could alternate between two
-    corners, whose observations never contradict the model. Where a level moves all values, the data
-    show that the lengthscale is long.
+    The quadratic prior mean, used where it is likelier than none, expects the best places inside of
+    the box. With constraints or limits it is left out: these often exclude better places.
     """
-    median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
-    priors = {
-        "spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE),
-        "temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR,
-    }
-    return default_surrogate(drifting_kernel(times), longest=_LONGEST, hyperpriors=priors)
+    return default_surrogate(
+        times,
+        drifting_kernel(times),
+        hyperpriors={"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR},
+        prior_mean=None if times.is_constrained else QuadraticMean(only_if_likelier=True),
+    )
 
 
 def smooth_surrogate(times):
     """Return the default surrogate with seasons, beside a context, and of a limited outcome.
 
     It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
-    has moved, or an outcome that rises, and certify a place farther uphill. The lengthscale in
-    space is at most half a side of the box in one and two dimensions, and √(d/8) sides, but at most
-    2, in more. With a context the limit is 2, as contexts are not chosen.
+    has moved, or an outcome that rises, and certify a place farther uphill. All parameters share a
+    lengthscale without a prior. It is at most half a side of the box in one and two dimensions, and
+    √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not chosen.
     """
     longest = 2.0
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
-    return default_surrogate(smooth_kernel(times), longest=longest)
+    space = Matern(length_scale=0.5, length_scale_bounds=(0.01, longest), nu=2.5)
+    return TimeVaryingGPRegressor(space, smooth_kernel(times), **SCALES)
 
 
 def drifting_kernel(times):
@@ -147,7 +171,8 @@ def seasonal(surrogate, periods):
     kernel = surrogate.temporal_kernel
     for period in periods:
         kernel = kernel + season(period, *_SMOOTHNESS)
-    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
+    priors = (surrogate.hyperpriors or {}) | season_priors(*periods)
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
@@ -163,7 +188,8 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=None)
+    priors = {name: p for name, p in surrogate.hyperpriors.items() if "temporal" not in name}
+    plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=priors)
     plain.fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
     theta[: len(learnt)] = learnt
@@ -179,7 +205,8 @@ def configured(surrogate, domain, policy, time_unit):
     """Return an unfitted surrogate with parameters set for a domain, a policy and a unit of time.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
-    filter needs repeated places, and cannot remove single rows.
+    filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
+    the continuous coordinates alone.
     """
     parameters = surrogate.get_params(deep=False)
     without_advice(surrogate)
@@ -187,6 +214,11 @@ def configured(surrogate, domain, policy, time_unit):
         surrogate.set_params(time_column=-1)
     if "time_unit" in parameters:
         surrogate.set_params(time_unit=time_unit)
+    prior_mean = parameters.get("prior_mean")
+    if prior_mean is not None and prior_mean.columns is None:
+        continuous = np.flatnonzero(domain.continuous).tolist()
+        prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
+        surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll

@@ -84,15 +84,12 @@ class TVGPUCB(Algorithm):
             expected = "'learn' or a float in the range (0, 1)"
             raise invalid("epsilon", expected, self.epsilon, self)
 
-    def _make_beta(self):
-        return "dimension"
-
     def _make_surrogate(self, times):
         if not self._learns:
-            return default_surrogate(Forgetting(self.epsilon, "fixed"))
+            return default_surrogate(times, Forgetting(self.epsilon, "fixed"))
         # The same kernel, parametrized by its lengthscale -2 / log(1 - ε): with many queries per
         # unit of time, ε is too close to 1 for floats.
-        return default_surrogate(smooth_kernel(times, nu=0.5))
+        return default_surrogate(times, smooth_kernel(times, nu=0.5))
 
     @property
     def epsilon_(self) -> float | None:
@@ -158,15 +155,12 @@ class UITVBO(Algorithm):
         super()._check_parameters()
         check_real(self.drift_variance, "drift_variance", self, interval="(0, inf)")
 
-    def _make_beta(self):
-        return "dimension"
-
     def _make_surrogate(self, times):
         # The random walk starts before all observations and pending queries. Before that it is
         # constant, for predictions at even earlier times.
         start = min(times.data.min(), *times.pending, np.inf)
         return default_surrogate(
-            Wiener(self.drift_variance, "fixed", start=start, before="constant")
+            times, Wiener(self.drift_variance, "fixed", start=start, before="constant")
         )
 
 
@@ -197,7 +191,7 @@ class WGPUCB(Algorithm):
     -----
     The page :doc:`/differences` has these defaults beside the values of the paper.
 
-    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    β is `~sktvbo.acquisition.DimensionBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta(anytime=True))``.
 
     The published confidence bound does not hold at all times simultaneously; with ``anytime=True``
@@ -239,5 +233,5 @@ class WGPUCB(Algorithm):
             # Bounded below: with intervals close to 0 it would underflow.
             discount = max(_DISCOUNT_PER_INTERVAL ** (1.0 / times.interval), 1e-300)
         return static_surrogate(
-            kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(discount)
+            times, kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(discount)
         )

@@ -32,9 +32,6 @@ class VariationBudgeted(StaticAlgorithm):
     _length_parameter = None
     _default_length = 50
 
-    def _make_beta(self):
-        return "growing"
-
     def _length(self):
         """Return the length, or a callable that computes it from a surrogate."""
         length = getattr(self, self._length_parameter)
@@ -271,7 +268,7 @@ class BRGPUCB(VariationBudgeted):
     -----
     The page :doc:`/differences` has these defaults beside the values of the paper.
 
-    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    β is `~sktvbo.acquisition.DimensionBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.
 
     The formula of H is derived here, from the balance of drift and variance. It agrees with the
@@ -328,7 +325,7 @@ class SWGPUCB(VariationBudgeted):
     -----
     The page :doc:`/differences` has these defaults beside the values of the paper.
 
-    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    β is `~sktvbo.acquisition.DimensionBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.
 
     The formula of w is derived here, from the balance of drift and variance. It agrees with the

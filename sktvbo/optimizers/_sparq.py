@@ -123,7 +123,7 @@ class SparQGPUCB(Algorithm):
     robust: bool = field(default=False, init=False)
 
     def _make_surrogate(self, times):
-        return static_surrogate(noise_model=QuadraticInjection())
+        return static_surrogate(times, noise_model=QuadraticInjection())
 
     def _make_beta(self):
         return InformationGainBeta(delta=_DELTA, constant=np.log(2.0))

@@ -77,15 +77,27 @@ def drawn(space, n, rng):
 
 
 def distant(choice, space, draw):
-    """Return a sampler of rows of the places that ``draw`` returns, the most distant first."""
+    """Return a sampler of rows of the places that ``draw`` returns.
+
+    Those with most new categories come first, and among these the most distant.
+    """
     taken = choice.places_of(choice.run.data.rows)
 
     def sample(n, rng):
         places = draw(n, rng)
-        far = np.argsort(-gaps(places, taken, space.domain.n_unit), kind="stable")
-        return space.decode(places[far[:n]])
+        distances = gaps(places, taken, space.domain.n_unit)
+        order = np.lexsort((-distances, -n_new_categories(places, taken, space.domain)))
+        return space.decode(places[order[:n]])
 
     return sample
+
+
+def n_new_categories(places, others, domain):
+    """Return the number (m,) of categories of places (m, u) that none of the others has."""
+    k = domain.n_unit
+    of_category = np.repeat(domain.kinds == "unordered", np.diff([*domain.unit_columns, k]))
+    is_new = of_category & ~(others[:, :k] > 0.0).any(axis=0)
+    return np.count_nonzero((places[:, :k] > 0.0) & is_new, axis=1)
 
 
 def gaps(places, others, k):

@@ -821,7 +821,16 @@ class RunState:
         pending = tuple(query.t for query in self.pending.at(self.time.now))
         domain, recent = self.domain, np.array([*recent, times[-1]])
         has_context = domain.n_chosen < domain.n_dims
-        return Times(times, recent, pending, domain.n_unit, has_context, self.history.of_outcome)
+        return Times(
+            times,
+            recent,
+            pending,
+            domain.n_unit,
+            tuple(domain.unit_columns.tolist()),
+            has_context,
+            domain.is_constrained or bool(self.config.limits),
+            self.history.of_outcome,
+        )
 
     # --- pending queries --------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ def bolt(domain, *, max_size="recommended", temporal_nu=1.5, horizon=None, **par
     """Return BOLT, algorithm 1; ``horizon`` is 600 seconds in the paper."""
     own = {
         "surrogate": smooth_surrogate(temporal_nu, known_horizon(horizon, "BOLT")),
-        "acquisition": UCB(DimensionBeta(0.2)),
+        "acquisition": UCB(DimensionBeta(0.2, max_dims=None)),
         "max_size": max_size,  # eq. (9) and (12)
         "n_initial_points": 15,  # section 5.1
         "refit_every": 1,

@@ -6,8 +6,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from .. import evaluation
 from ..acquisition import UCB, DimensionBeta
+from ..gaussian_process import TimeVaryingGPRegressor
 from ..kernels import Forgetting
-from ..optimizers._default_models import default_surrogate
+from ..optimizers._default_models import SCALES
 from ..optimizers._resets import LearntReset
 from ._bardou2024 import likelihood_surrogate, smooth_surrogate
 from ._parts import STATIC
@@ -83,7 +84,11 @@ def _as_published(labels, temporal_nu):
     All hyperparameters are fitted by maximum likelihood at each step. β, which the paper does not
     give, is that of wdbo_algo for all.
     """
-    frame = {"acquisition": UCB(DimensionBeta(0.2)), "n_initial_points": 15, "refit_every": 1}
+    frame = {
+        "acquisition": UCB(DimensionBeta(0.2, max_dims=None)),
+        "n_initial_points": 15,
+        "refit_every": 1,
+    }
     static = {"surrogate": likelihood_surrogate(STATIC), **frame}
     smooth = {"surrogate": smooth_surrogate(temporal_nu, _HORIZON), "horizon": _HORIZON, **frame}
     own = {
@@ -108,7 +113,8 @@ def _task(name, algorithms, *, call_duration=0.0, **options):
     """
     own, temporal_nu = {}, 1.5
     if name == "wlan":
-        rough = {"surrogate": default_surrogate(Matern(100.0, (5.0, 6000.0), nu=0.5))}
+        space, time = Matern(0.5, (0.01, 2.0), nu=2.5), Matern(100.0, (5.0, 6000.0), nu=0.5)
+        rough = {"surrogate": TimeVaryingGPRegressor(space, time, **SCALES)}
         own, temporal_nu = dict.fromkeys(("ABO", "W-DBO", "BOLT"), rough), 0.5
     return Task(
         name,

@@ -22,7 +22,6 @@ from sktvbo.acquisition import (
     BOLTBeta,
     DimensionBeta,
     ExpectedImprovement,
-    GrowingBeta,
     InformationGainBeta,
     LogBeta,
     PosteriorMean,
@@ -98,10 +97,12 @@ def test_bolt_beta_is_what_the_proof_of_eq_63_needs(t, d, lipschitz, delta):
 def test_practical_betas(t, d):
     assert LogBeta()(at(t, d, n=3)) == pytest.approx(0.8 * log(4 * t))
     assert LogBeta(0.4, 6.0)(at(t, d)) == pytest.approx(0.4 * log(6 * t))
-    assert DimensionBeta()(at(t, d, n=3)) == pytest.approx(0.2 * d * log(6))
-    assert DimensionBeta(0.7)(at(t, d, n=5)) == pytest.approx(0.7 * d * log(10))
+    assert DimensionBeta()(at(t, d, n=3)) == pytest.approx(0.2 * min(d, 4) * log(6))
+    assert DimensionBeta(0.7, max_dims=2)(at(t, d, n=5)) == pytest.approx(0.7 * min(d, 2) * log(10))
+    unbounded = DimensionBeta(max_dims=None)
+    assert unbounded(at(t, 20, n=5)) == pytest.approx(0.2 * 20 * log(10))
     waiting = AcquisitionState(n=5, n_told=t, n_dims=d, n_pending=3)
-    assert DimensionBeta(0.7)(waiting) == DimensionBeta(0.7)(at(t, d, n=5))
+    assert DimensionBeta()(waiting) == DimensionBeta()(at(t, d, n=5))
 
 
 @pytest.mark.parametrize("gain", [0.0, 3.7])
@@ -158,34 +159,6 @@ def test_dimension_beta_grows_with_the_data_set_alone():
     betas = [DimensionBeta()(at(50, 2, n=n)) for n in range(1, 100)]
     assert np.all(np.diff(betas) > 0.0)
     assert len({DimensionBeta()(at(t, 2, n=9)) for t in (9, 99)}) == 1
-
-
-@pytest.mark.parametrize(
-    ("n", "scale"), [(1, 0.05), (99, 0.05), (130, 0.065), (400, 0.2), (401, 0.2), (9000, 0.2)]
-)
-def test_growing_beta_explores_more_with_more_data(n, scale):
-    waiting = AcquisitionState(n=n, n_told=10 * n, n_dims=3, n_pending=2)
-    for state in (at(10 * n, 3, n=n), waiting):
-        assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
-        twice = GrowingBeta(0.1, 0.4)(state)
-        assert twice == pytest.approx(DimensionBeta(2.0 * scale)(state), rel=1e-12)
-        assert UCB("growing").beta_value(state) == GrowingBeta()(state)
-    assert GrowingBeta(n_few=n)(waiting) == DimensionBeta(0.05)(waiting)
-
-
-@pytest.mark.parametrize(("n", "scale"), [(25, 0.05), (50, 0.1), (100, 0.2), (9000, 0.2)])
-def test_growing_beta_widens_sooner_in_one_dimension(n, scale):
-    state = at(n, 1, n=n)
-    assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
-    in_three = GrowingBeta()(at(n, 3, n=n))
-    assert GrowingBeta(n_few=100)(state) == pytest.approx(in_three / 3.0, rel=1e-12)
-
-
-@pytest.mark.parametrize(("d", "n_few"), [(2, 100), (6, 100), (7, 112), (20, 320)])
-def test_growing_beta_widens_later_in_many_dimensions(d, n_few):
-    for n, scale in ((n_few, 0.05), (2 * n_few, 0.1)):
-        state = at(n, d, n=n)
-        assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
 
 
 @pytest.mark.parametrize("theorem", ["bolt", None, 1])

@@ -403,7 +403,7 @@ def test_predictions_are_the_same_where_all_lengthscales_follow():
     assert_allclose(found[1], found[0], atol=1e-6)
     assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.3 / 4.0)
     # A planted error: with the lengthscale held they differ.
-    held = run[1].surrogate.rescaled(new.surrogate_.X_train_, [1.0, 1.0], 4.0)
+    held = run[1].surrogate.rescaled(new.surrogate_.X_train_, [1.0, 1.0], 4.0, (0, 1))
     assert abs(held.posterior_at(12.0)(run[1].domain.unit_of(X))[0] - found[0][0]).max() > 1e-3
 
 
@@ -433,12 +433,12 @@ def test_one_lengthscale_is_multiplied_by_the_geometric_mean():
 
 def test_other_kernels():
     kernel = 2.0 * RBF([1.0, 3.0]) + ExpSineSquared(0.7, 5.0) * Matern(0.2)
-    new = rescaled(kernel, np.array([2.0, 8.0]), 4.0)
+    new = rescaled(kernel, np.array([2.0, 8.0]), 4.0, (0, 1))
     assert_array_equal(new.k1.k2.length_scale, [2.0, 24.0])
     assert (new.k2.k1.length_scale, new.k2.k1.periodicity, new.k2.k2.length_scale) == (0.7, 20, 0.8)
     X = np.random.RandomState(0).uniform(size=(5, 2))
     periodic = ExpSineSquared(0.7, 5.0)
-    assert_allclose(rescaled(periodic, np.full(2, 3.0), 3.0)(3.0 * X), periodic(X))
+    assert_allclose(rescaled(periodic, np.full(2, 3.0), 3.0, (0, 1))(3.0 * X), periodic(X))
 
 
 # --- arms, members, categories --------------------------------------------------------------------

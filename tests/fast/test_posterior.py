@@ -16,6 +16,7 @@ N = 17
 
 # Extensions of a plain posterior.
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
+KINDS += ("quadratic", "weighted-quadratic", "sparse-quadratic", "quadratic-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
@@ -37,6 +38,8 @@ def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN5
         options |= {"direction": 0.1 * rng.normal(size=n), "precision": 3.0}
     if kind.startswith("weighted"):
         options |= {"excess": 0.1 * rng.uniform(size=n)}
+    if "quadratic" in kind:
+        options |= {"linear": rng.normal(size=d), "square": rng.normal(size=d)}
     if kind.startswith("sparse"):
         options |= {"outer": lower(rng, n, capacity=n + 1)}
     return positional, options

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import ExpSineSquared, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process import QuadraticMean
 
 # --- arrays and kernels of the caller -------------------------------------------------------------
 
@@ -189,6 +190,7 @@ STORED = FAMILIES | {
         temporal=Matern(3.0) + Matern(9.0, nu=0.5) * ExpSineSquared(3.0, 2.0), solver="kalman"
     ),
     "robust": make(robust=True, mean_prior_std=1.0),
+    "prior-mean": make(prior_mean=QuadraticMean(only_if_likelier=True)),
     "learnt": make(optimizer="fmin_l_bfgs_b", noise_variance=0.05),
 }
 

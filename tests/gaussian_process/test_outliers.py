@@ -411,7 +411,7 @@ def test_copies_have_the_weights():
     for other in (
         pickle.loads(pickle.dumps(gp)),
         copy.deepcopy(gp),
-        gp.fitted_.rescaled(X, [1.0], 1.0),
+        gp.fitted_.rescaled(X, [1.0], 1.0, (0,)),
     ):
         np.testing.assert_array_equal(other.outlier_weights_, gp.outlier_weights_)
     assert not hasattr(regressor(robust=False).fit(X, y), "outlier_weights_")

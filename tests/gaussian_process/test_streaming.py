@@ -12,6 +12,7 @@ from sktvbo.exceptions import JitterWarning
 from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
+    QuadraticMean,
     WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Forgetting
@@ -26,6 +27,7 @@ MODELS = {
     "rational": {"spatial": RationalQuadratic(0.4), "noise_model": GeometricInjection(0.9)},
     "learnt mean": {"mean_prior_std": 1.5},
     "flat mean": {"mean_prior_std": np.inf, "kind": WeightedTimeVaryingGPRegressor},
+    "quadratic mean": {"prior_mean": QuadraticMean(0.8), "mean_prior_std": 1.0},
     "quadratic noise": {"temporal": STATIC, "noise_model": QuadraticInjection(0.3)},
     "weighted": {"kind": WeightedTimeVaryingGPRegressor, "noise_model": GeometricInjection(0.9)},
     "sparse": {**SPARSE, "mean_prior_std": np.inf},

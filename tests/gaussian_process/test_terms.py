@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo.gaussian_process import (
     GeometricInjection,
+    QuadraticMean,
     SparseTimeVaryingGPRegressor,
     WeightedTimeVaryingGPRegressor,
 )
@@ -109,6 +110,16 @@ def test_terms_are_those_of_dense_algebra(name, model, mean):
     assert_allclose(stds, expected[1], rtol=0, atol=tolerance)
     assert_allclose(means.sum(axis=1) + gp.mean_, gp.predict(PLACES), atol=1e-8)
     assert_array_equal(gp.predict_terms(PLACES), means)
+
+
+def test_a_prior_mean_is_in_no_term():
+    kernel, terms = SUMS["season"]
+    prior_mean = QuadraticMean(0.5)
+    gp = fitted(kernel, "dense", prior_mean=prior_mean, normalize_y=True)
+    means = gp.predict_terms(PLACES)
+    whole = means.sum(axis=1) + gp.mean_ + Y.std() * prior_mean.polynomial(1)(PLACES[:, :1])
+    assert means.shape == (6, len(terms))
+    assert_allclose(whole, gp.predict(PLACES))
 
 
 def test_time_alone_and_many_rows():

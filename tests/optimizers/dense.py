@@ -31,6 +31,23 @@ def inside(x, margin=0.2):
     return np.sqrt(np.prod(share / (2.0 * erf(0.5 / margin)), axis=-1))
 
 
+def without_prior_mean(algorithm):
+    """A class like another, whose surrogate has no prior mean to choose."""
+
+    class Plain(algorithm):
+        def _make_surrogate(self, times):
+            return super()._make_surrogate(times).set_params(prior_mean=None)
+
+    return Plain
+
+
+def above_prior_mean(gp, X, y):
+    """Standardized observations y (n,) at X (n, d + 1), minus the prior mean, if any."""
+    if gp.prior_mean_ is None:
+        return y
+    return y - gp.prior_mean_.polynomial(X.shape[1] - 1)(X[:, :-1])
+
+
 def standardized(opt):
     y = opt.told_y_
     return (y - y.mean()) / y.std(), y.mean(), y.std()

@@ -7,7 +7,7 @@ from optimizers.dense import inside
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
-from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta, GrowingBeta
+from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
 from sktvbo.exceptions import InvalidObservationError
 from sktvbo.gaussian_process._composite import temporal_length_scale
 
@@ -116,7 +116,7 @@ def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
         if gp is None:
             continue
         n = len(gp.X_train_)
-        width = np.sqrt(GrowingBeta()(AcquisitionState(n=n, n_told=n, n_dims=1)))
+        width = np.sqrt(DimensionBeta()(AcquisitionState(n=n, n_told=n, n_dims=1)))
         at_once = np.column_stack([GRID, np.full(101, t)])
         rows = np.vstack([[*x, t_query], at_once])
         mean, std = gp.predict(rows, return_std=True)

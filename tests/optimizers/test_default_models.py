@@ -76,9 +76,6 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
     algorithm = getattr(optimizers, name)
     acquisition = algorithm()._make_acquisition()
     assert acquisition.margin == 0.2
-    if acquisition.beta == "growing":
-        # With so narrow a bound the margin makes no difference here.
-        acquisition.set_params(beta="dimension")
     with_margin = regret(algorithm(acquisition=acquisition))
     assert with_margin < 0.8 * regret(algorithm(acquisition=acquisition.set_params(margin=0.0)))
 
@@ -138,12 +135,21 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
         assert surrogate.temporal_kernel_.nu == 2.5
 
 
-GROWING = ("ABO", "BOLT", "BRGPUCB", "BayesianOptimizer", "SWGPUCB", "WDBO", "WGPUCB")
-OTHERS = ("ETGPUCB", "GPUCB", "RGPUCB", "TVGPUCB", "UITVBO")
+BY_DIMENSION = (
+    "ABO",
+    "BOLT",
+    "BRGPUCB",
+    "BayesianOptimizer",
+    "ETGPUCB",
+    "GPUCB",
+    "RGPUCB",
+    "SWGPUCB",
+)
+BY_DIMENSION += ("TVGPUCB", "UITVBO", "WDBO", "WGPUCB")
 BY_INFORMATION = ("IGPUCB", "SparQGPUCB")
 
 
-@pytest.mark.parametrize("name", GROWING + OTHERS + BY_INFORMATION)
+@pytest.mark.parametrize("name", BY_DIMENSION + BY_INFORMATION)
 def test_all_learn_a_mean(name):
     options = {"BRGPUCB": {"reset_period": 20}, "SWGPUCB": {"window": 20}}.get(name, {})
     rng = np.random.RandomState(0)
@@ -153,14 +159,9 @@ def test_all_learn_a_mean(name):
     assert opt.surrogate_.mean_prior_std == 1.0
 
 
-@pytest.mark.parametrize(
-    ("names", "n", "scale"),
-    [(GROWING, 7, 0.05), (GROWING, 300, 0.15), (OTHERS, 7, 0.2), (OTHERS, 300, 0.2)],
-    ids=["growing", "growing, many", "others", "others, many"],
-)
-def test_beta_by_default(names, n, scale):
-    state = AcquisitionState(n=n, n_told=n + 2, n_dims=3)
-    expected = pytest.approx(UCB(DimensionBeta(scale)).beta_value(state), rel=1e-12)
-    for name in names:
-        acquisition = getattr(optimizers, name)()._make_acquisition()
-        assert acquisition.beta_value(state) == expected
+@pytest.mark.parametrize("name", BY_DIMENSION)
+def test_beta_by_default(name):
+    acquisition = getattr(optimizers, name)()._make_acquisition()
+    for n_dims, expected in ((3, 0.6 * np.log(40.0)), (12, 0.8 * np.log(40.0))):
+        state = AcquisitionState(n=20, n_told=50, n_dims=n_dims, n_pending=3)
+        assert acquisition.beta_value(state) == pytest.approx(expected, rel=1e-12)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from papers.cases import HORIZONS
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import optimizers, papers
 from sktvbo.kernels import LogNormal
@@ -24,7 +25,8 @@ def parts(optimizer):
     if not isinstance(optimizer, optimizers.RandomSearch):
         for name, interval in (("surrogate", 1.0), ("slower", 2.0)):
             t = interval * np.arange(101.0)
-            made = optimizer.surrogate or optimizer._make_surrogate(Times(t, t, n_unit=2))
+            times = Times(t, t, n_unit=2, groups=(0, 1))
+            made = optimizer.surrogate or optimizer._make_surrogate(times)
             setattr(found, name, made)
         found.acquisition = optimizer.acquisition or optimizer._make_acquisition()
     given = optimizer.get_params(deep=False)
@@ -67,8 +69,9 @@ def kernel(of, name):
     if type(found).__name__ == "Sum":
         smooth, rough = (f"Matérn {2.0 * part.nu:g}/2" for part in (found.k1, found.k2.k2))
         return f"{smooth} + w {rough}"
-    if type(found).__name__ == "Matern":
-        return f"Matérn {found.nu * 2:g}/2"
+    if isinstance(found, Matern):
+        each = ", one l per parameter" * (len(getattr(found, "groups", ())) > 1)
+        return f"Matérn {found.nu * 2:g}/2{each}"
     text = KERNELS[type(found).__name__].format(**found.get_params())
     return text + ", one l per coordinate" * np.ndim(getattr(found, "length_scale", 0.0))
 
@@ -107,6 +110,8 @@ def variance(of, name):
 
 def mean(of):
     text = f"learnt, prior N(0, {number(of.surrogate.mean_prior_std**2)})"
+    if getattr(of.surrogate, "prior_mean", None) is not None:
+        text += ", and a quadratic one where that is likelier"
     return text if of.surrogate.mean_prior_std else "0"
 
 
@@ -158,8 +163,7 @@ def ages(of):
 
 _GAIN = "√β = B + R √(2 (γ + {constant:.4g} + log(1/δ))), γ "
 BETAS = {
-    "dimension": "0.2 d log(2 n)",
-    "growing": "0.05 to 0.2 d log(2 n), see GrowingBeta",
+    "dimension": "0.2 min(d, 4) log(2 n)",
     "DimensionBeta": "{scale:g} d log(2 n)",
     "NextStep": "{schedule__scale:g} log({schedule__rate:g} t), t the step of the query",
     "IterationBeta": "2 log(t^(d/2 + 5/2) π² / (3 δ)) / 25, δ = {delta:g}",
@@ -224,7 +228,7 @@ def first_queries(of):
 
 # Row of the table: parameters that it describes, and their values in words.
 ROWS = {
-    "k_S": (r"spatial_kernel(__nu)?$", lambda of: kernel(of, "spatial_kernel")),
+    "k_S": (r"spatial_kernel(__nu|__groups)?$", lambda of: kernel(of, "spatial_kernel")),
     "l_S (d = 2)": ("spatial_kernel__length_scale", spatial_scale),
     "prior of l_S": (r"hyperpriors|\.width", prior),
     "k_T": (
@@ -237,7 +241,7 @@ ROWS = {
     "σ²": ("noise_variance", lambda of: variance(of, "noise_variance")),
     "discount": ("noise_model|optimizer.discount", discount),
     "age": ("surrogate$", ages),
-    "mean": ("mean_prior_std", mean),
+    "mean": (r"mean_prior_std|prior_mean", mean),
     "y": ("normalize_y|surrogate$", scale),
     "search": (r"surrogate.optimizer|refit_every|surrogate$", search),
     "learns from": ("_min_to_learn", lambda of: f"{of.optimizer._min_to_learn} or more"),

@@ -28,6 +28,8 @@ class Posterior:
         excess=None,
         outer=None,
         in_time=None,
+        linear=None,
+        square=None,
         share=1.0,
         terms=None,
     ):
@@ -52,6 +54,8 @@ class Posterior:
         self.direction = np.zeros(n) if direction is None else direction
         self.share = share
         self.precision = precision
+        self.linear = np.zeros(len(Z)) if linear is None else linear
+        self.square = np.zeros(len(Z)) if square is None else square
         self.E = np.diag(np.zeros(n) if excess is None else excess)
 
     def with_gradients(self, X):
@@ -64,9 +68,13 @@ class Posterior:
         K = np.array([self._covariances(x)[0] for x in X])
         explained = np.einsum("ij,jk,ik->i", K, self.of_the_latest, K)
         rest = self.share - K @ self.direction
-        return self.mean + K @ self.weights, np.sqrt(
+        return [self._level(x) for x in X] + K @ self.weights, np.sqrt(
             self.prior - explained + rest**2 / self.precision
         )
+
+    def _level(self, x):
+        z = x[: len(self.Z)]
+        return self.mean + self.linear @ z + self.square @ z**2
 
     def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
@@ -83,7 +91,9 @@ class Posterior:
         variance = self.prior - k @ self.P @ k + rest**2 / self.precision - c @ self.E @ c
         slope = -2.0 * (dk @ c + dc @ self.E @ c)
         std = np.sqrt(variance)
-        return self.mean + k @ self.weights, std, dk @ self.weights, slope / (2.0 * std)
+        on_mean = dk @ self.weights
+        on_mean[: len(self.Z)] += self.linear + 2.0 * self.square * x[: len(self.Z)]
+        return self._level(x) + k @ self.weights, std, on_mean, slope / (2.0 * std)
 
 
 class State:

@@ -390,7 +390,7 @@ class FilteredTerm(ProcessPosterior):
         direction = (1.0 - one) / noise
         self._weights = (rows.targets - y) / noise - gp.mean.value * direction
         self._gp, self._noise = gp, noise
-        self.covariance, self.rows = gp.covariance, rows.without_location()
+        self.covariance, self.rows = gp.covariance, rows.without_mean()
         self.mean = gp.mean.of_term(direction)
 
     def _mean(self, S, t):

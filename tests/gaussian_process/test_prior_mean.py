@@ -1,0 +1,331 @@
+"""Quadratic prior mean, against a fit to y minus that mean."""
+
+import pickle
+
+import numpy as np
+import pytest
+from acquisition.cases import unit_box
+from gaussian_process.cases import PLACES, afresh
+from gaussian_process.cases import moving_waves as data
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.stats import qmc
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.acquisition import UCB
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import Score
+from sktvbo.gaussian_process import (
+    QuadraticInjection,
+    QuadraticMean,
+    WeightedTimeVaryingGPRegressor,
+    _regressor,
+)
+from sktvbo.gaussian_process._hyperparameters import SearchRecord
+from sktvbo.kernels import Forgetting
+
+MEAN = QuadraticMean(0.8)
+SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)
+KINDS = [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor]
+
+both_kinds = pytest.mark.parametrize("kind", KINDS)
+with_a_mean = pytest.mark.parametrize("tau", [0.0, 1.0, np.inf])
+
+
+def make(kind=TimeVaryingGPRegressor, **options):
+    parameters = {
+        "spatial_kernel": SPATIAL,
+        "temporal_kernel": TEMPORAL,
+        "signal_variance": 0.7,
+        "noise_variance": 0.02,
+        "optimizer": None,
+        "prior_mean": MEAN,
+    }
+    return kind(**(parameters | options))
+
+
+def expected_mean(U, depth=MEAN.depth):
+    d = U.shape[1]
+    return -depth * (((U - 0.5) ** 2).sum(axis=1) - d / 12.0) / np.sqrt(d / 180.0)
+
+
+# --- the polynomial -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_polynomial_has_mean_0_and_the_depth_for_standard_deviation(d):
+    U = qmc.Sobol(d, seed=0).random(2**14)
+    polynomial = MEAN.polynomial(d)
+    m = polynomial(U)
+    assert_allclose(m, expected_mean(U), rtol=1e-11, atol=1e-13)
+    assert_allclose([m.mean(), m.std()], [0.0, MEAN.depth], atol=2e-3)
+    assert polynomial(np.full((1, d), 0.5))[0] >= m.max()
+    assert polynomial(np.ones((1, d)))[0] <= m.min()
+    for u in U[:3]:
+        slope = approx_fprime(u, lambda s: polynomial(s[np.newaxis])[0], 1e-7)
+        assert_allclose(polynomial.slope(u), slope, atol=1e-5)
+
+
+def test_columns_choose_the_coordinates_it_depends_on():
+    U = np.random.RandomState(0).uniform(size=(20, 4))
+    polynomial = QuadraticMean(0.8, columns=[0, 3]).polynomial(4)
+    assert_allclose(polynomial(U), expected_mean(U[:, [0, 3]]), rtol=1e-12)
+
+
+# --- in a regressor -------------------------------------------------------------------------------
+
+
+@both_kinds
+@with_a_mean
+def test_a_fit_is_one_to_the_residuals(kind, tau):
+    X, y = data()
+    options = {"mean_prior_std": tau, "noise_model": QuadraticInjection(0.02)}
+    gp = make(kind, **options).fit(X, y)
+    rest = make(kind, prior_mean=None, **options).fit(X, y - expected_mean(X[:, :2]))
+    mean, cov = gp.predict(PLACES, return_cov=True)
+    expected, expected_cov = rest.predict(PLACES, return_cov=True)
+    assert_allclose(mean, expected + expected_mean(PLACES[:, :2]), rtol=1e-10)
+    assert_allclose(cov, expected_cov, rtol=1e-10)
+    assert_allclose(gp.predict(PLACES), mean, rtol=1e-10)
+    assert_allclose(gp.predict(PLACES, return_std=True)[0], mean, rtol=1e-10)
+    ours, theirs = (g.log_marginal_likelihood(eval_gradient=True) for g in (gp, rest))
+    assert_allclose(ours[0], theirs[0], rtol=1e-10)
+    assert_allclose(ours[1], theirs[1], rtol=1e-8)
+    assert_allclose(gp.mean_, rest.mean_, rtol=1e-10, atol=1e-12)
+    if kind is TimeVaryingGPRegressor:
+        assert_allclose(gp.relevancy(), rest.relevancy(), rtol=1e-9)
+        assert abs(gp.log_marginal_likelihood_value_ - make(prior_mean=None, **options).fit(
+            X, y).log_marginal_likelihood_value_) > 1.0  # fmt: skip
+
+
+def test_far_from_all_rows_the_prior_mean_is_predicted():
+    X, y = data()
+    gp = make(normalize_y=True).fit(X, y)
+    U = np.random.RandomState(2).uniform(size=(5, 2))
+    late = np.column_stack([U, np.full(5, 1e6)])
+    for one in (gp, gp.fitted_.with_rows(X[:3], y[:3], restandardize=False)):
+        assert_allclose(one.predict(late), y.mean() + y.std() * expected_mean(U), rtol=1e-10)
+
+
+def test_position_of_time_and_choice_of_columns():
+    X, y = data()
+    mean = QuadraticMean(0.8, columns=[1])
+    gp = make(prior_mean=mean).fit(X, y)
+    first = make(prior_mean=mean, time_column=0).fit(X[:, [2, 0, 1]], y)
+    assert_allclose(first.predict(PLACES[:, [2, 0, 1]]), gp.predict(PLACES), rtol=1e-10)
+    late = np.array([[0.1, 0.5, 1e6], [0.9, 0.5, 1e6], [0.1, 1.0, 1e6]])
+    high, same, low = gp.predict(late)
+    assert_allclose(high, same, rtol=1e-12)
+    assert high > low
+
+
+def test_it_has_no_effect_on_time_alone():
+    X, y = data()
+    alone, plain = (
+        make(spatial_kernel=None, prior_mean=mean).fit(X[:, 2:], y) for mean in (MEAN, None)
+    )
+    assert_array_equal(alone.predict(PLACES[:, 2:]), plain.predict(PLACES[:, 2:]))
+
+
+@with_a_mean
+def test_views_and_draws(tau):
+    X, y = data()
+    gp = make(mean_prior_std=tau, normalize_y=True).fit(X, y)
+    now, between = gp.posterior_at(31.0), gp.fitted_.posterior_between(31.0, 35.0)
+    for view, u, row in (
+        (now, np.array([0.3, 0.9]), [0.3, 0.9, 31.0]),
+        (between, np.array([0.3, 0.9, 0.25]), [0.3, 0.9, 32.0]),
+    ):
+        mean, std, on_mean, on_std = view.with_gradient(u)
+        expected = gp.predict([row], return_std=True)
+        assert_allclose([mean, std], np.ravel(expected), rtol=1e-10)
+        assert_allclose(np.ravel(view(u[np.newaxis])), [mean, std], rtol=1e-10)
+        for slope, i in ((on_mean, 0), (on_std, 1)):
+            differences = approx_fprime(u, lambda v, i=i, view=view: view.with_gradient(v)[i], 1e-7)
+            assert_allclose(slope, differences, rtol=1e-4, atol=1e-5)
+        objective = objective_of(Score(UCB(4.0), None), view)
+        U = np.random.RandomState(4).uniform(size=(40, len(u)))
+        expected = np.dot([1.0, 2.0], view(U))
+        assert_allclose(y.mean() + y.std() * objective.values(U), expected, rtol=1e-9)
+        leading = y.mean() + y.std() * objective.leading(U, 3)
+        assert_allclose(np.sort(leading)[-3:], np.sort(expected)[-3:], rtol=1e-9)
+        places, values = objective.climb(U[:4], unit_box(len(u)), 1.0)
+        best = np.argmax(values)  # the others may stop early
+        mean, std, on_mean, on_std = view.with_gradient(places[best])
+        assert_allclose(y.mean() + y.std() * values[best], mean + 2.0 * std, rtol=1e-9)
+        step = np.clip(places[best] + 1e-3 * (on_mean + 2.0 * on_std), 0.0, 1.0) - places[best]
+        assert np.abs(step).max() < 1e-6
+    draws = gp.sample_y(PLACES, 4000, random_state=0)
+    assert_allclose(draws.mean(axis=1), gp.predict(PLACES), atol=0.05)
+
+
+def test_copies():
+    X, y = data()
+    gp = make(normalize_y=True, prior_mean=QuadraticMean(0.8)).fit(X, y)
+    again = pickle.loads(pickle.dumps(gp))
+    before = again.predict(PLACES)
+    assert_array_equal(before, gp.predict(PLACES))
+    assert gp.set_params(prior_mean__depth=0.1).get_params()["prior_mean__depth"] == 0.1
+    assert_array_equal(gp.predict(PLACES), before)  # the fitted mean is unchanged
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def test_it_excludes_the_kalman_filter():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.choice([0.2, 0.8], size=300), np.arange(300.0)])
+    y = np.sin(0.1 * X[:, 1]) + 0.1 * rng.normal(size=300)
+    options = {"spatial_kernel": Matern(0.4), "temporal_kernel": Forgetting(0.05)}
+    gp, plain = (make(prior_mean=mean, **options).fit(X, y) for mean in (MEAN, None))
+    assert type(plain._gp).__name__ == "Filter"
+    dense = make(solver="dense", **options).fit(X, y)
+    assert_allclose(gp.predict(X[:5]), dense.predict(X[:5]), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"'prior_mean' .* None with solver='kalman'"):
+        make(solver="kalman", **options).fit(X, y)
+
+
+def test_a_sparse_regressor_has_no_prior_mean():
+    with pytest.raises(TypeError, match="prior_mean"):
+        SparseTimeVaryingGPRegressor(prior_mean=MEAN)
+
+
+@pytest.mark.parametrize(
+    ("mean", "message"),
+    [
+        ("high", r"'prior_mean' parameter of TimeVaryingGPRegressor must be a QuadraticMean or"),
+        (QuadraticMean(np.nan), r"'depth' parameter of QuadraticMean must be a float"),
+        (QuadraticMean("deep"), r"'depth' parameter of QuadraticMean must be a float"),
+        (QuadraticMean(columns=[0, 2]), r"'columns' parameter .* an int in the range \[0, 1\]"),
+        (QuadraticMean(columns=[0, 0]), r"'columns' parameter .* must be different columns"),
+        (QuadraticMean(columns=[]), r"'columns' parameter .* must be different columns"),
+        (QuadraticMean(columns=1), r"'columns' parameter .* must be different columns"),
+        (QuadraticMean(only_if_likelier="yes"), r"'only_if_likelier' parameter .* True or False"),
+    ],
+)
+def test_bad_prior_means(mean, message):
+    X, y = data()
+    gp = make().fit(X, y)
+    before = gp.predict(PLACES)
+    with pytest.raises(ValueError, match=message):
+        gp.set_params(prior_mean=mean).fit(X, y)
+    assert_array_equal(gp.predict(PLACES), before)
+
+
+# --- used only if likelier ------------------------------------------------------------------------
+
+N = 60
+CHOICE = QuadraticMean(1.0, only_if_likelier=True)
+
+
+def sample(kind, seed=0):
+    """Return rows of a quadratic function, or of moving waves, in three dimensions."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(N, 3)), np.arange(float(N))])
+    S, t = X[:, :3], X[:, 3]
+    y = {
+        "quadratic": -4.0 * ((S - 0.5) ** 2).sum(axis=1),
+        "waves": np.sin(5.0 * S[:, 0] + 0.1 * t) * np.cos(4.0 * S[:, 1] * S[:, 2] - 0.07 * t),
+    }[kind]
+    return X, y + 0.05 * rng.normal(size=N)
+
+
+def choose(**options):
+    parameters = {
+        "spatial_kernel": Matern(0.5, (0.01, 1.0), nu=2.5),
+        "temporal_kernel": Matern(20.0, (5.0, 1e3), nu=2.5),
+        "prior_mean": CHOICE,
+        "normalize_y": True,
+        "mean_prior_std": 1.0,
+    }
+    return TimeVaryingGPRegressor(**parameters | options)
+
+
+@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+@pytest.mark.parametrize("kind", ["quadratic", "waves"])
+def test_the_likelier_mean_is_used(kind, optimizer):
+    X, y = sample(kind)
+    gp = choose(optimizer=optimizer).fit(X, y)
+    each = [choose(optimizer=optimizer, prior_mean=m).fit(X, y) for m in (None, QuadraticMean(1.0))]
+    best = int(np.argmax([one.log_marginal_likelihood_value_ for one in each]))
+    assert best == (kind == "quadratic")
+    assert (gp.prior_mean_ is None) is (best == 0)
+    assert_array_equal(gp.theta_, each[best].theta_)
+    assert_array_equal(gp.predict(X, return_std=True), each[best].predict(X, return_std=True))
+
+
+def test_later_searches_change_the_choice():
+    gp = choose().fit(*sample("waves"))
+    assert gp.prior_mean_ is None
+    Z, z = sample("quadratic", seed=1)
+    Z[:, 3] += 500.0
+    for i in range(N):
+        gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
+        if gp.prior_mean_ is not None:
+            break
+    fresh = choose(prior_mean=QuadraticMean(1.0)).fit(gp.X_train_, gp.y_train_)
+    assert gp.prior_mean_ is CHOICE
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(
+        fresh.log_marginal_likelihood_value_, abs=0.05
+    )
+
+
+def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
+    """The choice is nearly always the same as with all searches."""
+    learn, made = TimeVaryingGPRegressor._learn_one, []
+
+    def noted(*each, **options):
+        made.append(options)
+        return learn(*each, **options)
+
+    def choices():
+        gp, found = choose().fit(*sample("waves")), []
+        Z, z = sample("quadratic", seed=1)
+        Z[:, 3] += 500.0
+        for i in range(N):
+            gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
+            found.append(gp.prior_mean_ is None)
+        return np.array(found)
+
+    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
+    found, n = choices(), len(made)
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
+    assert np.mean(choices() == found) > 0.9
+    assert n < 0.8 * (len(made) - n)
+
+
+def test_searches_without_success_count_once(monkeypatch):
+    """For pure noise, fresh starts are tried as often as without the comparison."""
+    X = sample("waves")[0]
+    y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
+    gp, starts = choose().fit(X[:30], y[:30]), []
+    found = _regressor.restarts
+    monkeypatch.setattr(_regressor, "restarts", lambda *each: starts.append(i) or found(*each))
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
+    chosen = set()
+    for i in range(1, 10):
+        gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
+        chosen.add(gp.prior_mean_)
+        assert gp._search_record.n_failed == i
+    assert len(chosen) == 2  # both are chosen at times
+    assert starts == [1, 2, 4, 8]
+
+
+def test_held_hyperparameters_hold_the_choice():
+    X, y = sample("quadratic")
+    gp = choose().fit(X[:40], y[:40]).partial_fit(X[40:], y[40:]).forget([0, 7])
+    assert gp.prior_mean_ is CHOICE
+    fresh = choose(
+        spatial_kernel=gp.spatial_kernel_,
+        temporal_kernel=gp.temporal_kernel_,
+        signal_variance=gp.signal_variance_,
+        noise_variance=gp.noise_variance_,
+        optimizer=None,
+        prior_mean=QuadraticMean(1.0),
+    ).fit(X[:40], y[:40])
+    fresh = afresh(fresh, np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
+    assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
+    assert gp.fitted_.with_rows(X[:3], y[:3]).prior_mean_ is CHOICE
+    again = pickle.loads(pickle.dumps(gp))
+    assert_array_equal(again.predict(X), gp.predict(X))
