@@ -21,7 +21,6 @@ from ._serialization import HELD
 from ._start import Start
 from ._state import Log, SearchState
 
-
 # Parameters of a surrogate that depend on the domain.
 _OF_DOMAIN = ("sites", "prior_mean")
 

@@ -94,10 +94,9 @@ def distant(choice, space, draw):
 
 def n_new_categories(places, others, domain):
     """Return the number (m,) of categories of places (m, u) that none of the others has."""
-    k = domain.n_unit
-    of_category = np.repeat(domain.kinds == "unordered", np.diff([*domain.unit_columns, k]))
-    is_new = of_category & ~(others[:, :k] > 0.0).any(axis=0)
-    return np.count_nonzero((places[:, :k] > 0.0) & is_new, axis=1)
+    columns = np.array([column for each in domain.categories for column in each], dtype=int)
+    new = columns[~(others[:, columns] > 0.0).any(axis=0)]
+    return np.count_nonzero(places[:, new] > 0.0, axis=1)
 
 
 def gaps(places, others, k):
