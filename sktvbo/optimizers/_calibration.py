@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from scipy.special import chdtri
+import numpy as np
+from scipy.special import bdtri, chdtri, ndtri
 
 from .._values import replaced
 from .._warnings import warn_caller
@@ -21,6 +22,14 @@ _TOLERANCE = 1.2
 # Largest root mean square that does not warn, 1.8.
 _LARGEST = _TOLERANCE * math.sqrt(chdtri(_N_RESIDUALS, _FALSE_ALARM) / _N_RESIDUALS)
 
+# The same of the median of their absolute values, as the standard deviation of a Gaussian.
+_MEDIAN = ndtri(0.75)
+_LARGEST_ROBUST = (
+    _TOLERANCE
+    * -ndtri(0.5 * bdtri(_N_RESIDUALS // 2 - 1, _N_RESIDUALS, 1.0 - _FALSE_ALARM))
+    / _MEDIAN
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Part):
@@ -34,6 +43,9 @@ class Calibration(Part):
     the s_i are too small by a factor of at most 1.2, a test gives a false alarm with probability at
     most 1e-6, and a run of n observations with probability at most 1e-6 n. With the right s_i a
     test has 1e-13. To save time, a test is made only when the latest residual is above 1.8.
+
+    With ``robust=True`` the model expects outliers, and the median of the |r_i| is tested. It
+    exceeds 1.3 with probability 1e-6, and the bound is 1.2 times that.
 
     Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
     model or has no noise, and only cost exploration.
@@ -65,18 +77,20 @@ class Calibration(Part):
         if len(latest) < _N_RESIDUALS or None in predicted:
             return self
         residuals = [(entry.y - mean) / std for entry, (mean, std) in zip(latest, predicted)]
-        rms = math.sqrt(sum([residual * residual for residual in residuals]) / _N_RESIDUALS)
-        if not rms > _LARGEST:
+        size, largest, kind = math.sqrt(np.mean(np.square(residuals))), _LARGEST, "root mean square"
+        if after.outlier_weights:
+            size, largest, kind = np.median(np.abs(residuals)) / _MEDIAN, _LARGEST_ROBUST, "median"
+        if not size > largest:
             return self
         message = (
-            f"The last {_N_RESIDUALS} observations differ from their predictions by {rms:.3g} "
-            "times the predicted standard deviation (root mean square): the surrogate is "
+            f"The last {_N_RESIDUALS} observations differ from their predictions by {size:.3g} "
+            f"times the predicted standard deviation ({kind}): the surrogate is "
             "overconfident. Let it learn the noise (noise_variance_bounds), or give a larger "
             "noise_variance or y_variance. If the function changes or jumps, take a temporal "
             "kernel with a shorter lengthscale, or an algorithm that forgets. to_frame() has "
             "predictions and residuals."
         )
-        logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
+        logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": float(size)}})
         warn_caller(message, OverconfidenceWarning)
         return replaced(self, has_warned=True)
 

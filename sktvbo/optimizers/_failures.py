@@ -1,19 +1,25 @@
 """Queries that failed: the probability of success is learnt in place and time.
 
-A Gaussian process is fitted to the queries, with label 1 for failures and 0 for observations: least
-squares on labels (Rasmussen & Williams 2006, section 6.5). Its covariance decays in time, so that
-places which failed are tried again. The probability of success is that of the process, passed
-through a probit, being below ½. Of queries near one place only the latest counts.
+A query fails because of its place, or by chance, with a rate that is learnt. A Gaussian process is
+fitted to the queries, with label 1 for failures and 0 for observations: least squares on labels
+(Rasmussen & Williams 2006, section 6.5). Its covariance decays in time, so that places which failed
+are tried again. The probability of success is that of the process, passed through a probit, being
+below ½. It is that of the place alone: failures by chance cost the same everywhere.
+
+A success shows that its place does not fail. A failure shows the less, the larger the rate c of
+failures by chance is: the noise variance of its label is c / (1 - c). With it, the probability that
+a single failure is due to its place is that of Bayes' rule, up to 0.06.
 
 A failure with a measured outcome beyond its limit teaches the model of this outcome. Once there is
 one, it is left out here: it would count twice.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 from sklearn.gaussian_process.kernels import Matern
 
 from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
@@ -26,13 +32,13 @@ from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import is_missing, outcomes_of_failures
 from ._part import Part
 
-# Number of the latest failures, and of the latest observations, that are used.
-MAX_FAILURES = 150
+# Number of the latest failures that are stored, and of the latest queries that are used.
+MAX_FAILURES, _MAX_QUERIES = 150, 300
 
 # Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
 
-# Distance in the unit box below which only the latest of two queries is used.
+# Distance in the unit box below which queries are taken for repetitions of the latest of them.
 _NEAR = 0.05
 
 # Failures before which the hyperparameters are held.
@@ -41,11 +47,25 @@ _MIN_FAILURES = 3
 # Growth of the number of queries, relative and absolute, after which they are searched again.
 _GROWTH, _MOST = 1.25, 75
 
-# Initial lengthscale in space (of the unit box) and in time (in intervals between queries), signal
-# variance, and noise variance, which is held. The first three are medians of log-normal priors with
-# these standard deviations: few labels say little about the duration of failures.
-_LENGTH, _INTERVALS, _SIGNAL, _NOISE = 0.2, 50.0, 0.25, 0.01
-_LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD = 0.5, 1.0, 0.5
+# Initial lengthscale in space (of the unit box) and in time (in intervals between queries), the
+# medians of log-normal priors with these standard deviations: few labels say little about the
+# duration of failures. Variances of the signal, of the label of a success and of any label near
+# others are held.
+_LENGTH, _INTERVALS = 0.2, 50.0
+_LENGTH_SPREAD, _INTERVALS_SPREAD = 0.5, 1.0
+_SIGNAL, _NOISE = 0.25, 0.01
+
+# Rates of failures by chance, means of labels, and the weight of successes before any query. The
+# lower the mean, the fewer places are expected to fail.
+_RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5])
+_MEANS = np.array([0.0, -0.3, -0.6, -1.0, -1.5])
+_SUCCESSES = 2.0
+
+# Before they are learnt: the rate is 1 / (this number + successes), and the mean.
+_QUERIES, _MEAN = 10.0, 0.0
+
+# Least variance of a label before a query nearby: a place may begin to fail at any time.
+_CHANGES = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +79,8 @@ class Failures(Part):
     total : int
         How many there have been.
     learnt : tuple of float, or None
-        Lengthscales in space and time, variance of the signal; None before a search.
+        Lengthscales in space and time, rate of failures by chance, mean of labels; None before a
+        search.
     searched : int
         How many queries had been told when these were searched.
     queries : tuple of (int or None)
@@ -92,10 +113,10 @@ class Failures(Part):
     def cause(self, choice):
         if not self.total or not len(_unexplained(self, choice.run)):
             return None
-        gp = choice.once(_fitted, self)
+        gp, level = choice.once(_fitted, self)
 
         def at(t, latest, moving):
-            return Success(ManyPlaces(posterior_in(gp, t, latest, moving)))
+            return Success(ManyPlaces(posterior_in(gp, t, latest, moving)), level)
 
         return at
 
@@ -115,15 +136,11 @@ class Failures(Part):
         )
         queries = run.history.n_told + found.total
         due = min(_GROWTH * found.searched, found.searched + _MOST)
-        if len(_unexplained(found, run)) < _MIN_FAILURES or queries < due:
+        # Without a success, chance and place cannot be told apart.
+        few = len(_unexplained(found, run)) < _MIN_FAILURES or not run.history.n_told
+        if few or queries < due:
             return found
-        gp = _fitted(run, found, search=True)
-        learnt = (
-            gp.spatial_kernel_.length_scale,
-            gp.temporal_kernel_.length_scale,
-            gp.signal_variance_,
-        )
-        return replace(found, learnt=tuple(map(float, learnt)), searched=queries)
+        return replace(found, learnt=_searched(run, found), searched=queries)
 
     def continued(self, run, new, change):
         old = run.failures
@@ -180,64 +197,138 @@ def _unexplained(failures, run):
     return rows[~np.any(beyond, axis=0)] if beyond else rows
 
 
-def _fitted(run, failures, search=False):
-    """Return a regressor of the labels, with searched or previously learnt hyperparameters."""
-    succeeded = run.rows(run.history.latest(MAX_FAILURES))
+def _labelled(run, failures):
+    """Return rows (n, u + 1) and labels (n,) of the latest queries, in the order of time."""
+    succeeded = run.rows(run.history.latest(_MAX_QUERIES))
     failed = _unexplained(failures, run)
     rows = np.vstack([succeeded, failed])
-    X = np.column_stack([run.domain.unit_of(rows[:, :-1]), rows[:, -1]])
     labels = np.repeat([0.0, 1.0], [len(succeeded), len(failed)])
-    latest = _latest_of_each_place(X)
-    X, labels = X[latest], labels[latest]
+    latest = np.argsort(rows[:, -1], kind="stable")[-_MAX_QUERIES:]
+    rows = rows[latest]
+    return np.column_stack([run.domain.unit_of(rows[:, :-1]), rows[:, -1]]), labels[latest]
+
+
+def _usual(X, labels):
+    """Return what is assumed before a search, for rows (n, u + 1); see `Failures.learnt`."""
     gaps = np.diff(np.unique(X[:, -1]))
-    gap = np.median(gaps) if len(gaps) else 1.0
-    usual = _LENGTH, _INTERVALS * gap, _SIGNAL
-    length, duration, signal = failures.learnt or usual
-    names = "spatial_kernel__length_scale", "temporal_kernel__length_scale", "signal_variance"
-    spreads = _LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD
-    priors = dict(zip(names, map(LogNormal, usual, spreads)))
+    duration = _INTERVALS * (np.median(gaps) if len(gaps) else 1.0)
+    return _LENGTH, duration, 1.0 / (_QUERIES + np.sum(labels == 0.0)), _MEAN
+
+
+def _variances(labels, rate):
+    """Return the noise variances (n,) of labels, given the rate of failures by chance."""
+    return np.where(labels, rate / (1.0 - rate), _NOISE)
+
+
+def _fitted(run, failures):
+    """Return a regressor of the labels above their mean, and this mean."""
+    X, labels = _labelled(run, failures)
+    learnt = failures.learnt or _usual(X, labels)
+    return held(_regressor(X, labels, learnt, optimizer=None)), learnt[-1]
+
+
+def _searched(run, failures):
+    """Return what the labels teach, see `Failures.learnt`."""
+    X, labels = _labelled(run, failures)
+    length, duration, *_ = failures.learnt or _usual(X, labels)
+    rate, mean = _rate_and_mean(X, labels, length, duration)
+    medians = _LENGTH, _usual(X, labels)[1]
+    names = "spatial_kernel__length_scale", "temporal_kernel__length_scale"
+    priors = dict(zip(names, map(LogNormal, medians, (_LENGTH_SPREAD, _INTERVALS_SPREAD))))
+    learnt = length, duration, rate, mean
+    gp = _regressor(X, labels, learnt, optimizer="fmin_l_bfgs_b", hyperpriors=priors)
+    found = gp.spatial_kernel_.length_scale, gp.temporal_kernel_.length_scale, rate, mean
+    return tuple(map(float, found))
+
+
+def _regressor(X, labels, learnt, **options):
+    """Return a regressor of labels (n,) at rows (n, u + 1), see `Failures.learnt`."""
+    length, duration, rate, mean = learnt
+    rows = _merged(X, labels - mean, _variances(labels, rate), duration)
     model = TimeVaryingGPRegressor(
         Matern(length, (0.05, 1.0), nu=1.5),
-        Matern(duration, (1e-2 * duration, 1e3 * duration), nu=1.5),
-        signal_variance=signal,
-        signal_variance_bounds=(0.05, 1.0),
+        Matern(duration, (1e-2 * duration, 1e3 * duration), nu=0.5),
+        signal_variance=_SIGNAL,
+        signal_variance_bounds="fixed",
         noise_variance=_NOISE,
         noise_variance_bounds="fixed",
         solver="dense",
-        optimizer="fmin_l_bfgs_b" if search else None,
-        hyperpriors=priors if search else None,
+        **options,
     )
-    return held(without_advice(model).fit(X, labels))
+    return without_advice(model).fit(*rows)
 
 
-def _latest_of_each_place(X):
-    """Return the indices of rows (n, u + 1), time last, without a later row nearby."""
-    order = np.argsort(-X[:, -1], kind="stable")
-    near = cdist(X[order, :-1], X[order, :-1]) < _NEAR
-    chosen = np.ones(len(X), dtype=bool)
-    for i, row in enumerate(near):
-        if chosen[i]:
-            chosen[i + 1 :] &= ~row[i + 1 :]
-    return np.sort(order[chosen])
+def _rate_and_mean(X, labels, length, duration):
+    """Return the rate of failures by chance and the mean of labels (n,), of rows (n, u + 1).
+
+    They are posterior means over a grid, by the likelihood of leave-one-out predictions (Rasmussen
+    & Williams 2006, section 5.4.2). The kernel in space is rough: with a smooth one, failures at
+    the edge of a region would be taken for failures by chance.
+    """
+    K = _SIGNAL * Matern(length, nu=0.5)(X[:, :-1]) * Matern(duration, nu=0.5)(X[:, -1:])
+    found = []
+    for rate in _RATES:
+        noise = _variances(labels, rate)
+        inverse = np.linalg.inv(K + np.diag(noise))
+        precision = np.diag(inverse)
+        std = np.sqrt(np.maximum(1.0 / precision - noise, 0.0))
+        predicted, share = labels - inverse @ labels / precision, inverse.sum(axis=1) / precision
+        for mean in _MEANS:
+            p = (1.0 - rate) * ndtr(_squashed(predicted + mean * share, std)[0])
+            log_p = np.log(np.where(labels, 1.0 - p, p)).sum()
+            found.append((log_p + _SUCCESSES * np.log(1.0 - rate), rate, mean))
+    log_p, *values = np.array(found).T
+    return np.average(values, axis=1, weights=np.exp(log_p - log_p.max()))
+
+
+def _merged(X, labels, variances, duration):
+    """Return rows, labels and variances of one label for all rows (n, u + 1) near the latest one.
+
+    It teaches the same as they do at one place: the state of a Kalman filter of a process with the
+    covariance of an exponential kernel, without its prior. Rows are in the order of time.
+    """
+    near, latest = cdist(X[:, :-1], X[:, :-1]) < _NEAR, np.full(len(X), -1)
+    for i in range(len(X) - 1, -1, -1):
+        if latest[i] < 0:
+            latest[near[i] & (latest < 0)] = i
+    states = {}
+    for i, t, label, noise in zip(
+        *(part.tolist() for part in (latest, X[:, -1], labels, variances))
+    ):
+        mean, variance, before = states.get(i, (0.0, _SIGNAL, t))
+        decay = math.exp((before - t) / duration)
+        mean, variance = decay * mean, _SIGNAL + decay**2 * (variance - _SIGNAL)
+        variance = max(variance, _CHANGES)
+        gain = variance / (variance + noise)
+        states[i] = mean + gain * (label - mean), (1.0 - gain) * variance, t
+    mean, variance, _ = np.array(list(states.values())).T
+    learnt = (_SIGNAL - variance) / _SIGNAL
+    return X[list(states)], mean / learnt, variance / learnt
 
 
 class Success(Factor):
-    """Probability that a query does not fail.
+    """Probability that a query does not fail because of its place.
 
     Parameters
     ----------
     posterior : ManyPlaces
-        Posterior of the labels.
+        Posterior of the labels above their mean.
+    level : float
+        This mean.
     """
 
-    def __init__(self, posterior):
-        self._posterior = posterior
+    def __init__(self, posterior, level):
+        self._posterior, self._level = posterior, level
+
+    def _z(self, mean, std):
+        """Return the probit's argument (m,), and its derivatives, see `with_slopes`."""
+        return _squashed(mean + self._level, std)
 
     def log(self, U):
-        return log_ndtr(_squashed(*self._posterior(U))[0])
+        return log_ndtr(self._z(*self._posterior(U))[0])
 
     def log_with_slopes(self, U):
-        z, slopes = with_slopes(_squashed, self._posterior, U)
+        z, slopes = with_slopes(self._z, self._posterior, U)
         log_p = log_ndtr(z)
         density = np.exp(-0.5 * z**2 - log_p) / np.sqrt(2.0 * np.pi)
         return log_p, density[:, np.newaxis] * slopes

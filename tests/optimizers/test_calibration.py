@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import SWGPUCB, WDBO, TimeVaryingGPRegressor
-from sktvbo.exceptions import ModelWarning
+from sktvbo.exceptions import ModelWarning, OverconfidenceWarning
 from sktvbo.optimizers import _calibration
 
 NOISE = 0.1
@@ -74,6 +74,33 @@ def test_a_learnt_model_does_not_warn_either():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         run(WDBO([(0.0, 1.0)], random_state=0), 0, 80)
+
+
+def run_with_glitches(opt, seed, noise):
+    rng = np.random.RandomState(seed)
+    function, glitches = drawn(rng), rng.permutation(np.arange(120) % 24 == 0)
+    for t in range(120):
+        x = opt.ask(t)
+        opt.tell(x, function(x, t) + noise * rng.standard_normal() + 20.0 * glitches[t], t)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("learns", [True, False])
+def test_glitches_that_a_robust_model_handles_do_not_warn(learns, seed):
+    if learns:
+        opt = WDBO([(0.0, 1.0)], robust=True, random_state=seed)
+    else:
+        opt = optimizer(1.0, seed, surrogate=declared(NOISE**2, robust=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OverconfidenceWarning)
+        run_with_glitches(opt, seed, NOISE)
+
+
+@pytest.mark.parametrize("noise", [NOISE, 3.0 * NOISE])
+def test_a_robust_model_that_is_overconfident_warns(noise):
+    surrogate = declared(noise**2 / 100.0, robust=True)
+    with pytest.warns(OverconfidenceWarning, match="overconfident"):
+        run_with_glitches(optimizer(1.0, surrogate=surrogate), 0, noise)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.99, 1.01])

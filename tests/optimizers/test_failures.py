@@ -32,33 +32,107 @@ def chance_of(opt, t, latest=None):
 # --- what is learnt -------------------------------------------------------------------------------
 
 
+# What is assumed before anything is learnt: the variances of labels, and their mean.
+SUCCEEDED, NEAR = 0.01, 0.01
+
+
+def failed_with(n_succeeded):
+    """Variance of a failure after some successes."""
+    rate = 1.0 / (10.0 + n_succeeded)
+    return rate / (1.0 - rate)
+
+
+def expected(places, t, X, times, labels, variances):
+    """Mean and variance (m,) of labels by a Gaussian process, whose intervals are of length 1."""
+    space, time = Matern(0.2, nu=1.5), Matern(50.0, nu=0.5)
+    times = np.reshape(times, (-1, 1))
+    K = 0.25 * space(X) * time(times) + np.diag(variances)
+    k = 0.25 * space(places, X) * time([[t]], times)
+    mean = k @ np.linalg.solve(K, labels)
+    return mean, 0.25 - np.sum(k * np.linalg.solve(K, k.T).T, axis=1)
+
+
+def probability(mean, variance):
+    return norm.cdf(6.0 * (0.5 - mean) / np.sqrt(1.0 + 36.0 * variance))
+
+
 def test_the_chance_is_that_of_a_gaussian_process_of_labels():
     opt = GPUCB(UNIT, random_state=0)
     opt.tell([0.2, 0.2], 5.0, 0.0)
     opt.tell([0.8, 0.8], -3.0, 1.0)
     opt.tell([0.3, 0.3], t=2.0, failed=True)
     X = np.array([[0.2, 0.2], [0.8, 0.8], [0.3, 0.3]])
-    times, places = np.arange(3.0)[:, np.newaxis], np.random.RandomState(0).uniform(size=(7, 2))
-    space, time = Matern(0.2, nu=1.5), Matern(50.0, nu=1.5)  # intervals are of length 1
-    K = 0.25 * space(X) * time(times) + 0.01 * np.eye(3)
-    k = 0.25 * space(places, X) * time([[4.0]], times)
-    mean = k @ np.linalg.solve(K, [0.0, 0.0, 1.0])
-    variance = 0.25 - np.sum(k * np.linalg.solve(K, k.T).T, axis=1)
-    p = norm.cdf(6.0 * (0.5 - mean) / np.sqrt(1.0 + 36.0 * variance))
+    places = np.random.RandomState(0).uniform(size=(7, 2))
+    variances = np.array([SUCCEEDED, SUCCEEDED, failed_with(2)]) + NEAR
+    p = probability(*expected(places, 4.0, X, np.arange(3.0), [0.0, 0.0, 1.0], variances))
     weight = p * np.minimum(2.0 * p, 1.0) ** 10
     chance = chance_of(opt, 4.0)
     assert_allclose(np.exp(chance.log(places)), p, rtol=1e-9)
     assert_allclose(np.exp(chance.log_weight(places)), weight, rtol=1e-9)
 
 
-def test_the_latest_at_a_place_is_what_counts():
+def test_all_queries_at_a_place_count(monkeypatch):
+    """One label stands for all of them, if a place may not begin to fail meanwhile."""
+    monkeypatch.setattr(_failures, "_CHANGES", 0.0)
+    opt, place, labels = GPUCB(UNIT, random_state=0), [0.3, 0.3], [0.0, 0.0, 1.0, 0.0, 1.0]
+    for t, failed in enumerate(labels):
+        opt.tell(place, *([] if failed else [1.0]), t=float(t), failed=bool(failed))
+    variances, X = np.where(labels, failed_with(3), SUCCEEDED), np.array([place] * 5)
+    mean, variance = expected(X[:1], 4.0, X, np.arange(5.0), labels, variances)
+    share = 1.0 - variance / 0.25
+    label, noise = mean / share, variance / share
+    p = probability(*expected(X[:1], 6.0, X[:1], [4.0], label, noise + NEAR))
+    assert_allclose(np.exp(chance_of(opt, 6.0).log(X[:1])), p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3, 0.5])
+def test_a_single_failure_is_judged_by_the_rule_of_bayes(rate):
+    """At an unknown place, for a mean of labels of 0."""
+    noise = _failures._variances(np.ones(1), rate)[0] + NEAR
+    before = probability(0.0, 0.25)
+    found = probability(0.25 / (0.25 + noise), 0.25 * noise / (0.25 + noise))
+    assert_allclose(found, before * rate / (before * rate + 1.0 - before), atol=0.06)
+
+
+def test_a_place_that_failed_once_among_many_is_no_bad_place():
     opt, here = GPUCB(UNIT, random_state=0), np.array([[0.3, 0.3]])
     for t in range(9):
         opt.tell([0.3, 0.3], 1.0, t)
     opt.tell([0.32, 0.3], t=9.0, failed=True)
-    assert chance_of(opt, 9.0).log(here)[0] < np.log(0.1)
-    opt.tell([0.3, 0.31], 1.0, 10.0)
-    assert chance_of(opt, 10.0).log(here)[0] > np.log(0.9)
+    assert chance_of(opt, 9.0).log(here)[0] > np.log(0.5)
+    for t in range(10, 14):
+        opt.tell([0.3, 0.31], t=t, failed=True)
+    assert chance_of(opt, 14.0).log(here)[0] < np.log(0.2)
+    opt.tell([0.3, 0.31], 1.0, 15.0)
+    assert chance_of(opt, 15.0).log(here)[0] > np.log(0.9)
+
+
+@pytest.mark.parametrize("bad", ["nowhere", "half", "ball"])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3])
+def test_failures_by_chance_and_by_place_are_told_apart(bad, rate):
+    regions = {
+        "nowhere": lambda x: False,
+        "half": lambda x: x[0] > 0.5,
+        "ball": lambda x: np.hypot(*np.subtract(x, 0.5)) < 0.3,
+    }
+    opt, rng = GPUCB(UNIT, n_initial_points=1000, random_state=0), np.random.RandomState(0)
+    for t in range(250):
+        x = rng.uniform(size=2)
+        failed = regions[bad](x) or rng.uniform() < rate
+        opt.tell(x, *([] if failed else [1.0]), t=float(t), failed=bool(failed))
+    if bad != "nowhere" or rate:
+        assert 0.2 * rate < opt._run.failures.learnt[2] < 0.03 + 1.5 * rate
+        p = np.exp(chance_of(opt, 250.0).log(np.array([[0.1, 0.1], [0.6, 0.5], [0.1, 0.9]])))
+        assert p[[0, 2]].min() > 0.5
+        assert p[1] > 0.5 if bad == "nowhere" else p[1] < p[[0, 2]].min() - 0.2
+
+
+def test_failures_that_are_older_than_the_successes_in_use_do_not_count():
+    opt, rng = GPUCB(UNIT, n_initial_points=10_000, random_state=0), np.random.RandomState(0)
+    for t in range(1500):
+        failed = rng.uniform() < 0.1
+        opt.tell(rng.uniform(size=2), *([] if failed else [1.0]), t=float(t), failed=failed)
+    assert 0.05 < opt._run.failures.learnt[2] < 0.15
 
 
 def test_failures_fade():
@@ -67,7 +141,7 @@ def test_failures_fade():
     opt.tell([0.3, 0.3], t=1.0, failed=True)
     here, far = np.array([[0.3, 0.3]]), np.array([[0.0, 1.0]])
     now, later = chance_of(opt, 1.0), chance_of(opt, 500.0)
-    assert now.log(here)[0] < np.log(0.02)
+    assert now.log(here)[0] < np.log(0.4)
     assert_allclose(later.log(here), later.log(far), rtol=1e-4)
 
 
