@@ -407,7 +407,7 @@ class ProportionalMatern(Matern):
     length_scale : array-like of shape (d,)
         In the units of the columns. The logarithms of the largest of each group are the
         hyperparameters.
-    length_scale_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
+    length_scale_bounds : pair of floats, array (n_groups, 2) or "fixed", default=(1e-5, 1e5)
         Bounds of the largest.
     nu : float, default=1.5
     groups : sequence of int, default=(0,)
@@ -426,8 +426,9 @@ class ProportionalMatern(Matern):
 
     @property
     def hyperparameter_length_scale(self) -> Hyperparameter:
-        bounds, n = self.length_scale_bounds, len(self.groups)
-        return Hyperparameter("length_scale", "numeric", bounds, 1 if bounds == "fixed" else n)
+        bounds = self.length_scale_bounds
+        n = 1 if isinstance(bounds, str) else len(self.groups)
+        return Hyperparameter("length_scale", "numeric", bounds, n)
 
     @property
     def theta(self) -> Array:

@@ -375,13 +375,13 @@ cdef double _inside(
 
 
 cdef void _weigh(
-    Formula formula, bint decides, double floor, double log_weight, double* value, double* share,
-    double* on_log,
+    Formula formula, bint decides, double floor, double loss, double log_weight, double* value,
+    double* share, double* on_log,
 ) noexcept nogil:
     """Weigh a score as `sktvbo.acquisition._objective.Score` does.
 
     ``share`` and ``on_log`` are the derivatives in the score and in the log weight."""
-    cdef double log_p
+    cdef double log_p, weight
     share[0] = on_log[0] = 1.0
     if decides:
         share[0], value[0] = 0.0, log_weight
@@ -392,18 +392,21 @@ cdef void _weigh(
             value[0] = log_p
         on_log[0] = max(-floor, 1.0)
         value[0] += on_log[0] * log_weight
-    elif value[0] > floor:
-        share[0] = exp(log_weight)
-        on_log[0] = share[0] * (value[0] - floor)
-        value[0] = floor + on_log[0]
     else:
-        on_log[0] = 0.0
+        weight, on_log[0] = exp(log_weight), 0.0
+        if value[0] > floor:
+            share[0], on_log[0] = weight, weight * (value[0] - floor)
+            value[0] = floor + on_log[0]
+        if weight < 0.5:
+            value[0] -= loss * (1.0 - 2.0 * weight)
+            on_log[0] += 2.0 * loss * weight
 
 
 def climb(
     Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
     const Py_ssize_t[::1] free_columns, double unit, const double[::1] units,
     const double[::1] rates, double seconds=INFINITY, Limits limits=None, double floor=0.0,
+    double loss=0.0,
 ):
     """Run `Ascents` to the maxima of a score in some of the coordinates.
 
@@ -430,6 +433,8 @@ def climb(
     floor : float, default=0
         Score of the formula BOUND where the limits do not hold; of others the largest logarithm of
         an improvement where they probably hold.
+    loss : float, default=0
+        With the formula BOUND, see `sktvbo.acquisition._objective.expected`.
     """
     cdef clock_t begin = clock() if seconds < INFINITY else 0
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
@@ -479,7 +484,8 @@ def climb(
                     score_of(formula, parameter, moments[0, j], root * moments[1, j], &value,
                              &on_mean, &on_std)
                     if limits is not None:
-                        _weigh(formula, limits.decides, floor, weights[j], &value, &share, &on_log)
+                        _weigh(formula, limits.decides, floor, loss, weights[j], &value, &share,
+                               &on_log)
                     for m in range(f):
                         k = free_columns[m]
                         gradient[m] = (share * (on_mean * S[0, j, k] + on_std * root

@@ -130,7 +130,8 @@ class CompiledObjective:
             if self._limits is None:
                 formula = None
             elif formula == Formula.BOUND:
-                self._score = score.weighed(score.success, (score.floor - location) / scale)
+                floor, loss = (score.floor - location) / scale, score.loss / scale
+                self._score = score.weighed(score.success, floor, loss)
         if formula is None:
             self.formula = None
         elif type(acquisition) is PosteriorMean:
@@ -193,7 +194,7 @@ class CompiledObjective:
         if self.formula is not None:
             margin = self._units, self._margin.rates
             seconds = until - time.process_time()
-            limits = self._limits, self._score.floor
+            limits = self._limits, self._score.floor, self._score.loss
             climb(
                 self._posterior, *self.formula, ascents, X, columns, unit, *margin, seconds, *limits
             )

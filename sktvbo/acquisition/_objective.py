@@ -44,7 +44,7 @@ class Score:
     """
 
     # Probability of success, which weighs a score, and the score of a failure: see `weighed`.
-    success, floor = None, -np.inf
+    success, floor, loss = None, -np.inf, 0.0
 
     def __init__(self, acquisition, state, margin=None, rows=None):
         self.acquisition = acquisition
@@ -71,13 +71,13 @@ class Score:
         rates[faced] = 1.0 / max(acquisition.margin, _MIN_MARGIN)
         return cls(acquisition, state, BoundaryMargin(rates))
 
-    def weighed(self, success, floor):
+    def weighed(self, success, floor, loss=0.0):
         """Return the score, weighed by the probability of success.
 
         An improvement (an acquisition function with a ``logarithm``) is multiplied by a power of
         it, which is 1 unless all improvements are next to impossible: the largest logarithm where
         success is probable, without sign. Otherwise a place that probably fails could be the best.
-        Other scores are replaced by their expectations.
+        Other scores are replaced by their expectations, see `expected`.
 
         Parameters
         ----------
@@ -88,9 +88,11 @@ class Score:
             is the log weight alone.
         floor : float
             Score of a failure; of an improvement its largest logarithm where success is probable.
+        loss : float, default=0.0
+            The score of a failure that is certain is lower by this.
         """
         found = copy.copy(self)
-        found.success, found.floor = success, floor
+        found.success, found.floor, found.loss = success, floor, loss
         return found
 
     def values(self, mean, std, U):
@@ -159,9 +161,30 @@ class Score:
             logarithm, slope = self.acquisition.logarithm(value)
             factor = max(-self.floor, 1.0)
             return logarithm + factor * log_weight, slope, np.full(len(value), factor)
-        above, share = value > self.floor, np.exp(log_weight)
-        gain = np.where(above, share * (value - self.floor), 0.0)
-        return np.where(above, self.floor + gain, value), np.where(above, share, 1.0), gain
+        return expected(value, log_weight, self.floor, self.loss)
+
+
+def expected(value, log_weight, floor, loss):
+    """Return expectations (m,) of scores that may fail, and their derivatives.
+
+    With weight w a score above the floor is w score + (1 - w) floor. Where failure is more probable
+    than success, (1 - 2 w) loss is subtracted: a place that surely fails is below all others.
+
+    Parameters
+    ----------
+    value : ndarray of shape (m,)
+    log_weight : ndarray of shape (m,)
+    floor, loss : float
+
+    Returns
+    -------
+    value, on_value, on_log_weight : ndarray of shape (m,)
+    """
+    above, share = value > floor, np.exp(log_weight)
+    gain = np.where(above, share * (value - floor), 0.0)
+    found = np.where(above, floor + gain, value) - loss * np.maximum(1.0 - 2.0 * share, 0.0)
+    rise = np.where(share < 0.5, 2.0 * loss * share, 0.0)
+    return found, np.where(above, share, 1.0), gain + rise
 
 
 def _check(found, mean, std, acquisition, slopes):

@@ -57,6 +57,9 @@ class Domain:
         coordinates of points, "labels" for ordinals or "unordered" for categories.
     unit_columns : ndarray of int of shape (d,)
         The first unit coordinate of each coordinate of a row.
+    steps : ndarray of shape (d,)
+        Mean distance between neighbouring values of each parameter in unit form: 0 for reals, NaN
+        for categories and in a set of points.
     n_chosen : int
         Number of dimensions that are chosen rather than measured; they come first in a row.
     """
@@ -77,6 +80,7 @@ class Domain:
         self.n_dims = self.n_chosen = len(lower)
         self.kinds = np.repeat("steps", len(lower))
         self.unit_columns = np.arange(len(lower))
+        self.steps = np.full(len(lower), np.nan)
         self.n_unit = len(continuous)
         self.size = size
         for array in (lower, upper, continuous):

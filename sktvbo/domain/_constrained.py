@@ -111,7 +111,7 @@ class Constrained(Domain):
         name = owner if isinstance(owner, str) else type(owner).__name__
         self._whole = domain.search_space().constrained(Rules(self.constraints, domain, name))
         super().__init__(domain.lower, domain.upper, domain.continuous, self._whole.size)
-        self.kinds, self.unit_columns = domain.kinds, domain.unit_columns
+        self.kinds, self.unit_columns, self.steps = domain.kinds, domain.unit_columns, domain.steps
         self.is_named = domain.is_named
 
     def sample(self, n: int, rng: RandomState = None) -> Array:

@@ -150,6 +150,7 @@ class WithContext(Domain):
         self.kinds = np.hstack([part.kinds for part in parts])
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
+        self.steps = np.hstack([part.steps for part in parts])
         self.n_chosen = self.chosen.n_dims
         self.is_named = self.chosen.is_named or self.context.is_named
         self.is_constrained = self.chosen.is_constrained

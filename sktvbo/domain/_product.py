@@ -35,6 +35,13 @@ def _sobol_digits(n, d):
     return digits
 
 
+def _mean_step(term):
+    """Return the mean distance between neighbouring values in unit form; NaN for categories."""
+    if math.isinf(term.size):
+        return 0.0
+    return np.nan if term.order == "unordered" or term.size == 1 else 1.0 / (term.size - 1)
+
+
 class _Product(Domain):
     """A product of terms: rows and unit forms are concatenated from those of the terms."""
 
@@ -59,6 +66,8 @@ class _Product(Domain):
             for term, columns in self._of_unit
             if isinstance(term, Categorical)
         ]
+        steps = [_mean_step(term) for term in terms]
+        self.steps = np.repeat(steps, [term.n_dims for term in terms])
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw rows uniformly, in the logarithm for "log-real" parameters.

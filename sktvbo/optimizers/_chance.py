@@ -3,8 +3,8 @@
 Acquisition functions are weighted by this probability, and much less where it is below ½: where
 little else is to be gained, a place that always fails would otherwise have the largest value.
 Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
-or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
-does not depend on the zero of y.
+or a draw from the posterior, the expectation is taken, with failures scored as the worst place,
+and lower where they are certain; it does not depend on the zero of y.
 
 Each factor is made for a window of time. Of a certain time its places (m, u) have no coordinate for
 the time; of a longer window the last one is the time, from 0 to 1.
@@ -14,6 +14,7 @@ import numpy as np
 
 from .._fast.limits import log_weights
 from ..acquisition._compiled import ManyPlaces
+from ..acquisition._objective import expected
 
 # Random candidates of which one that is likely to succeed is taken.
 _N_DRAWN = 64
@@ -126,10 +127,21 @@ class Chance(Factor):
             chance, values = self.at_best(succeed), draw(U)
             if chance.decides:
                 return chance.log_weight(U)
-            floor = self.floor(values, succeed)
-            return floor + np.exp(self.log_weight(U)) * (values - floor)
+            return expected(values, self.log_weight(U), *self.worth(values, succeed))[0]
 
         return weighed
+
+    def worth(self, values, succeed):
+        """Return the score of a failure, and what is subtracted where it is certain.
+
+        The latter is the range of the values (m,). Otherwise a failure could be as good as the best
+        place, near which most others are. Where success is sure nothing is subtracted.
+        """
+        if self.is_sure:
+            return self.floor(values, succeed), 0.0
+        finite = values[np.isfinite(values)]
+        spread = np.ptp(finite) if len(finite) else 0.0
+        return self.floor(values, succeed), float(spread or np.abs(finite).max(initial=0.0) or 1.0)
 
     def weigh(self, score, posterior, space, places):
         """Return the score of places in a search space, weighed by this chance.
@@ -147,7 +159,7 @@ class Chance(Factor):
             return score.weighed(chance, 0.0)
         values = score.values(*ManyPlaces(posterior)(places), shown)
         if score.acquisition.logarithm is None:
-            return score.weighed(chance, chance.floor(values, succeed))
+            return score.weighed(chance, *chance.worth(values, succeed))
         largest = score.acquisition.logarithm(values[succeed])[0].max(initial=-np.inf)
         return score.weighed(chance, largest if np.isfinite(largest) else 0.0)
 

@@ -9,12 +9,15 @@ from scipy.spatial.distance import cdist
 from ..acquisition import AcquisitionState
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
-from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
+from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
 from ._chance import Chance
 from ._part import Found, at_moment
 
 # A random query in a limited space is one of this many candidates.
 _N_DRAWN = 64
+
+# A member with a smaller probability of success is known to fail.
+_HOPELESS = 0.05
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -152,11 +155,13 @@ class Choice:
         causes : dict
             Scores are weighed by these causes, see `causes`.
         taken : list of ndarray
-            Places that are left out, as in `optimize`.
+            Places that are left out, as in `optimize`, unless all others are known to fail.
         latest : float, default=None
             Latest time of the query; None is that of the choice.
         """
         surrogate, t, effort = self.surrogate, self.t, self.effort
+        if len(taken) and self._fails_elsewhere(space, causes, taken):
+            taken = ()
         # The latest queries are near a tracked optimum, and any row may be the best place known.
         # Pending queries are left out: where nothing is uncertain, a search from one would end
         # there again.
@@ -175,6 +180,14 @@ class Choice:
         if row is not None and space.window is not None:
             return Found(row[:-1], float(row[-1]))
         return Found(row, t, None if _has_level(surrogate) else objective.posterior)
+
+    def _fails_elsewhere(self, space, causes, taken):
+        """Return True if the members of a small space that are not taken are known to fail."""
+        chance = self.chance(self.t, causes=causes)
+        if chance is None or space.size > N_CANDIDATES:
+            return False
+        places = untaken(space.candidates(N_CANDIDATES), space, taken)
+        return not (chance.log(places) >= np.log(_HOPELESS)).any()
 
     def scored(self, space, causes, latest):
         """Return score, posterior and search space of a query up to a latest time."""

@@ -21,6 +21,9 @@ _SMOOTHNESS = 1.0, (0.5, 10.0)
 # Prior of the lengthscale in space, in sides of the box, and its upper bound.
 _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 
+# Its lower bound, and the largest one that the step of an integer gives.
+_SHORTEST, _LARGEST_STEP = 0.01, 0.25
+
 # Other parameters of the surrogates, of y standardized.
 SCALES = {
     "signal_variance_bounds": (0.05, 20.0),
@@ -49,6 +52,8 @@ class Times:
         Number of coordinates in the unit box, those of a context included.
     groups : tuple of int
         The first coordinate of each parameter.
+    steps : tuple of float
+        Distance between neighbouring values of each parameter, see `Domain.steps`.
     has_context : bool
         True if some coordinates are measured and not chosen.
     is_constrained : bool
@@ -62,6 +67,7 @@ class Times:
     pending: tuple = ()
     n_unit: int = 1
     groups: tuple = (0,)
+    steps: tuple = (0.0,)
     has_context: bool = False
     is_constrained: bool = False
     of_outcome: bool = False
@@ -98,10 +104,17 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
 
 
 def spatial_kernel(times, longest):
-    """Return a Matérn kernel in space with a lengthscale for each parameter."""
-    return ProportionalMatern(
-        np.full(times.n_unit, 0.5), (0.01, longest), nu=2.5, groups=times.groups
-    )
+    """Return a Matérn kernel in space with a lengthscale for each parameter.
+
+    That of integers and ordinals is at least their step. Rows at two or three distinct ones are as
+    likely with a far shorter lengthscale, with which neighbours have nothing in common: the best
+    member that moves is not followed from one to the next.
+    """
+    shortest = np.clip(np.nan_to_num(times.steps), _SHORTEST, _LARGEST_STEP)
+    bounds = np.column_stack([shortest, np.full(len(shortest), longest)])
+    if (shortest == shortest[0]).all():
+        bounds = float(shortest[0]), longest
+    return ProportionalMatern(np.full(times.n_unit, 0.5), bounds, nu=2.5, groups=times.groups)
 
 
 def static_surrogate(times, **options):
@@ -128,13 +141,19 @@ def smooth_surrogate(times):
 
     It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
     has moved, or an outcome that rises, and certify a place farther uphill. All parameters share a
-    lengthscale without a prior. It is at most half a side of the box in one and two dimensions, and
-    √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not chosen.
+    lengthscale without a prior. It is at least a step of integers and ordinals if there are no
+    reals, which have all distances. It is at most half a side of the box in one and two dimensions,
+    and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not
+    chosen.
     """
+    steps = [step for step in times.steps if not np.isnan(step)]
+    shortest = _SHORTEST
+    if all(steps):
+        shortest = float(np.clip(max(steps, default=0.0), _SHORTEST, _LARGEST_STEP))
     longest = 2.0
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
-    space = Matern(length_scale=0.5, length_scale_bounds=(0.01, longest), nu=2.5)
+    space = Matern(length_scale=0.5, length_scale_bounds=(shortest, longest), nu=2.5)
     return TimeVaryingGPRegressor(space, smooth_kernel(times), **SCALES)
 
 

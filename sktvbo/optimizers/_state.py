@@ -827,6 +827,7 @@ class RunState:
             pending,
             domain.n_unit,
             tuple(domain.unit_columns.tolist()),
+            tuple(domain.steps.tolist()),
             has_context,
             domain.is_constrained or bool(self.config.limits),
             self.history.of_outcome,

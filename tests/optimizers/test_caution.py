@@ -443,3 +443,30 @@ def test_a_start_point_beyond_the_limit_is_not_asked_again_within_a_step_limit()
             assert t == 0 or not np.array_equal(x, [0.5, 0.5])
             opt.tell(x, -(x[0] ** 2), outcomes={"c": over})
         assert not any(beyond[12:])
+
+
+STEPS = {
+    "integers": ({"n": ("integer", 0, 10)}, lambda x: x["n"]),
+    "log-integers": ({"n": ("log-integer", 1, 64)}, lambda x: 1.7 * np.log2(x["n"])),
+    "ordinals": ({"n": ("ordinal", [0, 2, 4, 6, 8, 10])}, lambda x: x["n"]),
+    "two": ({"n": ("integer", 0, 10), "m": ("integer", 0, 5)}, lambda x: x["n"] + 0.2 * x["m"]),
+    "category": ({"n": ("integer", 0, 10), "kind": ["a", "b"]}, lambda x: x["n"]),
+}
+
+
+@pytest.mark.parametrize("limits", [{"g": (None, 8.5)}, {"g": (None, 8.5), "h": (-8.5, None)}])
+@pytest.mark.parametrize("name", STEPS)
+def test_the_best_integer_within_the_limits_is_reached(name, limits):
+    """Without a jump beyond them, for which each integer would have to be on its own."""
+    (space, measured), rng, found = STEPS[name], np.random.RandomState(0), []
+    start = {key: spec[1] if spec[0] != "ordinal" else 0 for key, spec in space.items()}
+    start |= {"kind": "a"} if name == "category" else {}
+    opt = WDBO(space, outcome_constraints=limits, safety=0.95, start_points=[start], random_state=0)
+    for t in range(30):
+        x = opt.ask(t)
+        found.append(measured(x))
+        g = measured(x) + 0.02 * rng.standard_normal()
+        opt.tell(x, found[-1], outcomes={"g": g, "h": -g} if len(limits) > 1 else {"g": g})
+    assert max(found) <= 8.5
+    # Two limits hold with the required probability together.
+    assert np.median(found[-5:]) > (7.5 if len(limits) == 1 else 5.5)

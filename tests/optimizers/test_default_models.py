@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from sktvbo import (
     WDBO,
@@ -11,7 +12,8 @@ from sktvbo import (
     problems,
 )
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
-from sktvbo.domain import WithContext
+from sktvbo.domain import Arms, Constrained, Context, FiniteSet, WithContext, as_domain
+from sktvbo.optimizers._default_models import Times, drifting_surrogate, smooth_surrogate
 
 
 class ZeroMean(WDBO):
@@ -133,6 +135,47 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
     for surrogate in (opt.surrogate_, outcome.surrogate):
         assert surrogate.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
         assert surrogate.temporal_kernel_.nu == 2.5
+
+
+@pytest.mark.parametrize(
+    ("domain", "low"),
+    [
+        ({"n": ("integer", 0, 10)}, 0.1),
+        ({"n": ("integer", 0, 10), "m": ("ordinal", [1, 2, 4, 8, 9, 10]), "k": ["a", "b"]}, 0.2),
+        ({"n": ("ordinal", [1, 2])}, 0.25),
+        ({"n": ("integer", 0, 1000)}, 0.01),
+        ({"n": ("integer", 0, 10), "load": Context("integer", 0, 5)}, 0.2),
+        ({"n": ("integer", 0, 10), "load": Context("real", 0.0, 5.0)}, 0.01),
+        ({"n": ("integer", 0, 10), "r": ("real", 0.0, 1.0)}, 0.01),
+        ({"k": ["a", "b"]}, 0.01),
+        (Arms(4), 0.01),
+        (FiniteSet([[0.0], [1.0], [5.0]]), 0.01),
+    ],
+    ids=str,
+)
+def test_a_lengthscale_that_all_share_is_at_least_a_step_of_integers(domain, low):
+    domain = as_domain(domain)
+    domains = [domain]
+    if not isinstance(domain, WithContext):
+        domains.append(Constrained(domain, [lambda x: True]))
+    for each in domains:
+        made = smooth_surrogate(times_of(each, has_context=True))
+        assert made.spatial_kernel.length_scale_bounds == pytest.approx((low, 2.0))
+
+
+def test_each_lengthscale_is_at_least_the_step_of_its_parameter():
+    space = {"n": ("integer", 0, 10), "m": ("ordinal", [1, 2])}
+    space |= {"k": ["a", "b"], "r": ("real", 0.0, 1.0)}
+    bounds = drifting_surrogate(times_of(as_domain(space))).spatial_kernel.length_scale_bounds
+    assert_allclose(bounds[:, 0], [0.1, 0.25, 0.01, 0.01])
+    of_reals = drifting_surrogate(times_of(as_domain([(0.0, 9.0)] * 2))).spatial_kernel
+    assert of_reals.length_scale_bounds == (0.01, 4.0)
+
+
+def times_of(domain, has_context=False):
+    """Return the `Times` of a domain and of ten steps."""
+    t, columns = np.arange(10.0), tuple(domain.unit_columns.tolist())
+    return Times(t, t, (), domain.n_unit, columns, tuple(domain.steps), has_context)
 
 
 BY_DIMENSION = (

@@ -25,7 +25,7 @@ def parts(optimizer):
     if not isinstance(optimizer, optimizers.RandomSearch):
         for name, interval in (("surrogate", 1.0), ("slower", 2.0)):
             t = interval * np.arange(101.0)
-            times = Times(t, t, n_unit=2, groups=(0, 1))
+            times = Times(t, t, n_unit=2, groups=(0, 1), steps=(0.0, 0.0))
             made = optimizer.surrogate or optimizer._make_surrogate(times)
             setattr(found, name, made)
         found.acquisition = optimizer.acquisition or optimizer._make_acquisition()

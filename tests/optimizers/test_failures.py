@@ -237,7 +237,9 @@ def test_draws_are_expected_as_well(failing):
     p = np.exp(chance.log_weight(U))
     draw = chance.weigh_draw(lambda U: 3.0 + U[:, 0])
     floor = 3.0 + U[:, 0].min()
-    assert_allclose(draw(U), p * (3.0 + U[:, 0]) + (1.0 - p) * floor, rtol=1e-12)
+    lost = np.ptp(U[:, 0]) * np.maximum(1.0 - 2.0 * p, 0.0)
+    assert_allclose(draw(U), p * (3.0 + U[:, 0]) + (1.0 - p) * floor - lost, rtol=1e-12)
+    assert (lost > 0.0).any()
 
 
 @pytest.mark.parametrize("options", [{}, {"max_step": 0.1}], ids=["free", "limited"])
