@@ -461,7 +461,12 @@ class Composite:
 
     @cached_property
     def length_scale(self):
-        """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future."""
+        """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future.
+
+        Of a single known kernel its own.
+        """
+        if self.alone is not None:
+            return float(self.alone.length_scales[0])
         integral = self.future(np.zeros(1), np.zeros(1))[0, 0] / self.variance**2
         return float(integral / _MATERN52_INTEGRAL)
 

@@ -21,7 +21,7 @@ from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._inverse import Inverse
 from ._prior_mean import ZERO, Mean, estimate_mean
-from ._relevancy_forms import MAX_AGE, PlaceConvolutions, RelevancyForms
+from ._relevancy_forms import MAX_AGE, MAX_LOSS, PlaceConvolutions, RelevancyForms, UpdatedForms
 
 # Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
 # compared after this many updates.
@@ -34,6 +34,12 @@ _MANY = 10
 # Update the inverse from this many rows on. For fewer rows it is faster to compute it from the
 # factor.
 _MIN_ROWS_TO_UPDATE = 200
+
+
+# Update the forms of relevancies, rather than compute these from full matrices, after this many
+# updates of the inverse with the same hyperparameters, and for at most this many pairs of
+# coefficients in time for each row.
+_MIN_UPDATES, _MAX_PAIRS = 2, 0.25
 
 
 @dataclass(eq=False)
@@ -77,17 +83,15 @@ class Cache:
         """Return the cache without some rows, in ascending order."""
         inverse, places, forms = self.inverse, self.places, self.forms
         if self.sweep is not None:
-            left, *known = self.sweep.state
-            if isinstance(known[1], RelevancyForms) and len(left) == inverse.n - len(
-                np.setdiff1d(indices, left)
-            ):
+            left, known = self.sweep.state
+            n_gone = np.count_nonzero(np.isin(indices, left, invert=True))
+            if isinstance(known, UpdatedForms) and n_gone == inverse.n - len(left):
                 # The sweep has removed some of these rows, and no others.
-                (inverse, forms), indices = known, np.flatnonzero(np.isin(left, indices))
-                places = forms.places
+                inverse, forms, places = known.inverse, known.forms, known.forms.places
+                indices = np.flatnonzero(np.isin(left, indices))
         for i in reversed(indices):
             if forms is not None:
                 forms = forms.drop(i, inverse)
-                forms = forms if isinstance(forms, RelevancyForms) else None
             inverse = None if inverse is None else inverse.drop(i)
             places = None if places is None else places.drop(i)
         return Cache(inverse, places=places, forms=forms)
@@ -289,7 +293,8 @@ class Dense(BasisPosterior, Conditioned):
         determined = self.inverse.diagonal.max() * RESOLUTION * signal > 1.0
         forms = None if determined else self._forms_at(now, temporal.future_basis)
         if forms is not None:
-            cache.sweep = _relevancy.RelevancySweep.of(self.inverse, self.weights, forms, past)
+            updated = UpdatedForms(self.inverse, forms)
+            cache.sweep = _relevancy.RelevancySweep.of(self.weights, updated, past)
             return cache.sweep
         # Theorem 4.1, divided by the decay of the newest observation and ∫ k_S²: relevancies are
         # ratios, and old data or hundreds of dimensions do not give 0/0.
@@ -304,14 +309,16 @@ class Dense(BasisPosterior, Conditioned):
         """Return the `RelevancyForms` at a time since the origin; None where they are slower.
 
         O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``: worth it
-        after as many updates, for fewer pairs of coefficients than rows.
+        for few coefficients, if the hyperparameters are held.
         """
         inverse, rows, forms = self.inverse, self.rows, self.cache.forms
-        if basis is None or inverse.n_updates < basis.size or len(basis.weights) > rows.n // 4:
+        if basis is None or inverse.n_updates < _MIN_UPDATES:
+            return None
+        if len(basis.weights) > _MAX_PAIRS * rows.n:
             return None
         if (now - rows.t.max()) * basis.rates.min() > MAX_AGE:
             return None
-        if forms is None or now < forms.now:
+        if forms is None or now < forms.now or forms.loss <= MAX_LOSS:
             unit = _relevancy.unit_of(inverse.diagonal)
             known = self.cache.places, rows.t, now, self.precision, unit
             forms = self.cache.forms = RelevancyForms.of(basis, *known)

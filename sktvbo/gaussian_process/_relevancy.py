@@ -42,7 +42,6 @@ from ..kernels import Empirical, split_time
 from ._cholesky import DenseCholesky, cholesky
 from ._composite import recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
-from ._inverse import Inverse
 from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
 from ._relevancy_forms import FixedForms
@@ -327,22 +326,22 @@ class RelevancySweep:
     """
 
     def __init__(self, P: Array, a: Array, C: Array, past: Mask | None = None) -> None:
-        self._begin(Inverse.of(P), a, FixedForms.of(P, C, unit_of(P.diagonal())), past)
+        self._begin(a, FixedForms(P, C, unit_of(P.diagonal())), past)
 
     @classmethod
-    def of(cls, inverse, a, forms, past=None):
-        """Return the sweep of an `Inverse` and its `RelevancyForms`."""
+    def of(cls, a, forms, past=None):
+        """Return the sweep of a (n,) and `UpdatedForms`."""
         new = cls.__new__(cls)
-        new._begin(inverse, a, forms, past)
+        new._begin(a, forms, past)
         return new
 
-    def _begin(self, inverse, a, forms, past):
+    def _begin(self, a, forms, past):
         # a is in the unit of standard deviations that fits that of P, reduced for a large y. Units
         # are powers of two, which change no digits.
         a = a * sqrt(forms.unit)
         excess = max(frexp(np.abs(a).max())[1], 0)
         self._a, self._unit = np.ldexp(a, -excess), ldexp(1.0, -2 * excess)
-        self._past, self.state = past, (np.arange(len(a)), inverse, forms)
+        self._past, self.state = past, (np.arange(len(a)), forms)
         self._update_sums()
 
     @property
@@ -362,10 +361,10 @@ class RelevancySweep:
         -------
         ndarray of shape (n,)
         """
-        index, inverse, forms = self.state
+        index, forms = self.state
         if len(index) == 1:
             return np.ones(1)  # without it the posterior is the prior
-        p = forms.unit * inverse.diagonal
+        p = forms.p
         total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
         squared = np.maximum(forms.q / p * (self._a**2 / p + self._unit), 0.0)
         # Compare the observations also if rounding makes the total 0.
@@ -381,15 +380,15 @@ class RelevancySweep:
         ----------
         position : int
         """
-        index, inverse, forms = self.state
-        i, column = int(position), inverse.column(int(position))
+        (index, forms), i = self.state, int(position)
+        column = forms.column(i)
         self._a = np.delete(self._a - column * (self._a[i] / column[i]), i)
-        self.state = np.delete(index, i), inverse.drop(i), forms.drop(i, inverse)
+        self.state = np.delete(index, i), forms.without(i)
         self._update_sums()
 
     def _update_sums(self):
         """Compute the sums over the remaining observations."""
-        forms = self.state[2]
+        forms = self.state[1]
         self._mean_part, self._variance_part = forms.mean_part(self._a), forms.trace
 
 

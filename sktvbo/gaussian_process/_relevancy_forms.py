@@ -19,13 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._fast import cholesky as _cholesky
 from .._values import replaced
-from ._cholesky import Buffer, dot, product
+from ._cholesky import Buffer, dot, matvec, product
 from ._future import FutureBasis
-from ._inverse import COMPARE_EVERY, MAX_ERROR, Block
+from ._inverse import COMPARE_EVERY, MAX_ERROR, Block, Inverse
 
 # Sums that differences reduce to this part of what they were are computed again.
-_MAX_LOSS = 1e-3
+MAX_LOSS = 1e-3
 
 # Places of rows that have gone stay in memory until there are more than this many for each row, and
 # the second number.
@@ -88,51 +89,64 @@ class PlaceConvolutions:
         return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.at, i))
 
 
-@dataclass(frozen=True, eq=False)
 class FixedForms:
-    """q and sums of a matrix C at one present time.
+    """q and sums of two matrices, while rows are dropped in place, O(n²) each.
 
-    Attributes
+    Rows that were dropped stay, as zeros of P.
+
+    Parameters
     ----------
-    C : Block
+    P, C : ndarray of shape (n, n)
+        Inverse covariance and convolutions.
     unit : float
-        Power of two. Of P times it the squares neither overflow nor underflow.
-    q : ndarray of shape (n,)
-        Of P times its unit.
-    trace, largest : float
-        Σ_ij P_ij C_ij of P times its unit, and the largest value that it was updated from.
+        Power of two. Of P times it, in which all results are, squares neither overflow nor
+        underflow.
     """
 
-    C: Block
-    unit: float
-    q: np.ndarray
-    trace: float
-    largest: float
+    def __init__(self, P, C, unit):
+        self.unit, self._P, self._C = unit, unit * P, np.ascontiguousarray(C)
+        self._at = np.arange(len(P))
+        self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
+        self._sum()
 
-    @classmethod
-    def of(cls, P, C, unit):
-        """Compute the forms of P and C (n, n), O(n³)."""
-        P = unit * P
-        trace = float(np.einsum("ij,ij->", P, C))
-        q = np.einsum("ij,ij->i", P, product(P, C))
-        return cls(Block.of(C), unit, q, trace, trace)
+    @property
+    def p(self):
+        return self._P.diagonal()[self._at]
+
+    @property
+    def q(self):
+        return self._q[self._at]
+
+    def column(self, i):
+        """Return column i of P (n,)."""
+        return self._P[self._at[i], self._at]
 
     def mean_part(self, a):
         """Return aᵀ C a."""
-        return dot(a, self.C.product(a[:, np.newaxis])[:, 0])
+        padded = np.zeros(len(self._P))
+        padded[self._at] = a
+        return dot(padded, matvec(self._C, padded))
 
-    def drop(self, i, inverse):
-        """Drop row i of an `Inverse`, O(n²)."""
-        column, C = inverse.column(i), self.C.drop(i)
-        pivot, rho = self.unit * column[i], column / column[i]
-        s = self.unit * pivot * inverse.product(self.C.product(rho[:, np.newaxis]))[:, 0]
-        q = np.delete(self.q + rho * (rho * self.q[i] - 2.0 * s), i)
-        trace = self.trace - self.q[i] / pivot
-        if trace > _MAX_LOSS * self.largest:
-            return replaced(self, C=C, q=q, trace=trace)
-        P = inverse.drop(i).written().P
-        trace = self.unit * float(np.einsum("ij,ij->", P, C.dense))
-        return replaced(self, C=C, q=q, trace=trace, largest=trace)
+    def without(self, i):
+        """Drop row i of those left.
+
+        With ρ = P_i / P_ii and s = P C P_i, q_j ← q_j − 2 ρ_j s_j + ρ_j² q_i.
+        """
+        j = self._at[i]
+        v, q = self._P[j].copy(), self._q[j]
+        rho, s = v / v[j], matvec(self._P, matvec(self._C, v))
+        self._q += rho * (rho * q - 2.0 * s)
+        _cholesky.add_outer(self._P, v[np.newaxis], -1.0 / v[j])
+        self._P[j] = self._P[:, j] = 0.0
+        self._at = np.delete(self._at, i)
+        self.trace -= q / v[j]
+        if not self.trace > MAX_LOSS * self._largest:
+            self._sum()
+        return self
+
+    def _sum(self):
+        """Compute Σ_ij P_ij C_ij."""
+        self.trace = self._largest = float(np.einsum("ij,ij->", self._P, self._C))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,16 +236,18 @@ class RelevancyForms:
         return longer._changed(R, PR, z, 1.0 / variance)
 
     def drop(self, i, inverse):
-        """Drop row i of an `Inverse`; return `FixedForms` where the sums have lost digits."""
+        """Drop row i of an `Inverse`."""
         column = inverse.column(i)
         z = column / column[i]
         R = _products(self.B, self.places.block, z, self.basis.pairs)
         new = self._changed(R, inverse.product(R), z, -column[i])
         B, G, places = np.delete(new.B, i, axis=0), np.delete(new.G, i, axis=0), self.places.drop(i)
-        if new.loss > _MAX_LOSS:
-            return replaced(new, B=B, G=G, places=places)
-        C = product(product(B, self.basis.products), B.T) * places.C
-        return FixedForms.of(inverse.drop(i).written().P, C, self.unit)
+        return replaced(new, B=B, G=G, places=places)
+
+    @property
+    def C(self):
+        """C (n, n)."""
+        return product(product(self.B, self.basis.products), self.B.T) * self.places.C
 
     def is_accurate(self, inverse):
         """Return False if round-off shows in q of one row, of those of an `Inverse`; O(n²).
@@ -253,6 +269,49 @@ class RelevancyForms:
         old, total = self.trace, V @ self.basis.weights
         loss = min(self.loss * total / old, 1.0) if old > 0.0 else 0.0
         return replaced(self, G=G, V=V, loss=loss)
+
+
+@dataclass(frozen=True, eq=False)
+class UpdatedForms:
+    """The same of an `Inverse` and its `RelevancyForms`: a value.
+
+    Attributes
+    ----------
+    inverse : Inverse
+    forms : RelevancyForms
+    """
+
+    inverse: Inverse
+    forms: RelevancyForms
+
+    @property
+    def unit(self):
+        return self.forms.unit
+
+    @property
+    def p(self):
+        return self.unit * self.inverse.diagonal
+
+    @property
+    def q(self):
+        return self.forms.q
+
+    @property
+    def trace(self):
+        return self.forms.trace
+
+    def column(self, i):
+        return self.inverse.column(i)
+
+    def mean_part(self, a):
+        return self.forms.mean_part(a)
+
+    def without(self, i):
+        """Return the forms without row i; `FixedForms` where the sums have lost digits."""
+        inverse, forms = self.inverse.drop(i), self.forms.drop(i, self.inverse)
+        if forms.loss > MAX_LOSS:
+            return UpdatedForms(inverse, forms)
+        return FixedForms(inverse.P, forms.C, self.unit)
 
 
 def _products(B, C, z, pairs):
