@@ -37,9 +37,9 @@ _MIN_ROWS_TO_UPDATE = 200
 
 
 # Update the forms of relevancies, rather than compute these from full matrices, after this many
-# updates of the inverse with the same hyperparameters, and for at most this many pairs of
-# coefficients in time for each row.
-_MIN_UPDATES, _MAX_PAIRS = 2, 0.25
+# updates with the same hyperparameters: a search discards them, and to compute them takes as long
+# as several steps. Only for at most this many pairs of coefficients in time for each row.
+_MIN_HELD, _MAX_PAIRS = 24, 0.25
 
 
 @dataclass(eq=False)
@@ -56,6 +56,8 @@ class Cache:
         Updated with ``inverse``.
     sweep : RelevancySweep or None
         The last one whose removals `drop` can take over.
+    n_held : int
+        Number of updates with the same hyperparameters.
     """
 
     inverse: Inverse | None = None
@@ -63,6 +65,7 @@ class Cache:
     places: PlaceConvolutions | None = None
     forms: RelevancyForms | None = None
     sweep: object = None
+    n_held: int = 0
 
     def append(self, rows, n, change):
         """Return the cache of rows whose first n it was made from.
@@ -74,10 +77,11 @@ class Cache:
             for i in range(n, rows.n):
                 places = places.append(rows.S[: i + 1])
         if change is None or inverse is None:
-            return Cache(places=places)
+            return Cache(places=places, n_held=self.n_held + 1)
         if forms is not None:
             forms = forms.append(places, rows.t, inverse, *change)
-        return Cache(inverse.append(*change), places=places, forms=forms)
+        inverse = inverse.append(*change)
+        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
 
     def drop(self, indices):
         """Return the cache without some rows, in ascending order."""
@@ -94,7 +98,7 @@ class Cache:
                 forms = forms.drop(i, inverse)
             inverse = None if inverse is None else inverse.drop(i)
             places = None if places is None else places.drop(i)
-        return Cache(inverse, places=places, forms=forms)
+        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +227,7 @@ class Dense(BasisPosterior, Conditioned):
         for i in reversed(indices):
             solver = solver.drop(int(i))
         if n < _MIN_ROWS_TO_UPDATE:
-            cache = Cache(places=cache.places)
+            cache = Cache(places=cache.places, n_held=cache.n_held)
         return self._updated(rows, solver, cache.drop(indices))
 
     def at(self, now):
@@ -244,6 +248,11 @@ class Dense(BasisPosterior, Conditioned):
             return self._recomputed(rows)
         if cache.forms is not None and not cache.forms.is_accurate(cache.inverse):
             cache.forms = None
+        return new
+
+    def _recomputed(self, rows):
+        new = super()._recomputed(rows)
+        new.cache.n_held = self.cache.n_held + 1
         return new
 
     def _residual(self, rows, solver, count):
@@ -308,11 +317,10 @@ class Dense(BasisPosterior, Conditioned):
     def _forms_at(self, now, basis):
         """Return the `RelevancyForms` at a time since the origin; None where they are slower.
 
-        O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``: worth it
-        for few coefficients, if the hyperparameters are held.
+        O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``.
         """
         inverse, rows, forms = self.inverse, self.rows, self.cache.forms
-        if basis is None or inverse.n_updates < _MIN_UPDATES:
+        if basis is None or self.cache.n_held < _MIN_HELD or not inverse.n_updates:
             return None
         if len(basis.weights) > _MAX_PAIRS * rows.n:
             return None
