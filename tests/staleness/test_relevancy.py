@@ -295,7 +295,7 @@ def test_updated_relevancies_are_no_part_of_the_state(kind, monkeypatch):
     monkeypatch.setattr(RelevancyForms, "at", lambda *args: used.append(1) or at(*args))
     rows = [(rng.uniform(size=2), 0.5 * i) for i in range(90)]
     told = [(x, float(np.sin(4.0 * x[0] + 0.1 * t) + 0.05 * rng.normal()), t) for x, t in rows]
-    options = {"alpha": 2.0, "max_size": 45} if kind is WDBO else {"max_size": 45}
+    options = {"alpha": 0.2, "max_size": 45} if kind is WDBO else {"max_size": 45}
     steady = kind([(0.0, 1.0)] * 2, n_initial_points=40, refit_every=None, **options)
     for each in told[:60]:
         steady.tell(*each)
@@ -311,7 +311,7 @@ def test_updated_relevancies_are_no_part_of_the_state(kind, monkeypatch):
         if failing.n_told_ == n_told:  # a row was to be dropped
             failing.tell(*each)
             n_failed += 1
-    assert used
+    assert len(used) > 10
     assert n_failed > 15
     for other in (copied, failing):
         assert_array_equal(other.X_, steady.X_)
