@@ -123,7 +123,6 @@ extensions = [
         "kdpp",
         "limits",
         "posterior",
-        "relevancy",
         "series",
         "sums",
         "tiles",

@@ -122,38 +122,37 @@ def add_outer(double[:, ::1] A, const double[:, ::1] U, double scale):
                     A[i, j] += step * U[k, j]
 
 
-def grow_inverse(const double[:, ::1] P, const double[::1] u, double s, double[:, ::1] out):
-    """Write the inverse of [[A, k], [k', kappa]] to ``out`` (n + 1, n + 1).
+def block_plus(
+    const double[:, :] A, const Py_ssize_t[::1] at, const double[:, ::1] Z, const double[::1] w,
+    double[:, ::1] out,
+):
+    """Write the block of A in some rows and columns, padded with zeros, + Z' diag(w) Z to ``out``.
 
-    P (n, n) is that of A, u is P k and s is kappa - k'u: the block inverse.
+    A (N, N) has contiguous rows; ``at`` (m,) are positions in it. Z is (q, n), w (q,) and ``out``
+    (n, n), with m <= n. A and ``out`` are passed over once.
     """
-    cdef Py_ssize_t n = P.shape[0], i, j
+    cdef Py_ssize_t q = Z.shape[0], n = Z.shape[1], m = at.shape[0], N = A.shape[0], i, j, k
     cdef double step
-    if P.shape[1] != n or u.shape[0] != n or out.shape[0] != n + 1 or out.shape[1] != n + 1:
-        raise ValueError("grow_inverse: P (n, n), u (n,) and out (n + 1, n + 1) are needed")
+    cdef const double* row
+    if (A.shape[1] != N or w.shape[0] != q or m > n or out.shape[0] != n or out.shape[1] != n
+            or (N > 1 and A.strides[1] != sizeof(double))):
+        raise ValueError("block_plus: A (N, N), at (m,), Z (q, n), w (q,), out (n, n) do not fit")
+    for i in range(m):
+        if not 0 <= at[i] < N:
+            raise ValueError("block_plus: the positions must be rows of A")
     with nogil:
         for i in range(n):
-            step = u[i] / s
-            for j in range(n):
-                out[i, j] = P[i, j] + step * u[j]
-            out[i, n] = -step
-            out[n, i] = -step
-        out[n, n] = 1.0 / s
-
-
-def shrink_inverse(const double[:, ::1] P, Py_ssize_t i, double[:, ::1] out):
-    """Write the inverse of A without row and column i to ``out``, given P = A^-1 (n, n)."""
-    cdef Py_ssize_t n = P.shape[0], r, c, row
-    cdef double step
-    if not (P.shape[1] == n and 0 <= i < n and out.shape[0] == n - 1 and out.shape[1] == n - 1):
-        raise ValueError("shrink_inverse: P (n, n), 0 <= i < n and out (n - 1, n - 1) are needed")
-    with nogil:
-        for r in range(n):
-            if r == i:
-                continue
-            row = r if r < i else r - 1
-            step = P[i, r] / P[i, i]
-            for c in range(i):
-                out[row, c] = P[r, c] - step * P[i, c]
-            for c in range(i + 1, n):
-                out[row, c - 1] = P[r, c] - step * P[i, c]
+            if i < m:
+                row = &A[at[i], 0]
+                for j in range(m):
+                    out[i, j] = row[at[j]]
+                j = m
+            else:
+                j = 0
+            while j < n:
+                out[i, j] = 0.0
+                j += 1
+            for k in range(q):
+                step = w[k] * Z[k, i]
+                for j in range(n):
+                    out[i, j] += step * Z[k, j]

@@ -152,10 +152,15 @@ class Buffer:
             if self.filled == n < len(self.array):
                 self.filled = n + 1
                 return self
-        capacity = max(16, n + n // 2)
-        grown = Buffer(np.empty((capacity, capacity)), n + 1)
+        grown = Buffer.of_size(n, n + 1)
         grown.array[:n, :n] = self.array[:n, :n]
         return grown
+
+    @staticmethod
+    def of_size(n, filled):
+        """Return an empty buffer for n rows and half as many more."""
+        capacity = max(16, n + n // 2)
+        return Buffer(np.empty((capacity, capacity)), filled)
 
     def for_drop(self, n):
         """Return an empty buffer for n − 1 rows, with some spare rows."""

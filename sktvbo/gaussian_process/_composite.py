@@ -16,9 +16,7 @@ Series, for convolutions over the future. Without RBF in time, a composite is a 
     k(τ) = Σ_g p_g(τ) e^{−c_g τ} cos(ω_g τ),     τ ≥ 0,     p_g a polynomial,
 
 with the cosine series of ``ExpSineSquared``, whose coefficients are Bessel functions (Solin and
-Särkkä 2014). Such sums are closed under addition and multiplication, and integrals of products are
-factorials over powers of c ± iω. This is shorter and more accurate than the Lyapunov equation of
-the state-space form, which needs a Schur decomposition of nearly defective matrices.
+Särkkä 2014). Such sums are closed under addition and multiplication; see `_future`.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +25,7 @@ from math import factorial, prod
 
 import numpy as np
 from numpy.polynomial.polynomial import polyadd
-from scipy.special import binom, gamma, ive
+from scipy.special import ive
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Product, Sum
 
 from .._fast import gram as _gram
@@ -35,7 +33,7 @@ from .._fast.gram import Family
 from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
-from ._cholesky import product
+from ._future import FutureBasis
 from ._kernel_families import FAMILIES, Factor, family_of, recognize, recognize_or_raise
 
 # A cosine series omits at most this part of the variance, with at most this many harmonics down to
@@ -448,54 +446,27 @@ class Composite:
         rates, frequencies = np.array(list(total)).T
         return rates, frequencies, polynomials
 
-    def future(self, u, v, origin=0.0):
-        """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
-
-        The decay is that of the slowest term. With s = c − iω, k(τ + a) = Re Σ b_m(a) τ^m e^{−sτ},
-        and ∫ Re x Re y = ½ Re ∫ x (y + ȳ).
-        """
-        B = self._future_basis(u, origin)
-        A = B if v is u else self._future_basis(v, origin)
-        # NumPy's products start the threads of its BLAS: on a busy machine they wait for cores.
-        return product(product(B, self._future_products), A.T)
-
     @cached_property
-    def _future_products(self):
-        """Integrals ½ Re(x (y + ȳ)) of the parts of `_future_basis`, a square matrix."""
+    def future_basis(self):
+        """The `FutureBasis`; None with RBF."""
+        if self.series is None:
+            return None
         rates, frequencies, polynomials = self.series
-        is_real = not frequencies.any()
-        s, m = rates if is_real else rates - 1j * frequencies, np.arange(polynomials.shape[1])
-        s, m = np.repeat(s, len(m)), np.tile(m, len(s))
-        power = m[:, np.newaxis] + m
-        factorials = gamma(power + 1.0)
-        plain = factorials / (s[:, np.newaxis] + s) ** (power + 1)
-        if is_real:
-            return plain
-        conjugate = factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1)
-        total, difference = plain + conjugate, plain - conjugate
-        return 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
+        powers = rates[:, np.newaxis] ** np.arange(polynomials.shape[1])
+        return FutureBasis(rates, frequencies, polynomials / powers)
 
-    def _future_basis(self, ages, origin):
-        """Return Re b and −Im b (n, 2 g (p + 1)), b = e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}.
-
-        Each is divided by e^{−c origin}. Without seasons b is real, and −Im b is left out.
-        """
-        rates, frequencies, polynomials = self.series
-        degrees = np.arange(polynomials.shape[1])
-        a = ages[:, np.newaxis]
-        decay = np.exp(rates.min() * origin - rates * a)
-        if frequencies.any():
-            decay = decay * np.exp(1j * frequencies * a)
-        # α_{j+m} C(j + m, m) of each term, (g, j, m).
-        power = np.add.outer(degrees, degrees)
-        padded = np.hstack([polynomials, np.zeros_like(polynomials)])
-        shifted = padded[:, power] * binom(power, degrees)
-        b = np.einsum("ng,nj,gjm->ngm", decay, a**degrees, shifted).reshape(len(ages), -1)
-        return np.hstack([b.real, -b.imag]) if np.iscomplexobj(b) else b
+    def future(self, u, v, origin=0.0):
+        """Return the convolutions (n, m) over the future; see `FutureBasis.convolution`."""
+        return self.future_basis.convolution(u, v, origin)
 
     @cached_property
     def length_scale(self):
-        """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future."""
+        """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future.
+
+        Of a single known kernel its own.
+        """
+        if self.alone is not None:
+            return float(self.alone.length_scales[0])
         integral = self.future(np.zeros(1), np.zeros(1))[0, 0] / self.variance**2
         return float(integral / _MATERN52_INTEGRAL)
 

@@ -547,6 +547,13 @@ class CompiledCovariance(SeparableCovariance):
             return super().stationary_factors  # an error that names the kernel
         return spatial, temporal.alone or temporal
 
+    @cached_property
+    def temporal_length_scale(self):
+        temporal = self.factors[1].varying
+        if not temporal.decays:
+            return super().temporal_length_scale  # an error that names the kernel
+        return temporal.length_scale
+
     # --- matrices ---------------------------------------------------------------------------------
 
     @cached_property

@@ -15,11 +15,13 @@ from .._fast import cholesky as _cholesky
 from .._validation import RESOLUTION, invalid
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
-from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from ._cholesky import DenseCholesky, cholesky, lower_inverse, try_cholesky
 from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, Criterion, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
+from ._inverse import Inverse
 from ._prior_mean import ZERO, Mean, estimate_mean
+from ._relevancy_forms import MAX_AGE, MAX_LOSS, PlaceConvolutions, RelevancyForms, UpdatedForms
 
 # Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
 # compared after this many updates.
@@ -33,52 +35,11 @@ _MANY = 10
 # factor.
 _MIN_ROWS_TO_UPDATE = 200
 
-# Compare the inverse with the factor after this many updates; compute it again where their relative
-# difference is larger.
-_COMPARE_INVERSE_EVERY, _MAX_ERROR = 16, 1e-9
 
-# Matrices are allocated for a multiple of this many rows.
-_ALLOCATED_ROWS = 64
-
-
-@dataclass(frozen=True, eq=False)
-class InverseCache:
-    """Inverse covariance P of y, including the mean's prior.
-
-    Attributes
-    ----------
-    P : ndarray of shape (n, n)
-    n_updates : int
-        Rows appended or dropped since P was computed from the factor.
-    """
-
-    P: np.ndarray
-    n_updates: int = 0
-
-    def append(self, u, variance):
-        """Append a row; u is P k, ``variance`` that given the other rows."""
-        P = _square(len(self.P) + 1)
-        _cholesky.grow_inverse(self.P, u, variance, P)
-        return InverseCache(P, self.n_updates + 1)
-
-    def drop(self, i):
-        """Drop row i."""
-        P = _square(len(self.P) - 1)
-        _cholesky.shrink_inverse(self.P, i, P)
-        return InverseCache(P, self.n_updates + 1)
-
-    def is_accurate(self, solver, mean):
-        """Return False if round-off shows in a comparison with the factor; O(n²).
-
-        Compared every few updates only.
-        """
-        if self.n_updates % _COMPARE_INVERSE_EVERY:
-            return True
-        z = np.ones(len(self.P))
-        z[::2] = -1.0
-        expected = mean.downdate_product(solver.solve(z), z)
-        error = np.abs(matvec(self.P, z) - expected).max()
-        return bool(error <= _MAX_ERROR * np.abs(expected).max())
+# Update the forms of relevancies, rather than compute these from full matrices, after this many
+# updates with the same hyperparameters: a search discards them, and to compute them takes as long
+# as several steps. Only for at most this many pairs of coefficients in time for each row.
+_MIN_HELD, _MAX_PAIRS = 24, 0.25
 
 
 @dataclass(eq=False)
@@ -87,15 +48,57 @@ class Cache:
 
     Attributes
     ----------
-    inverse : InverseCache or None
+    inverse : Inverse or None
     lower_precision : ndarray of shape (n, n) or None
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
     places : PlaceConvolutions or None
+    forms : RelevancyForms or None
+        Updated with ``inverse``.
+    sweep : RelevancySweep or None
+        The last one whose removals `drop` can take over.
+    n_held : int
+        Number of updates with the same hyperparameters.
     """
 
-    inverse: InverseCache | None = None
+    inverse: Inverse | None = None
     lower_precision: np.ndarray | None = None
-    places: object = None
+    places: PlaceConvolutions | None = None
+    forms: RelevancyForms | None = None
+    sweep: object = None
+    n_held: int = 0
+
+    def append(self, rows, n, change):
+        """Return the cache of rows whose first n it was made from.
+
+        ``change`` are the arguments of `Inverse.append` for a single new row, or None.
+        """
+        inverse, places, forms = self.inverse, self.places, self.forms
+        if places is not None:
+            for i in range(n, rows.n):
+                places = places.append(rows.S[: i + 1])
+        if change is None or inverse is None:
+            return Cache(places=places, n_held=self.n_held + 1)
+        if forms is not None:
+            forms = forms.append(places, rows.t, inverse, *change)
+        inverse = inverse.append(*change)
+        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
+
+    def drop(self, indices):
+        """Return the cache without some rows, in ascending order."""
+        inverse, places, forms = self.inverse, self.places, self.forms
+        if self.sweep is not None:
+            left, known = self.sweep.state
+            n_gone = np.count_nonzero(np.isin(indices, left, invert=True))
+            if isinstance(known, UpdatedForms) and n_gone == inverse.n - len(left):
+                # The sweep has removed some of these rows, and no others.
+                inverse, forms, places = known.inverse, known.forms, known.forms.places
+                indices = np.flatnonzero(np.isin(left, indices))
+        for i in reversed(indices):
+            if forms is not None:
+                forms = forms.drop(i, inverse)
+            inverse = None if inverse is None else inverse.drop(i)
+            places = None if places is None else places.drop(i)
+        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +131,7 @@ class Dense(BasisPosterior, Conditioned):
         return cls._from_factor(covariance, rows, solver)
 
     @classmethod
-    def _from_factor(cls, covariance, rows, solver, n_updates=0, inverse=None, places=None):
+    def _from_factor(cls, covariance, rows, solver, n_updates=0, cache=None):
         """Condition with a known factor, O(n²)."""
         mean, weights, value = _solve_for_weights(solver, rows, covariance.mean_variance)
         if value == -np.inf:
@@ -136,8 +139,7 @@ class Dense(BasisPosterior, Conditioned):
                 f"Solving with the covariance matrix of {covariance} overflowed. "
                 "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
             )
-        cache = Cache(inverse, places=places)
-        known = (solver, mean, weights, float(value), n_updates, cache)
+        known = (solver, mean, weights, float(value), n_updates, cache or Cache())
         return cls(covariance, rows, *known)
 
     @staticmethod
@@ -157,20 +159,26 @@ class Dense(BasisPosterior, Conditioned):
 
     @property
     def inverse(self):
-        """P, an `InverseCache`."""
+        """P, an `Inverse`."""
         cache = self.cache
         if cache.inverse is None:
             P, cache.lower_precision = cache.lower_precision, None
             if P is None:
                 P = self.mean.downdate(lower_inverse(self.solver.L.copy()))
             _cholesky.symmetrize(P)
-            cache.inverse = InverseCache(P)
+            cache.inverse = Inverse.of(P)
         return cache.inverse
+
+    @property
+    def precision(self):
+        """P (n, n); O(n²) after updates."""
+        self.cache.inverse = self.inverse.written()
+        return self.cache.inverse.P
 
     @property
     def gradient(self):
         """Gradient of ``objective`` in theta, O(n²) if P is computed."""
-        return _gradient(self.covariance, self.rows, None, self.inverse.P, self.weights)
+        return _gradient(self.covariance, self.rows, None, self.precision, self.weights)
 
     basis = property(attrgetter("rows.S", "rows.t"))
 
@@ -189,42 +197,38 @@ class Dense(BasisPosterior, Conditioned):
             solver = solver.append(k[:-1], k[-1] + noise[i - n])
             if solver is None:
                 return self._recomputed(rows)
-        inverse = self.cache.inverse
-        if inverse is not None:
-            updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
-            inverse = self._inverse_with(k[:-1], solver) if updated else None
-        places = self.cache.places
-        if places is not None:
-            for i in range(n, rows.n):
-                places = places.append(rows.S[: i + 1])
-        return self._updated(rows, solver, inverse, places)
+        change = None
+        if self.cache.inverse is not None and rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE:
+            change = self._change_of_inverse(k[:-1], solver)
+        return self._updated(rows, solver, self.cache.append(rows, n, change))
 
     def leave_one_out(self):
         # The prediction without row i is y_i − a_i / P_ii, with variance 1 / P_ii, which includes
         # the noise of the row (Rasmussen & Williams, eq. 5.12).
-        precision = self.inverse.P.diagonal()
+        precision = self.inverse.diagonal
         return self.weights / precision, 1.0 / precision - self.rows.noise(self.covariance)
 
-    def _inverse_with(self, k, solver):
-        """Append the last row of a factor to the inverse, from its covariances k (n,)."""
+    def _change_of_inverse(self, k, solver):
+        """Return the arguments of `Inverse.append` for the last row of a factor.
+
+        k (n,) are its covariances.
+        """
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
         u, more = self.mean.corrected_weights(k, u)
-        return self.cache.inverse.append(u, variance + more)
+        return u, variance + more
 
     def drop(self, indices, standardize=None):
         """Drop rows, O(n²) each; O(n³) for many, or if the noise of the other rows changes."""
         rows, n = self.rows.drop(indices, standardize), self.rows.n
         if _MANY * len(indices) > n or not self._can_update(rows):
             return self._recomputed(rows)
-        solver, inverse, places = self.solver, self.cache.inverse, self.cache.places
-        if n < _MIN_ROWS_TO_UPDATE:
-            inverse = None
+        solver, cache = self.solver, self.cache
         for i in reversed(indices):
             solver = solver.drop(int(i))
-            inverse = None if inverse is None else inverse.drop(int(i))
-            places = None if places is None else places.drop(int(i))
-        return self._updated(rows, solver, inverse, places)
+        if n < _MIN_ROWS_TO_UPDATE:
+            cache = Cache(places=cache.places, n_held=cache.n_held)
+        return self._updated(rows, solver, cache.drop(indices))
 
     def at(self, now):
         """Move the present time, O(n³) with a noise model, O(1) without."""
@@ -233,15 +237,22 @@ class Dense(BasisPosterior, Conditioned):
             return self._recomputed(rows)
         return replace(self, rows=rows)
 
-    def _updated(self, rows, solver, inverse, places):
-        """Condition on other rows, with their updated factor, and inverse and places or None."""
+    def _updated(self, rows, solver, cache):
+        """Condition on other rows, with their updated factor and matrices."""
         count = self.n_updates + 1
         compare = count % _COMPARE_EVERY == 0
         if compare and self._residual(rows, solver, count) > _MAX_RESIDUAL:
             return self._recomputed(rows)
-        new = self._from_factor(self.covariance, rows, solver, count, inverse, places)
-        if inverse is not None and not inverse.is_accurate(solver, new.mean):
+        new = self._from_factor(self.covariance, rows, solver, count, cache)
+        if cache.inverse is not None and not cache.inverse.is_accurate(solver, new.mean):
             return self._recomputed(rows)
+        if cache.forms is not None and not cache.forms.is_accurate(cache.inverse):
+            cache.forms = None
+        return new
+
+    def _recomputed(self, rows):
+        new = super()._recomputed(rows)
+        new.cache.n_held = self.cache.n_held + 1
         return new
 
     def _residual(self, rows, solver, count):
@@ -282,20 +293,44 @@ class Dense(BasisPosterior, Conditioned):
             raise _relevancy.too_early(now, latest)
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
-        past = None
+        past, cache = None, self.cache
         if self.mean.is_learnt:
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
-        if self.cache.places is None:
-            self.cache.places = _relevancy.PlaceConvolutions.of(spatial, rows.S)
+        if cache.places is None:
+            cache.places = PlaceConvolutions.of(spatial, rows.S)
+        now = now - rows.layout.origin
+        determined = self.inverse.diagonal.max() * RESOLUTION * signal > 1.0
+        forms = None if determined else self._forms_at(now, temporal.future_basis)
+        if forms is not None:
+            updated = UpdatedForms(self.inverse, forms)
+            cache.sweep = _relevancy.RelevancySweep.of(self.weights, updated, past)
+            return cache.sweep
         # Theorem 4.1, divided by the decay of the newest observation and ∫ k_S²: relevancies are
         # ratios, and old data or hundreds of dimensions do not give 0/0.
-        ages = (now - rows.layout.origin) - rows.t
-        C = temporal.future(ages, ages, ages.min()) * self.cache.places.C
-        P = self.inverse.P
-        if P.diagonal().max() * RESOLUTION * signal > 1.0:
+        ages = now - rows.t
+        C = temporal.future(ages, ages, ages.min()) * cache.places.C
+        if determined:
             mean_variance = self.covariance.mean_variance
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
-        return _relevancy.RelevancySweep(P, self.weights, C, past)
+        return _relevancy.RelevancySweep(self.precision, self.weights, C, past)
+
+    def _forms_at(self, now, basis):
+        """Return the `RelevancyForms` at a time since the origin; None where they are slower.
+
+        O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``.
+        """
+        inverse, rows, forms = self.inverse, self.rows, self.cache.forms
+        if basis is None or self.cache.n_held < _MIN_HELD or not inverse.n_updates:
+            return None
+        if len(basis.weights) > _MAX_PAIRS * rows.n:
+            return None
+        if (now - rows.t.max()) * basis.rates.min() > MAX_AGE:
+            return None
+        if forms is None or now < forms.now or forms.loss <= MAX_LOSS:
+            unit = _relevancy.unit_of(inverse.diagonal)
+            known = self.cache.places, rows.t, now, self.precision, unit
+            forms = self.cache.forms = RelevancyForms.of(basis, *known)
+        return forms.at(now)
 
 
 class Weighted(Dense):
@@ -461,13 +496,3 @@ def _solve_for_weights(solver, rows, mean_variance):
             a -= mean.value * mean.direction
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf
-
-
-def _square(n):
-    """Return an empty array (n, n), in memory for a multiple of ``_ALLOCATED_ROWS`` rows.
-
-    The allocator reuses blocks of equal size. A block larger than all before comes from the system
-    page by page, which takes longer than filling it.
-    """
-    capacity = n + -n % _ALLOCATED_ROWS
-    return np.empty(capacity * capacity)[: n * n].reshape(n, n)

@@ -6,8 +6,8 @@ tests.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from math import comb, factorial, sqrt
+from functools import cache, cached_property
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern, rescaled_groups
+from ._future import FutureBasis
 
 
 @dataclass(frozen=True)
@@ -214,46 +215,22 @@ class Factor:
         """
         if self.family == Family.RBF:
             return _future_rbf(self.length_scales[0], u, v, origin)
-        # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
-        # Matérn kernels this equals W-DBO eq. (72)-(75), without cancellation.
-        alpha, rate = FAMILIES[self.family].polynomial, self.units[0]
-        B = future_basis(alpha, rate, u, origin)
-        A = B if v is u else future_basis(alpha, rate, v, origin)
-        return B @ (basis_products(len(alpha)) / rate) @ A.T
+        return self.future_basis.convolution(u, v, origin)
+
+    @cached_property
+    def future_basis(self):
+        """The `FutureBasis`; None for RBF."""
+        alpha = FAMILIES[self.family].polynomial
+        if alpha is None:
+            return None
+        return FutureBasis(self.units[:1], np.zeros(1), np.array([alpha]))
 
     def envelope(self, gaps):
         """Return the correlation (n,) at times apart."""
-        z = self.units[0] * gaps
         if self.family == Family.RBF:
+            z = self.units[0] * gaps
             return np.exp(-z * z)
-        return future_basis(FAMILIES[self.family].polynomial, 1.0, z)[:, 0]
-
-
-def future_basis(alpha, rate, ages, origin=0.0):
-    """Return exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
-
-    For τ from now on, k(τ − t) is an exponential times a polynomial of degree p in c (τ − now),
-    with coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
-    """
-    z = rate * ages
-    powers = z[:, np.newaxis] ** np.arange(len(alpha))
-    decay = np.exp(rate * origin - z)
-    return decay[:, np.newaxis] * np.einsum("nj,jm->nm", powers, _basis_coefficients(alpha))
-
-
-@cache
-def _basis_coefficients(alpha):
-    """Return the coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
-    n = len(alpha)
-    return np.array(
-        [[alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)] for j in range(n)]
-    )
-
-
-@cache
-def basis_products(n):
-    """Return G (n, n), the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
-    return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])
+        return self.future_basis(gaps)[:, 0]
 
 
 def _future_rbf(l, u, v, origin):

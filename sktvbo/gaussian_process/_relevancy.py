@@ -21,15 +21,13 @@ whose correlation in time with the newest one is below 1e-8 is irrelevant, as wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import frexp, ldexp
+from math import frexp, ldexp, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._fast import relevancy as _fast
 from .._fast.gram import Family
 from .._validation import (
     LARGEST_X,
@@ -41,16 +39,17 @@ from .._validation import (
     invalid,
 )
 from ..kernels import Empirical, split_time
-from ._cholesky import Buffer, DenseCholesky, cholesky, dot, product
+from ._cholesky import DenseCholesky, cholesky
 from ._composite import recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
 from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
+from ._relevancy_forms import FixedForms
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Mask
+    from .._typing import Array, Indices, Mask
 
 # Largest |log| of an integral: floats lose digits beyond.
 _MAX_LOG = 700.0
@@ -278,44 +277,6 @@ def _volume(factor):
     return np.exp(log_volume)
 
 
-@dataclass(frozen=True, eq=False)
-class PlaceConvolutions:
-    """Convolutions C_S of a spatial kernel between places, updated with rows.
-
-    Attributes
-    ----------
-    spatial : Factor or Empirical
-    C : ndarray of shape (n, n)
-        C_S, a view of the first rows and columns of the buffer.
-    buffer : Buffer
-    """
-
-    spatial: object
-    C: np.ndarray
-    buffer: Buffer
-
-    @classmethod
-    def of(cls, spatial, S):
-        """Compute the convolutions of places S (n, d), O(n²)."""
-        C = spatial.convolution(S)
-        return cls(spatial, C, Buffer(C, len(C)))
-
-    def append(self, S):
-        """Append the last one of places S (n + 1, d), O(n)."""
-        n, buffer = len(self.C), self.buffer.with_row_after(len(self.C))
-        C = buffer.array[: n + 1, : n + 1]
-        C[n] = C[:, n] = self.spatial.convolution(S[n:], S)[0]
-        return PlaceConvolutions(self.spatial, C, buffer)
-
-    def drop(self, i):
-        """Drop row i, O(n²)."""
-        n, buffer = len(self.C), self.buffer.for_drop(len(self.C))
-        C = buffer.array[: n - 1, : n - 1]
-        for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
-            C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
-        return PlaceConvolutions(self.spatial, C, buffer)
-
-
 def sweep(solver, y, mean_variance, signal_variance, C, past):
     """Return the `RelevancySweep` of y (n,) with a factorized covariance and convolutions C.
 
@@ -352,13 +313,6 @@ class RelevancySweep:
     past : ndarray of bool of shape (n,), default=None
         Mask of irrelevant observations, which inform about the mean only; None: none.
 
-    Attributes
-    ----------
-    n : int
-        Number of remaining observations.
-    index : ndarray of shape (n,)
-        Index of the observation at each position.
-
     Examples
     --------
     >>> import numpy as np
@@ -367,24 +321,38 @@ class RelevancySweep:
     >>> gp = TimeVaryingGPRegressor(optimizer=None).fit(X, np.sin(X[:, 0]))
     >>> sweep = gp.fitted_.relevancy_sweep(now=8.0)
     >>> sweep.remove(np.argmin(sweep.relevancy()))
-    >>> sweep.index                      # row 7 has moved to the position of row 0
-    array([7, 1, 2, 3, 4, 5, 6])
+    >>> sweep.index
+    array([1, 2, 3, 4, 5, 6, 7])
     """
 
     def __init__(self, P: Array, a: Array, C: Array, past: Mask | None = None) -> None:
-        # In units of its largest entry, squares of P neither overflow nor underflow. a is in the
-        # corresponding unit of standard deviations, reduced for a large y. Units are powers of two,
-        # which change no digits.
-        half = max((frexp(P.diagonal().max())[1] + 1) // 2, -500)
-        self._P, self._C, self._past = P * ldexp(1.0, -2 * half), np.array(C), past
-        a = np.ldexp(a, -half)
+        self._begin(a, FixedForms(P, C, unit_of(P.diagonal())), past)
+
+    @classmethod
+    def of(cls, a, forms, past=None):
+        """Return the sweep of a (n,) and `UpdatedForms`."""
+        new = cls.__new__(cls)
+        new._begin(a, forms, past)
+        return new
+
+    def _begin(self, a, forms, past):
+        # a is in the unit of standard deviations that fits that of P, reduced for a large y. Units
+        # are powers of two, which change no digits.
+        a = a * sqrt(forms.unit)
         excess = max(frexp(np.abs(a).max())[1], 0)
-        self._a = np.ldexp(a, -excess)
-        self._unit = ldexp(1.0, -2 * excess)
-        self._p = self._P.diagonal()
-        self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
-        self._index, self.n = np.arange(len(a)), len(a)
+        self._a, self._unit = np.ldexp(a, -excess), ldexp(1.0, -2 * excess)
+        self._past, self.state = past, (np.arange(len(a)), forms)
         self._update_sums()
+
+    @property
+    def index(self) -> Indices:
+        """Index of the observation at each position (n,), ascending."""
+        return self.state[0]
+
+    @property
+    def n(self) -> int:
+        """Number of remaining observations."""
+        return len(self.index)
 
     def relevancy(self) -> Array:
         """Return R̂ of W-DBO eq. (12) at each position.
@@ -393,36 +361,37 @@ class RelevancySweep:
         -------
         ndarray of shape (n,)
         """
-        n = self.n
-        if n == 1:
+        index, forms = self.state
+        if len(index) == 1:
             return np.ones(1)  # without it the posterior is the prior
-        p = self._p[:n]
+        p = forms.p
         total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
-        squared = np.maximum(self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit), 0.0)
+        squared = np.maximum(forms.q / p * (self._a**2 / p + self._unit), 0.0)
         # Compare the observations also if rounding makes the total 0.
         found = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
-            found[self._past[self.index]] = 0.0
+            found[self._past[index]] = 0.0
         return found
 
     def remove(self, position: int) -> None:
-        """Remove the observation at a position; another one moves there.
+        """Remove the observation at a position.
 
         Parameters
         ----------
         position : int
         """
-        arrays = self._P, self._C, self._a, self._q, self._index
-        _fast.remove(*arrays, self.n, int(position))
-        self.n -= 1
+        (index, forms), i = self.state, int(position)
+        column = forms.column(i)
+        self._a = np.delete(self._a - column * (self._a[i] / column[i]), i)
+        self.state = np.delete(index, i), forms.without(i)
         self._update_sums()
 
     def _update_sums(self):
-        """Compute the sums over the remaining observations.
+        """Compute the sums over the remaining observations."""
+        forms = self.state[1]
+        self._mean_part, self._variance_part = forms.mean_part(self._a), forms.trace
 
-        Updates by differences would lose all digits to the removed ones.
-        """
-        self.index, left = self._index[: self.n], (slice(self.n), slice(self.n))
-        P, C, a = self._P[left], self._C[left], self._a[: self.n]
-        self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
-        self._variance_part = np.einsum("ij,ij->", P, C)
+
+def unit_of(precisions):
+    """Return a power of four near 1 / max P_ii, from the P_ii (n,)."""
+    return ldexp(1.0, -2 * max((frexp(precisions.max())[1] + 1) // 2, -500))

@@ -35,8 +35,9 @@ def valid():
         "cholesky.append": [np.eye(6), 4, 0.1 * np.ones(4), 20.0],
         "cholesky.drop": [np.eye(6), 4, 1, np.zeros((3, 3))],
         "cholesky.symmetrize": [square],
-        "cholesky.grow_inverse": [np.eye(3), np.ones(3), 1.0, np.zeros((4, 4))],
-        "cholesky.shrink_inverse": [np.eye(3), 1, np.zeros((2, 2))],
+        "cholesky.block_plus": [
+            *(np.eye(6), integers(0, 3), np.ones((2, 3)), np.ones(2), np.zeros((3, 3)))
+        ],
         "cholesky.add_outer": [np.eye(3), np.ones((2, 3)), 1.0],
         "convolution.spatial": [*few[:1], few[0].copy(), pair[1], 8, 1.0, np.empty((3, 3))],
         "convolution.spatial symmetric": [
@@ -66,15 +67,6 @@ def valid():
         "limits.log_weights": [-np.ones(N), 0.0],
         "posterior.scores": [Formula.BOUND, 1.0, t, np.ones(N)],
         "ascent.model_minimum": [np.eye(N), t, -np.ones(N), np.ones(N)],
-        "relevancy.remove": [
-            np.eye(4),
-            np.eye(4),
-            np.ones(4),
-            np.ones(4),
-            integers(*range(4)),
-            4,
-            1,
-        ],
         "sums.gram": [Z, t, np.zeros((N, N))],
         "sums.cross_gram": [*few, Z, t, np.empty((3, N))],
         "sums.cross_with_gradient": [
@@ -98,7 +90,6 @@ WRITTEN = {
     "cholesky.drop": [3],
     "cholesky.symmetrize": [0],
     "cholesky.add_outer": [0],
-    "cholesky.shrink_inverse": [2],
     "gram.cross_with_gradient": [7, 8],
     "kalman.filter": [8, 9, 10, 11, 12],
     "kalman.smooth": [12, 13],
@@ -111,14 +102,13 @@ WRITTEN = {
     "limits.log_weights": [],
     "posterior.scores": [],
     "ascent.model_minimum": [],
-    "relevancy.remove": [0, 1, 2, 3, 4],
     "sums.cross_with_gradient": [4, 5],
     "convolution.spatial symmetric": [5],
 }
 # Lengths that need not fit: of right-hand sides, of rows of the factor, of dimensions.
 FREE = {
     *(("cholesky.solve_lower", 2, 0), ("cholesky.add_outer", 1, 0), ("kdpp.eliminate", 1, 0)),
-    ("tiles.solve_lower", 2, 0),
+    *(("tiles.solve_lower", 2, 0), ("cholesky.block_plus", 1, 0)),
     *(("gram.gram", 0, 0), ("sums.gram", 0, 0), ("limits.log_weights", 0, 0)),
 }
 # Layouts that a function takes.

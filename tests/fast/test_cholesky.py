@@ -154,19 +154,15 @@ def test_wrong_shapes(name, args, message):
 # --- inverses -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_grow_inverse(rng, n):
-    P, u = np.linalg.inv(spd(rng, n)) if n else np.empty((0, 0)), rng.normal(size=n)
-    out = np.full((n + 1, n + 1), np.nan)
-    fast.grow_inverse(P, u, 0.3, out)
-    assert_allclose(out, twin.grow_inverse(P, u, 0.3), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize(("n", "i"), [(1, 0), (2, 1), (40, 0), (40, 17), (40, 39)])
-def test_shrink_inverse(rng, n, i):
-    P, out = np.linalg.inv(spd(rng, n)), np.full((n - 1, n - 1), np.nan)
-    fast.shrink_inverse(P, i, out)
-    assert_allclose(out, twin.shrink_inverse(P, i), rtol=1e-8, atol=1e-8)
+@pytest.mark.parametrize(("at", "n", "q"), [([], 0, 0), ([], 2, 1), ([1], 1, 0), ([0, 3, 4], 5, 3)])
+def test_block_plus(rng, at, n, q):
+    at, A = np.array(at, dtype=np.intp), spd(rng, 6)
+    Z, w, out = rng.normal(size=(q, n)), rng.normal(size=q), np.full((n, n), np.nan)
+    fast.block_plus(A[:5, :5], at, Z, w, out)  # rows of a larger array
+    assert_allclose(out, twin.block_plus(A, at, Z, w), rtol=1e-12, atol=1e-12)
+    for wrong in (5, -1):
+        with pytest.raises(ValueError, match="positions must be rows"):
+            fast.block_plus(A[:5, :5], np.array([wrong]), np.ones((0, 2)), w[:0], np.eye(2))
 
 
 @pytest.mark.parametrize("q", [0, 1, 4])
@@ -176,8 +172,3 @@ def test_add_outer(rng, n, q):
     expected = twin.add_outer(A, U, -0.7)
     fast.add_outer(A, U, -0.7)
     assert_allclose(A, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_an_inverse_without_a_row_that_is_not_there():
-    with pytest.raises(ValueError, match="are needed"):
-        fast.shrink_inverse(np.eye(3), 3, np.eye(2))

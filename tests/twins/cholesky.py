@@ -37,14 +37,7 @@ def add_outer(A, U, scale):
     return A + scale * U.T @ U
 
 
-def grow_inverse(P, u, s):
-    """Return the inverse of a matrix with one more row and column; u = P k and s = κ − kᵀu."""
-    A = np.linalg.inv(P) if len(P) else P
-    k = A @ u
-    return np.linalg.inv(np.block([[A, k[:, np.newaxis]], [k, np.array([s + k @ u])]]))
-
-
-def shrink_inverse(P, i):
-    """Return the inverse of a matrix without row and column i."""
-    A = np.linalg.inv(P)
-    return np.linalg.inv(np.delete(np.delete(A, i, axis=0), i, axis=1))
+def block_plus(A, at, Z, w):
+    """Return the block of A in rows and columns ``at``, padded with zeros, + Zᵀ diag(w) Z."""
+    more = Z.shape[1] - len(at)
+    return np.pad(A[at][:, at], ((0, more), (0, more))) + (Z.T * w) @ Z
