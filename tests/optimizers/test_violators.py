@@ -87,7 +87,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind", "options"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    CASES,
+    ids=[f"{name}-{kind.__name__}-{'-'.join(options)}" for name, kind, options in CASES],
+)
 def test_known_violators_are_not_asked_again(name, kind, options):
     outcomes, known = asked(name, kind, 36, **options)
     assert (known >= 0.05).all()
