@@ -62,7 +62,8 @@ def test_one_observation_is_what_is_predicted(n_initial_points):
     opt.tell(x, 1e6)
     assert opt.predict(x, 0.0) == pytest.approx(1e6)
     opt.tell([1.0, 0.0], 1e6 + 5.0, 1.0)
-    assert_allclose(opt.recommend(1.0), x, atol=1e-6)
+    # The mean is lower still a little farther from the worse of both.
+    assert np.abs(opt.recommend(1.0) - x).max() < 0.05
     assert opt.surrogate_ is None
     opt.untell(), opt.untell()
     with pytest.raises(AskTellError, match="Got 0"):
