@@ -181,6 +181,8 @@ def beta(of):
     if isinstance(found, str):
         return BETAS[found]
     text = BETAS[type(found).__name__].format(**found.get_params())
+    if type(found).__name__ == "DimensionBeta" and found.max_dims is not None:
+        text = text.replace(" d ", f" min(d, {found.max_dims}) ")
     if type(found).__name__ == "InformationGainBeta" and found.scale != 1.0:
         text += f"; β times {found.scale:g}"
     return text + " over all steps" * getattr(found, "anytime", False)
