@@ -205,7 +205,7 @@ def test_still_members_are_visited_ever_less():
     assert sum(t >= 100 for t in others) <= 4
 
 
-MIXED = {"x": ("real", 0.0, 1.0), "n": ("integer", 1, 8), "kind": list("abcdefgh"), "on": [0, 1]}
+MIXED = {"x": ("real", 0.0, 1.0), "n": ("integer", 1, 8), "kind": list("abcdefgh"), "on": ["no", "yes"]}
 LARGE = {"kind": list(range(15)), "other": list(range(9)), "n": ("integer", 1, 30)}
 
 
