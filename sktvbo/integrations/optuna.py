@@ -128,7 +128,7 @@ class TimeVaryingSampler(BaseSampler):
     >>> import optuna
     >>> from sktvbo.integrations.optuna import TimeVaryingSampler
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> sampler = TimeVaryingSampler("W-DBO", time="number", seed=0)
+    >>> sampler = TimeVaryingSampler("W-DBO", time="number", seed=1)
     >>> study = optuna.create_study(sampler=sampler)
     >>> def objective(trial):
     ...     x = trial.suggest_float("x", 0.0, 10.0)

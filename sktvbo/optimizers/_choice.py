@@ -16,8 +16,8 @@ from ._part import Found, at_moment
 # A random query in a limited space is one of this many candidates.
 _N_DRAWN = 64
 
-# A member with a smaller probability of success is known to fail.
-_HOPELESS = 0.05
+# A place with a smaller probability of success is known to fail.
+_LOG_HOPELESS = np.log(0.05)
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -104,6 +104,11 @@ class Choice:
         factors = [at(t, latest, moving) for at in causes.values()]
         return Chance(factors) if factors else None
 
+    def fails(self, U, causes=None):
+        """Return which places (m, u) are known to violate a limit or to fail at its time (m,)."""
+        chance = self.chance(self.t, causes=causes)
+        return np.zeros(len(U), dtype=bool) if chance is None else chance.log(U) < _LOG_HOPELESS
+
     @cached_property
     def effort(self):
         """Limits of the effort of a search, a dict of arguments of `optimize`."""
@@ -183,11 +188,10 @@ class Choice:
 
     def _fails_elsewhere(self, space, causes, taken):
         """Return True if the members of a small space that are not taken are known to fail."""
-        chance = self.chance(self.t, causes=causes)
-        if chance is None or space.size > N_CANDIDATES:
+        if not causes or space.size > N_CANDIDATES:
             return False
         places = untaken(space.candidates(N_CANDIDATES), space, taken)
-        return not (chance.log(places) >= np.log(_HOPELESS)).any()
+        return bool(self.fails(places, causes).all())
 
     def scored(self, space, causes, latest):
         """Return score, posterior and search space of a query up to a latest time."""

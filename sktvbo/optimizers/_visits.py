@@ -4,9 +4,10 @@ With the default acquisition function queries are for a category that was never 
 were. Some queries are for a member without a visit among the latest half of all observations, the
 one whose visit is the longest ago: so a member that becomes the best is found again within as many
 steps as the run is old, and where nothing changes visits become rare as 1 / time. In a space of at
-most 20 members it is every fifth query. In one of at most 1000, where visits of all cost more, it
-is every 40th, and the one after the n-th at the same point, n = 4, 8, 16, ...: more of these would
-show nothing of other members.
+most 20 members it is every fifth query, and a visit lasts for 50 observations at least. In one of
+at most 1000, where visits of all cost more, it is every 40th query, and the one after the n-th at
+the same point, n = 4, 8, 16, ...: more of these would show nothing of other members. What is known
+to violate a limit, or to fail, is not visited; as models forget, it becomes due again.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..acquisition._optimize import N_CANDIDATES
 from ._part import Part
 
 # The numbers above, and of the latest observations, beyond which none counts as a visit.
-_FEW_MEMBERS, _VISIT_EVERY = 20, 5
+_FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 
 # Categories are tried by this number of queries; those that are added later, at every fifth query.
@@ -50,11 +51,13 @@ class Visits(Part):
             turn = not choice.queries and _is_repeated(choice.run.history.entries)
         if not (turn or _is_turn(choice, every)):
             return space
-        members = space.candidates(_MANY_MEMBERS)
+        members = _promising(choice, space.candidates(_MANY_MEMBERS))
         latest = _latest_visits(choice, members)
         # No member becomes due before the next turn.
-        known = (choice.run.history.total + every) // 2
-        return space if latest.min() >= known else space.among(members[latest == latest.min()])
+        n = choice.run.history.total + every
+        known = n - max((n + 1) // 2, _LASTS if size <= _FEW_MEMBERS else 0)
+        due = (latest == latest.min(initial=n)) & (latest < max(known, 0))
+        return space.among(members[due]) if due.any() else space
 
 
 def _is_turn(choice, every):
@@ -70,13 +73,21 @@ def _with_untried_categories(choice, space):
     latest = choice.run.history.latest(_N_LATEST)
     tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
     for columns in categories:
-        untried = columns[~tried[columns]]
+        if tried[columns].all():
+            continue
         # Constraints and limits may exclude a category.
-        if len(untried) and space.candidates(N_CANDIDATES)[:, untried].any():
+        places = _promising(choice, space.candidates(N_CANDIDATES))
+        untried = places[:, columns].any(axis=0) & ~tried[columns]
+        if untried.any():
             upper = space.upper.copy()
-            upper[columns[tried[columns]]] = 0.0
+            upper[columns[~untried]] = 0.0
             space = space.within(space.lower, upper)
     return space
+
+
+def _promising(choice, U):
+    """Return those of some places (m, u) that are not known to fail at present."""
+    return U[~choice.fails(U)]
 
 
 def _latest_visits(choice, members):

@@ -19,7 +19,7 @@ from contract.cases import (
     points_of,
 )
 from contract.test_retries import restarted
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import BOLT, GPUCB, RandomSearch
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
@@ -57,7 +57,8 @@ def test_ask_returns_the_points_of_the_queries_of_suggest():
     twin, _ = BY_NAME["GPUCB"].after()
     assert_array_equal(twin.ask(STEPS), query.x)
     assert_array_equal(twin.ask(STEPS + 1.0), first.x)
-    assert_array_equal(twin.ask(STEPS + 1.0), second.x)
+    # Those before it are hallucinated one after the other, or at once: another rounding.
+    assert_allclose(twin.ask(STEPS + 1.0), second.x, rtol=1e-9)
     assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
 
 
@@ -226,7 +227,9 @@ def set_near(domain, x):
     """Return another point than a query, which a machine may have set."""
     if domain == "named":
         return x | {"rate": 1.0 - x["rate"], "loss": "l1" if x["loss"] != "l1" else None}
-    return ARMS.points[3] if domain == "finite" else np.array([0.5, -0.25])
+    if domain == "finite":
+        return ARMS.points[2 if np.array_equal(x, ARMS.points[3]) else 3]
+    return np.array([0.5, -0.25]) if x[0] != 0.5 else np.array([0.25, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +249,7 @@ def test_a_handle_is_told_with_what_was_set(few, domain, how, tmp_path):
     opt.tell(failing, failed=True, x=x)
     opt.tell_many([second, third], [0.5, 0.75], x=[x, None])
     with pytest.raises(AskTellError, match=r"query 7, which was told already, must be .* x="):
-        opt.tell(first, 0.25, x=set_near(domain, x) if domain == "named" else third.x)
+        opt.tell(first, 0.25, x=set_near(domain, x))
     assert opt.pending_ == []
     expected = points([x, x, third.x], domain)
     assert_array_equal(opt.told_X_[-3:, :-1], expected)

@@ -63,9 +63,10 @@ def test_without_the_rule_members_are_not_visited(monkeypatch):
     assert len({tuple(x) for x in run_over_grid(0)}) < 20
 
 
-def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked():
-    members = FiniteSet(np.random.RandomState(0).uniform(size=(60, 2)))
-    queries = asked_of(WDBO(members, random_state=0), lambda x: -((x - 0.5) ** 2).sum(), 60)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
+    members = FiniteSet(np.random.RandomState(seed).uniform(size=(60, 2)))
+    queries = asked_of(WDBO(members, random_state=seed), lambda x: -((x - 0.5) ** 2).sum(), 60)
     asked, n_turns = [members.index(x) for x in queries], 0
     for i in range(5, 60):
         before = asked[:i]
@@ -131,11 +132,17 @@ def test_members_are_visited_in_each_context():
     assert len(visited) == 18
 
 
-def narrowed(opt, queries):
-    """Number of members that visits leave for the query after some others of a batch."""
+def narrowed_to(opt, queries, t=None):
+    """Space that visits leave for the query after some others of a batch, at a time or now."""
     run = run_of(opt)
-    choice = Choice(run, run.surrogate, None, run.time.now, None, run.time.now, queries)
-    return run.part("visits").narrow(choice, run.domain.search_space()).size
+    t = run.time.now if t is None else t
+    choice = Choice(run, run.model.at(t), None, t, None, t, queries)
+    return run.part("visits").narrow(choice, run.domain.search_space())
+
+
+def narrowed(opt, queries, t=None):
+    """Number of members of this space."""
+    return narrowed_to(opt, queries, t).size
 
 
 @pytest.mark.parametrize("history", [None, 0])
@@ -149,6 +156,39 @@ def test_a_visit_counts_for_as_many_steps_as_the_run_was_old(history):
     assert narrowed(opt, at_turn) == 3  # arm 1, visited until step 79, is not due before step 158
     opt.tell_many(np.full((34, 1), 2.0), np.zeros(34), np.arange(121.0, 155.0))
     assert narrowed(opt, at_turn) == 1
+
+
+def test_in_a_young_run_a_visit_counts_for_fifty_observations():
+    opt, at_turn = GPUCB(Arms(4), random_state=0), [([2.0], 200.0)] * 4
+    opt.tell_many(np.repeat([[0.0], [1.0], [2.0]], 10, axis=0), np.zeros(30), np.arange(30.0))
+    assert narrowed(opt, at_turn) == 1  # arm 3, never visited
+    opt.tell([3.0], 0.0, 30.0)
+    assert narrowed(opt, at_turn) == 4
+    opt.tell_many(np.full((23, 1), 2.0), np.zeros(23), np.arange(31.0, 54.0))
+    assert narrowed(opt, at_turn) == 4
+    opt.tell([2.0], 0.0, 54.0)
+    assert narrowed(opt, at_turn) == 1  # arm 0, visited until step 9
+
+
+def test_what_is_known_to_violate_a_limit_is_visited_again_once_that_is_forgotten():
+    opt = TVGPUCB(Arms(3), outcome_constraints={"g": (None, 1.0)}, random_state=0)
+    arms, y = np.repeat([0.0, 1.0, 2.0], 40), 0.1 * np.random.RandomState(0).normal(size=120)
+    outcomes = {"g": 0.1 * y + 2.0 * (arms == 0.0)}
+    opt.tell_many(arms[:, np.newaxis], y, np.arange(120.0), outcomes=outcomes)
+    at_turn = [([2.0], 200.0)] * 4
+    assert narrowed(opt, at_turn, 120.0) == 3
+    assert narrowed(opt, at_turn, 1e6) == 1  # arm 0, visited until step 39
+
+
+@pytest.mark.parametrize(("outcome", "others"), [(2.0, [1.0, 1.0]), (0.0, [0.0, 0.0])])
+def test_a_category_that_is_known_to_violate_a_limit_is_not_tried(monkeypatch, outcome, others):
+    monkeypatch.setattr(_visits, "_N_LATEST", 10)  # "c" counts as untried
+    space = {"kind": ["a", "b", "c"], "n": ("integer", 0, 6)}
+    opt = GPUCB(space, outcome_constraints={"g": (None, 1.0)}, random_state=0)
+    for t in range(20):
+        x = {"kind": "c" if t < 10 else "ab"[t % 2], "n": t % 7}
+        opt.tell(x, 0.01 * t, float(t), outcomes={"g": outcome * (t < 10) + 0.001 * t})
+    assert narrowed_to(opt, ()).upper.tolist() == [*others, 1.0, 1.0]
 
 
 def steps_until_found(algorithm, space, changes_at):
@@ -185,7 +225,7 @@ PAIRS = {"glue": ["a", "b"], "foil": ["u", "v", "w"]}
     ],
 )
 def test_what_becomes_the_best_is_found_within_as_many_steps_as_the_run_is_old(algorithm, space):
-    assert steps_until_found(algorithm, space, 40) <= 40
+    assert steps_until_found(algorithm, space, 50) <= 50
 
 
 def test_members_are_visited_whatever_the_numbers_of_a_context_are():
@@ -195,7 +235,7 @@ def test_members_are_visited_whatever_the_numbers_of_a_context_are():
         context = {"load": 0.37 * t % 1.0}
         x = opt.ask(float(t), context)
         opt.tell(x, float(x["arm"] == "c"), float(t), context=context)
-        late |= {x["arm"]} if t >= 35 else set()
+        late |= {x["arm"]} if t >= 15 else set()
     assert late == set("abcde")
 
 
@@ -205,7 +245,12 @@ def test_still_members_are_visited_ever_less():
     assert sum(t >= 100 for t in others) <= 4
 
 
-MIXED = {"x": ("real", 0.0, 1.0), "n": ("integer", 1, 8), "kind": list("abcdefgh"), "on": [0, 1]}
+MIXED = {
+    "x": ("real", 0.0, 1.0),
+    "n": ("integer", 1, 8),
+    "kind": list("abcdefgh"),
+    "on": [False, True],
+}
 LARGE = {"kind": list(range(15)), "other": list(range(9)), "n": ("integer", 1, 30)}
 
 

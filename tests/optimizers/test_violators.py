@@ -72,33 +72,43 @@ def bound(mean, std, state):
 
 # Each space, and each algorithm that does not drop all of its data at once.
 CASES = [
-    *((name, WDBO, {"size": 4} if name == "batches" else {}) for name in SPACES),
     ("arms", GPUCB, {}),
-    ("line", ABO, {}),
-    ("points", BOLT, {}),
     ("categories", SWGPUCB, {"window": 60}),
     ("integers", TVGPUCB, {}),
-    ("batches", WGPUCB, {"size": 5}),
-    ("corner", GPUCB, {}),
     ("line", UITVBO, {}),
+    ("batches", WGPUCB, {"size": 5}),
     ("context", IGPUCB, {}),
     ("arms", WDBO, {"acquisition": "ts"}),
+]
+MORE = [
+    *((name, WDBO, {"size": 4} if name == "batches" else {}) for name in SPACES),
+    ("line", ABO, {}),
+    ("points", BOLT, {}),
+    ("corner", GPUCB, {}),
     ("corner", WDBO, {"acquisition": bound}),
 ]
+MORE = [pytest.param(*case, marks=pytest.mark.slow) for case in MORE if case not in CASES]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "options"),
-    CASES,
-    ids=[f"{name}-{kind.__name__}-{'-'.join(options)}" for name, kind, options in CASES],
-)
+@pytest.mark.parametrize(("name", "kind", "options"), [*CASES, *MORE])
 def test_known_violators_are_not_asked_again(name, kind, options):
     outcomes, known = asked(name, kind, 36, **options)
     assert (known >= 0.05).all()
     assert (outcomes > 0.6).sum() <= 9
 
 
-@pytest.mark.parametrize("kind", [WDBO, TVGPUCB, SWGPUCB])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["arms", "categories"])
+@pytest.mark.parametrize("kind", [WDBO, GPUCB, TVGPUCB])
+def test_a_violator_is_asked_at_most_three_times_of_100(name, kind):
+    beyond = asked(name, kind, 100)[0] > 0.6
+    assert beyond.sum() <= 3
+    assert not beyond[50:].any()
+
+
+@pytest.mark.parametrize(
+    "kind", [TVGPUCB, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (WDBO, SWGPUCB))]
+)
 def test_a_violator_that_is_allowed_again_is_found(kind):
     found, _ = asked("arms", kind, 60, shift=lambda t: -0.6 * (t >= 30.0))
     assert np.mean(np.isclose(found[40:], 0.3)) > 0.7  # the best member
