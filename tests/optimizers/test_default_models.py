@@ -82,9 +82,11 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
     assert with_margin < 0.8 * regret(algorithm(acquisition=acquisition.set_params(margin=0.0)))
 
 
-@pytest.mark.parametrize("name", ["SWGPUCB", "WGPUCB", "BRGPUCB", "IGPUCB"])
-def test_a_drift_is_tracked_by_default(regret, name):
-    assert regret(getattr(optimizers, name)()) < regret(RandomSearch()) / 3.0
+@pytest.mark.parametrize(
+    ("name", "factor"), [("SWGPUCB", 5.0), ("WGPUCB", 4.0), ("BRGPUCB", 5.0), ("IGPUCB", 2.5)]
+)
+def test_a_drift_is_tracked_by_default(regret, name, factor):
+    assert regret(getattr(optimizers, name)()) < regret(RandomSearch()) / factor
 
 
 class LongLengthscales(WDBO):
