@@ -54,7 +54,8 @@ class Visits(Part):
         latest = _latest_visits(choice, members)
         # No member becomes due before the next turn.
         known = (choice.run.history.total + every) // 2
-        return space if latest.min() >= known else space.among(members[latest == latest.min()])
+        longest = latest.min(initial=known)  # no member may be left by the other parts
+        return space if longest >= known else space.among(members[latest == longest])
 
 
 def _is_turn(choice, every):
