@@ -126,23 +126,27 @@ def test_a_users_surrogate_becomes_robust(kind, model):
 
 
 def test_it_minimizes_with_several_at_once_and_takes_observations_back():
-    opt = WDBO(BOX, random_state=0, robust=True, maximize=False)
-    t = np.arange(30.0)
-    x = np.random.RandomState(0).uniform(0.0, 10.0, size=(30, 1))
-    y = 0.2 * (x[:, 0] - 5.0) ** 2 + 0.3 * np.random.RandomState(1).normal(size=30)
-    y[12] = -1e4
-    opt.tell_many(x, y, t)
-    weights = opt.to_frame()["outlier_weight"]
-    assert weights[12] < 1e-3
-    assert (weights.drop(12) > 0.4).all()
-    opt.refit()
-    weights = opt.to_frame()["outlier_weight"]
-    assert weights[12] < 1e-3
-    assert (weights.drop(12) == 1.0).all()
-    assert abs(opt.recommend(30.0)[0] - 5.0) < 1.0
-    opt.tell([2.0], 500.0, 30.0)
-    opt.untell()
-    assert (opt.surrogate_.outlier_weights_ > 0.5).all() or len(opt.y_) < 31
+    n_doubted = 0
+    for seed in range(4):
+        opt, t = WDBO(BOX, random_state=0, robust=True, maximize=False), np.arange(30.0)
+        x = np.random.RandomState(2 * seed).uniform(0.0, 10.0, size=(30, 1))
+        noise = 0.3 * np.random.RandomState(2 * seed + 1).normal(size=30)
+        y = 0.2 * (x[:, 0] - 5.0) ** 2 + noise
+        y[12] = -1e4
+        opt.tell_many(x, y, t)
+        weights = opt.to_frame()["outlier_weight"]
+        assert weights[12] < 1e-3
+        assert (weights.drop(12) > 0.1).all()
+        n_doubted += np.count_nonzero(weights.drop(12) < 0.4)
+        opt.refit()
+        weights = opt.to_frame()["outlier_weight"]
+        assert weights[12] < 1e-3
+        assert (weights.drop(12) == 1.0).all()
+        assert abs(opt.recommend(30.0)[0] - 5.0) < 1.0
+        opt.tell([2.0], 500.0, 30.0)
+        opt.untell()
+        assert (opt.surrogate_.outlier_weights_ > 0.5).all() or len(opt.y_) < 31
+    assert n_doubted <= 1  # of 116, before a refit
 
 
 @pytest.mark.parametrize(
