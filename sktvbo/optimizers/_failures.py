@@ -38,8 +38,9 @@ MAX_FAILURES, _MAX_QUERIES = 150, 300
 # Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
 
-# Distance in the unit box below which queries are taken for repetitions of the latest of them.
-_NEAR = 0.05
+# Distance in the unit box below which queries are taken for repetitions of the latest of them. A
+# larger one would average labels of both sides of the edge of a region that fails.
+_NEAR = 0.01
 
 # Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3

@@ -333,7 +333,9 @@ def test_a_region_that_moves_away_and_back_is_found_and_warned_of_once_each_time
         beyond += [t] if c > 1.0 else []
         opt.tell(x, x[0], outcomes={"c": c})
         calm.append(run_of(opt).part("limits").calm)
-    assert warned == [17, 46]
+    first, second = warned
+    assert 15 < first <= 17
+    assert 45 < second <= 47
     assert set(beyond) <= {15, 16, 17, 45, 46, 47}
     assert calm[40] == CALM > calm[-1]
     assert run_of(WDBO.from_json(opt.to_json())).part("limits").calm == calm[-1]
