@@ -455,8 +455,9 @@ class ProportionalMatern(Matern):
 
 def rescaled_groups(lengths: Array, groups: Sequence[int], largest: Array) -> Array:
     """Return lengthscales (d,) with other largest ones in each group, in the same ratios."""
-    factors = largest / np.maximum.reduceat(lengths, groups)
-    return lengths * np.repeat(factors, np.diff([*groups, len(lengths)]))
+    widths = np.diff([*groups, len(lengths)])
+    ratios = lengths / np.repeat(np.maximum.reduceat(lengths, groups), widths)
+    return ratios * np.repeat(largest, widths)
 
 
 # Mean radius of the Earth, in kilometres.

@@ -81,7 +81,7 @@ class AskTell(Protocol):
         array-like of shape (d,), or dict for named parameters
         """
 
-    def tell(self, x: Any, y: float, t: float) -> object:
+    def tell(self, x: Any, y: float, t: float, /) -> object:
         """Record an observation.
 
         Parameters

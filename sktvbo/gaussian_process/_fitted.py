@@ -56,6 +56,7 @@ class Learnt:
 
     @property
     def prior_mean_(self) -> QuadraticMean | None:
+        """Prior mean that is used, None if the fit is likelier without."""
         return None if self._fitted.rows.prior_mean is None else self.prior_mean
 
     @property

@@ -109,17 +109,31 @@ class SearchRecord:
         Number of rows.
     n_failed : int
         Number of consecutive searches from the previous result whose model `explains_little`.
+    other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
+        Result and record of the latest search with the other choice of prior mean, if any.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
     n_failed: int = 0
+    other: tuple | None = None
 
     def hessian_for(self, n_theta, n):
         """Return the Hessian if it has this size and n differs by at most a tenth, or None."""
         if self.hessian is None or len(self.hessian) != n_theta:
             return None
         return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
+
+    def start_of_other(self, other, covariance):
+        """Return the start of a search with the other prior mean for the same rows, and its record.
+
+        From that of its latest search, or else from the ``covariance`` that this search has found.
+        """
+        start, known = other or (covariance.theta, self)
+        if len(start) != len(covariance.theta):
+            start, known = covariance.theta, self
+        hessian = known.scaled_to(self.n)
+        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.n_failed)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""

@@ -5,7 +5,7 @@ tests.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from math import sqrt
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from .._fast import convolution as _convolution
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
-from ..kernels import ChordalMatern, Forgetting, ProportionalMatern, rescaled_groups
+from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._future import FutureBasis
 
 
@@ -134,6 +134,9 @@ class Factor:
     ----------
     units : ndarray of shape (d,)
         Factors from plain coordinates to those of the compiled code.
+    members, ratios : ndarray of shape (d,) or None
+        Group of each column, and its lengthscale over the largest of the group. None for columns
+        that are groups each.
     """
 
     family: Family
@@ -158,8 +161,13 @@ class Factor:
             return self
         if self.forgetting:
             return Factor.of_rate(np.exp(theta[0]), self.n_theta)
-        scales = rescaled_groups(self.length_scales, self.groups, np.exp(theta))
-        return replace(self, length_scales=scales)
+        scales = np.exp(theta)
+        if self.ratios is not None:
+            scales = self.ratios * scales[self.members]
+        new = object.__new__(Factor)  # many in a search, whose other fields are the same
+        vars(new).update(vars(self), length_scales=scales, units=self._scale / scales)
+        vars(new).pop("future_basis", None)
+        return new
 
     @property
     def theta(self):
@@ -168,9 +176,20 @@ class Factor:
             return np.empty(0)
         return np.log(np.maximum.reduceat(self.length_scales, self.groups))
 
+    @property
+    def _scale(self):
+        return FAMILIES[self.family].scale
+
     def __post_init__(self):
-        scale = FAMILIES[self.family].scale
-        object.__setattr__(self, "units", scale / self.length_scales)
+        lengths, members, ratios = self.length_scales, None, None
+        if self.n_theta and len(self.groups) < len(lengths):
+            members = np.repeat(np.arange(len(self.groups)), np.diff([*self.groups, len(lengths)]))
+            ratios = lengths / np.maximum.reduceat(lengths, self.groups)[members]
+        vars(self).update(units=self._scale / lengths, members=members, ratios=ratios)
+
+    def __getstate__(self):
+        # Without values computed on demand.
+        return {name: value for name, value in vars(self).items() if name != "future_basis"}
 
     def scale(self, X):
         """Return X (n, d) as (d', n) in the units of the compiled code, C-ordered."""
@@ -189,7 +208,9 @@ class Factor:
         """Return derivatives by theta (n_theta, ...) from those (d, ...) by log lengthscale."""
         if self.n_theta == 0:
             return slopes[:0]
-        return np.add.reduceat(slopes, self.groups, axis=0) * self.log_slope
+        if len(self.groups) < len(slopes):
+            slopes = np.add.reduceat(slopes, self.groups, axis=0)
+        return slopes if self.log_slope == 1.0 else slopes * self.log_slope
 
     def convolution(self, X, Y=None):
         """Return the convolution over its value at distance 0, (n, m); 1 without columns."""

@@ -27,6 +27,7 @@ from .._validation import (
     invalid,
     known_variance,
 )
+from .._values import replaced
 from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
@@ -66,6 +67,9 @@ if TYPE_CHECKING:
 
 # Searches of a robust fit after the first one, at most.
 _MAX_SEARCHES = 10
+
+# The other choice of prior mean is searched again if it is predicted to gain this, in nats.
+_LARGE_GAIN = 1.0
 
 # Rows of a prediction of terms at once.
 _BLOCK = 1000
@@ -562,8 +566,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the same as `_learn`, with the weights of the rows.
 
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
-        is searched as well: at the first fit always, later from the hyperparameters found, and only
-        if the predicted likelihood is larger.
+        is searched as well: at the first fit always, later from its own latest hyperparameters, and
+        only if the predicted likelihood is larger, or if they are so far from its maximum that the
+        prediction is inaccurate.
         """
         gp, latest = held = yield from self._learn_one(rows, start, record, warn=warn)
         if self.prior_mean is None or not self.prior_mean.only_if_likelier:
@@ -573,12 +578,15 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if record is None:
             other = yield from self._learn_one(rows, warn=warn)
         else:
-            before = yield partial(self._condition, gp.covariance, rows)
-            gain = yield partial(latest.predicted_gain, before, self.hyperpriors)
-            if log_posterior(before, self.hyperpriors) + gain <= value:
-                return held
-            other = yield from self._learn_one(rows, gp.covariance.theta, latest, retries=False)
-        return other if log_posterior(other[0], self.hyperpriors) > value else held
+            start, known = latest.start_of_other(record.other, gp.covariance)
+            before = yield partial(self._condition, gp.covariance.with_theta(start), rows)
+            gain = yield partial(known.predicted_gain, before, self.hyperpriors)
+            other = before, known
+            if gain > _LARGE_GAIN or log_posterior(before, self.hyperpriors) + gain > value:
+                other = yield from self._learn_one(rows, start, known, retries=False)
+        if log_posterior(other[0], self.hyperpriors) > value:
+            held, other = other, held
+        return held[0], replaced(held[1], other=(other[0].covariance.theta, other[1]))
 
     def _learn_one(self, rows, start=None, record=None, *, warn=False, retries=True):
         """Return the same as `_learn`, with the prior mean of the rows.

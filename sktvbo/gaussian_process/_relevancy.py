@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Indices, Mask
+    from ._relevancy_forms import UpdatedForms
 
 # Largest |log| of an integral: floats lose digits beyond.
 _MAX_LOG = 700.0
@@ -329,8 +330,20 @@ class RelevancySweep:
         self._begin(a, FixedForms(P, C, unit_of(P.diagonal())), past)
 
     @classmethod
-    def of(cls, a, forms, past=None):
-        """Return the sweep of a (n,) and `UpdatedForms`."""
+    def of(cls, a: Array, forms: UpdatedForms, past: Mask | None = None) -> RelevancySweep:
+        """Return the sweep of a (n,) and updated quadratic forms.
+
+        Parameters
+        ----------
+        a : ndarray of shape (n,)
+        forms : UpdatedForms
+            With P, as quadratic forms of it and of the convolutions.
+        past : ndarray of bool of shape (n,), default=None
+
+        Returns
+        -------
+        RelevancySweep
+        """
         new = cls.__new__(cls)
         new._begin(a, forms, past)
         return new

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import inside
+from optimizers.dense import above_prior_mean, inside
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -103,7 +103,8 @@ def test_size_and_removals_recomputed(maximize):
             # The scale of y is held while rows are taken out.
             standard = (y - y.mean()) / y.std()
             while len(rows) > max(expected, 10):
-                R = relevancy(opt.surrogate_, X[rows], standard[rows], t)
+                z = above_prior_mean(opt.surrogate_, X[rows], standard[rows])
+                R = relevancy(opt.surrogate_, X[rows], z, t)
                 rows = np.delete(rows, np.argmin(R))
             X, y = X[rows], y[rows]
             assert len(opt.X_) <= max(expected, 10)
@@ -246,8 +247,7 @@ def test_query_is_where_the_bound_is_largest():
             rows = np.column_stack([np.append(x, grid), np.full(502, float(t))])
             mean, std = gp.predict(rows, return_std=True)
             n = len(opt.X_)
-            beta = min(0.05 * max(n / 25.0, 1.0), 0.2) * np.log(2.0 * n)
-            width = np.sqrt(beta) * inside(rows[:, :1])
+            width = np.sqrt(0.2 * np.log(2.0 * n)) * inside(rows[:, :1])
             score = mean + width * std
             assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
         opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))

