@@ -2,7 +2,7 @@
 
     python benchmarks/decisions/defaults.py FOLDER --sets development papers
     python benchmarks/decisions/defaults.py FOLDER --alternatives --replications 2
-    python benchmarks/decisions/defaults.py FOLDER --alternatives "β, no growth" --seconds 0.25
+    python benchmarks/decisions/defaults.py FOLDER --alternatives "β / 2" --seconds 0.25
 
 W-DBO differs from the paper in CHANGES. The first table has the regret with a change in units of
 the regret without it: "first" is one change of the published algorithm, "last" the same change when
@@ -29,6 +29,7 @@ from _problems import (
 )
 from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import WDBO, evaluation, papers, problems
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
@@ -39,13 +40,13 @@ PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
 # Parameters of the surrogate, and of its smooth kernel in time, that belong to a change.
 OF_SURROGATE = {
     "mean learnt, with a prior": ["mean_prior_std"],
-    "bounds of l_S": ["spatial_kernel__length_scale_bounds"],
     "bounds of λ and σ²": ["signal_variance_bounds", "noise_variance_bounds"],
-    "fit from the last optimum": [
-        "spatial_kernel__length_scale",
-        "signal_variance",
-        "noise_variance",
-    ],
+    "fit from the last optimum": ["signal_variance", "noise_variance"],
+    "quadratic mean": ["prior_mean"],
+}
+OF_SPACE = {
+    "bounds of l_S": ["length_scale_bounds"],
+    "fit from the last optimum": ["length_scale"],
 }
 OF_SMOOTH = {
     "Matérn 5/2 in time": ["nu"],
@@ -58,10 +59,11 @@ OF_PRIORS = {
     "rough part in time": "temporal_kernel__k2__k1__constant_value",
 }
 CHANGES = (
-    *dict.fromkeys([*OF_SURROGATE, *OF_SMOOTH, *OF_PRIORS]),
+    *dict.fromkeys([*OF_SURROGATE, *OF_SPACE, *OF_SMOOTH, *OF_PRIORS]),
+    "a lengthscale a parameter",
     "fit when it promises a gain",
     "margin at the faces",
-    "growing β",
+    "β of at most 4 dimensions",
     "data set of 10 at least",
 )
 
@@ -88,6 +90,12 @@ class Mixed(WDBO):
         ours, theirs = super()._make_surrogate(times), PUBLISHED.surrogate
         made = clone(ours if "fit from the last optimum" in self.changes else theirs)
         self._change(made, OF_SURROGATE, ours, theirs)
+        grouped = "a lengthscale a parameter" in self.changes
+        space = clone(ours.spatial_kernel) if grouped else Matern(nu=2.5)
+        made.set_params(spatial_kernel=space)
+        self._change(space, OF_SPACE, ours.spatial_kernel, theirs.spatial_kernel)
+        length = float(np.max(space.length_scale))
+        space.length_scale = np.full(times.n_unit, length) if grouped else length
         smooth = clone(theirs.temporal_kernel)
         self._change(smooth, OF_SMOOTH, ours.temporal_kernel.k1, theirs.temporal_kernel)
         rough = "rough part in time" in self.changes
@@ -99,8 +107,7 @@ class Mixed(WDBO):
             hyperpriors=priors,
         )
         made.set_params(**self.surrogate_parameters)
-        for kernel in (made.spatial_kernel, smooth):
-            kernel.length_scale = float(np.clip(kernel.length_scale, *kernel.length_scale_bounds))
+        smooth.length_scale = float(np.clip(smooth.length_scale, *smooth.length_scale_bounds))
         return made
 
     def _change(self, made, parameters, ours, theirs):
@@ -111,7 +118,8 @@ class Mixed(WDBO):
 
     def _make_acquisition(self):
         margin = 0.2 if "margin at the faces" in self.changes else 0.0
-        return UCB("growing" if "growing β" in self.changes else DimensionBeta(0.2), margin=margin)
+        bounded = "β of at most 4 dimensions" in self.changes
+        return UCB(DimensionBeta(0.2, 4 if bounded else None), margin=margin)
 
     def _make_policy(self):
         if "data set of 10 at least" in self.changes:
@@ -131,9 +139,9 @@ def surrogate(**parameters):
 
 
 ALTERNATIVES = {
-    "β, no growth": WDBO(acquisition=UCB(DimensionBeta(0.05), margin=0.2)),
+    "β / 2": WDBO(acquisition=UCB(DimensionBeta(0.1), margin=0.2)),
+    "constant mean": surrogate(prior_mean=None),
     "expected improvement": WDBO(acquisition=ExpectedImprovement()),
-    "lengthscales up to 2": surrogate(spatial_kernel__length_scale_bounds=(0.01, 2.0)),
     "search at each 5th step": WDBO(refit_every=5),
     "α = 0.1": WDBO(alpha=0.1),
     "α = 1": WDBO(alpha=1.0),
