@@ -106,7 +106,7 @@ def test_cautious_moves(run_example):
     example = run_example("plot_cautious.py")
     steps = [np.abs(np.diff(example[name].told_X_[:, 0])) for name in ("free", "gentle")]
     assert steps[1].max() <= 0.5 + 1e-9 < steps[0].max()
-    assert steps[1].sum() < 0.6 * steps[0].sum()
+    assert steps[1].sum() < 2.0 / 3.0 * steps[0].sum()
     late = example["gentle"].told_X_[50:]
     assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5
 
