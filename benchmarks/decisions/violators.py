@@ -5,8 +5,9 @@
 
 100 queries of a system that stands still, and noise of 0.02. What violates the limit has the best
 values. A cell is the number of queries where the limit held with a predicted probability below
-0.05, and after it that of violations among the last 50 queries: means over the seeds. After the
-limit was lifted ("lifted", step 100), the best place is found again in this number of steps.
+0.05, and after it that of violations among the last 50 queries: means over the seeds. With
+``--lifted`` the cell is the number of steps in which the best place is found after the limit was
+lifted at step 100.
 """
 
 import argparse
