@@ -108,18 +108,18 @@ def test_the_column_of_an_item_need_not_hold_its_own_variance(rng):
 # --- the chain ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("period", [0, 1, 7, 10**9])
 @pytest.mark.parametrize(("N", "k"), [(2, 1), (9, 1), (9, 8), (20, 6), (40, 15)])
-def test_chain_step_by_step(rng, N, k, period):
+def test_chain_step_by_step(rng, N, k):
     K = spd(rng, N)
     arguments = (K, *start(N, k), *proposals(rng, 3000, N, k))
-    states, rest, log_det, accepted = chain(*arguments, period=period)
     expected, expected_rest, expected_log_det, expected_accepted = twin.swap_chain(*arguments, TOL)
-    assert_array_equal(states, expected)
-    assert_array_equal(rest, expected_rest)
-    assert log_det == pytest.approx(expected_log_det, abs=1e-9)
-    assert accepted == expected_accepted
-    assert accepted > 100
+    assert expected_accepted > 100
+    for period in (0, 1, 7, 10**9):
+        states, rest, log_det, accepted = chain(*arguments, period=period)
+        assert_array_equal(states, expected)
+        assert_array_equal(rest, expected_rest)
+        assert log_det == pytest.approx(expected_log_det, abs=1e-9)
+        assert accepted == expected_accepted
 
 
 @pytest.mark.parametrize("period", [100, 10**9])

@@ -1,10 +1,10 @@
 """Posteriors at several places compared with their NumPy twin."""
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 import numpy as np
 import pytest
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from twins import posterior as twin
 
@@ -19,7 +19,6 @@ KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
 KINDS += ("quadratic", "weighted-quadratic", "sparse-quadratic", "quadratic-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
-all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
 
 
 def lower(rng, n, capacity=None):
@@ -72,9 +71,9 @@ def check(positional, named, X):
     return ours, theirs
 
 
-@all_families
-@pytest.mark.parametrize("moves", [False, True])
-@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize(
+    ("spatial", "temporal", "moves", "d"), pairs_of(Family, Family, (False, True), (1, 3))
+)
 def test_families(rng, spatial, temporal, moves, d):
     check(*arguments(rng, d, moves, families=(spatial, temporal)), rng.normal(size=(5, d + moves)))
 
@@ -123,10 +122,10 @@ def test_a_few_places_are_as_single_ones(rng, n):
         check(positional, named, rng.normal(size=(m, 2)))
 
 
-@all_kinds
-@pytest.mark.parametrize("moves", [False, True])
-@pytest.mark.parametrize("d", [2, 9])  # with 9, more features than are summed at a time
-@pytest.mark.parametrize("n", [1, 2, N, 150])
+# With 9 coordinates there are more features than are summed at a time.
+@pytest.mark.parametrize(
+    ("kind", "moves", "d", "n"), pairs_of(KINDS, (False, True), (2, 9), (1, 2, N, 150))
+)
 def test_above(rng, kind, moves, d, n):
     ours, theirs = both(rng, d, moves, kind, n=n)
     X = rng.normal(size=(130, d + moves))
