@@ -6,6 +6,7 @@ reason to forget.
 
 import copy
 from dataclasses import dataclass, field
+from itertools import cycle, product
 
 import joblib
 import numpy as np
@@ -189,13 +190,32 @@ def some(parameters, often):
     return [p if p in often else pytest.param(p, marks=slow) for p in parameters]
 
 
-FEW = some(CASES, [case for case in CASES if case.name in _KINDS])
+KINDS = [case for case in CASES if case.name in _KINDS]
+FEW = some(CASES, KINDS)
 FEW_MODELLED = FEW[1:]  # all but the first, RandomSearch
+
+
+def _often(values):
+    """Return cases with values: WDBO with each, the others of each kind with one, in turns."""
+    return [*zip(KINDS, cycle(values)), *product([BY_NAME["WDBO"]], values)]
+
+
 # A case and the name of a domain: every case over the box, of each kind one elsewhere.
 PLACED = [(case, "box") for case in CASES]
-for _domain in ("finite", "named"):
-    _often = [(case, _domain) for case in CASES if case.name in _KINDS]
-    PLACED += some([*_often, *((c, _domain) for c in CASES if c.name not in _KINDS)], _often)
+PLACED += some([*product(CASES, ("finite", "named"))], _often(("finite", "named")))
+
+
+def in_turns(name, values):
+    """Parametrize ``few`` and another argument: WDBO has each value, the others one in turns.
+
+    With --runslow every case has each value.
+    """
+    often = _often(values)
+    pairs = [
+        pytest.param(*pair, marks=() if pair in often else pytest.mark.slow)
+        for pair in product(CASES, values)
+    ]
+    return pytest.mark.parametrize(("few", name), pairs, ids=lambda p: getattr(p, "name", None))
 
 
 def ask_and_tell(opt, steps, value=objective, start=0):

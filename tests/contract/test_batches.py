@@ -14,6 +14,7 @@ from contract.cases import (
     JUMP,
     STEPS,
     ask_and_tell,
+    in_turns,
     objective,
     points,
     points_of,
@@ -59,6 +60,7 @@ def unit_distances(X):
     return np.linalg.norm(U[:, np.newaxis] - U, axis=-1)[np.triu_indices(len(U), 1)]
 
 
+@in_turns("domain", DOMAINS)
 def test_a_batch_of_one_is_the_query(few, domain):
     one, _ = few.after(domain=domain)
     many, _ = few.after(domain=domain)

@@ -8,9 +8,11 @@ import pytest
 from contract.cases import (
     BOX,
     BY_NAME,
+    DOMAINS,
     SHOWN,
     STEPS,
     fingerprint,
+    in_turns,
     objective,
     points,
     points_of,
@@ -140,6 +142,7 @@ def test_minimizing_mirrors_maximizing(few):
     assert_array_equal(*best)
 
 
+@in_turns("domain", DOMAINS)
 def test_recommendation_is_the_best_of_the_domain_and_changes_nothing(few, domain):
     opt, _ = few.after(domain=domain)
     before = fingerprint(opt)
@@ -179,6 +182,7 @@ def test_removal_is_dated_by_the_present_when_a_late_observation_caused_it():
     assert opt.removed_at_[oldest] == opt.history_["time"][-1] == STEPS - 1
 
 
+@in_turns("domain", DOMAINS)
 def test_the_same_point_any_number_of_times(few, domain):
     opt = few.make(domain)
     x = space(domain).sample(1, np.random.RandomState(1))[0]
@@ -232,9 +236,7 @@ def test_refit_every_holds_the_hyperparameters_between(few_modelled):
 # --- time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "clock", ["step", "wall", "calendar", lambda: 3.5], ids=["step", "wall", "calendar", "callable"]
-)
+@in_turns("clock", ["step", "wall", "calendar", lambda: 3.5])
 def test_clocks(few, clock):
     opt = few.make(clock=clock)
     times = []
@@ -304,6 +306,7 @@ def test_queries_do_not_depend_on_the_unit_of_the_observations(few_modelled):
         np.testing.assert_array_equal(queries(few_modelled, 2.0**power, "box"), expected)
 
 
-def test_nor_do_those_of_named_parameters(few):
-    expected = queries(few, 1.0, "named")
-    np.testing.assert_array_equal(queries(few, 2.0**300, "named"), expected)
+@pytest.mark.parametrize("name", ["WDBO", "thompson"])
+def test_nor_do_those_of_named_parameters(name):
+    expected = queries(BY_NAME[name], 1.0, "named")
+    np.testing.assert_array_equal(queries(BY_NAME[name], 2.0**300, "named"), expected)

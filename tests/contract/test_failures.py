@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from contract.cases import BOX, DOMAINS, timed
+from contract.cases import BOX, DOMAINS, in_turns, timed
 from contract.failing import UNIT, fails, value
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
@@ -32,7 +32,7 @@ def test_a_failure_is_no_observation(few):
         opt.tell(x, failed=True)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@in_turns("domain", DOMAINS)
 def test_the_same_place_is_not_asked_at_once_again(few, domain):
     opt, _ = few.after(8, domain)
     space = as_domain(DOMAINS[domain])

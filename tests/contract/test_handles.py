@@ -15,6 +15,7 @@ from contract.cases import (
     NAMED,
     STEPS,
     fingerprint,
+    in_turns,
     points,
     points_of,
 )
@@ -232,11 +233,12 @@ def set_near(domain, x):
     return np.array([0.5, -0.25]) if x[0] != 0.5 else np.array([0.25, 0.5])
 
 
-@pytest.mark.parametrize(
-    ("domain", "how"),
+@in_turns(
+    "place",
     [("box", "journal"), ("finite", "same process"), ("named", "json"), ("named", "pickle")],
 )
-def test_a_handle_is_told_with_what_was_set(few, domain, how, tmp_path):
+def test_a_handle_is_told_with_what_was_set(few, place, tmp_path):
+    domain, how = place
     opt = few.make(domain, journal=tmp_path / "run.db" if how == "journal" else None)
     few.drive(opt, 7, domain=domain)
     first, second, third, failing = opt.suggest(7.0, n=4)
@@ -284,7 +286,7 @@ def test_what_was_set_needs_a_query_and_is_checked():
     assert_array_equal(opt.told_X_, [[0.75, 0.25, 0.0], [0.5, 0.125, 1.0]])
 
 
-@pytest.mark.parametrize("how", ["x", "rounded", "many"])
+@in_turns("how", ["x", "rounded", "many"])
 def test_a_step_counts_from_what_was_set(few, how):
     opt = few.make(max_step=0.05)
     few.drive(opt, 7)

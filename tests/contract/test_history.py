@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import BOX, BY_NAME, STEPS, objective
+from contract.cases import BOX, BY_NAME, STEPS, in_turns, objective
 from numpy.testing import assert_array_equal
 
 from sktvbo import RandomSearch
@@ -17,7 +17,7 @@ from sktvbo.optimizers._state import History, Log
 TOLD = ("told_X_", "told_y_", "removed_at_")
 
 
-@pytest.mark.parametrize("history", [0, 5, 10_000])
+@in_turns("history", [0, 5, 10_000])
 def test_history_caps_what_is_shown_and_changes_no_query(few, history):
     full, queries = few.after()
     opt = few.make(history=history)

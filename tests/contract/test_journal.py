@@ -21,6 +21,7 @@ from contract.cases import (
     ROUNDING,
     STEPS,
     ask_and_tell,
+    in_turns,
     objective,
     same_state,
 )
@@ -111,7 +112,7 @@ def test_every_step_is_an_event(path):
 # --- resume or begin ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [lambda opt: opt, clone, lambda o: pickle.loads(pickle.dumps(o))])
+@in_turns("how", [lambda opt: opt, clone, lambda o: pickle.loads(pickle.dumps(o))])
 def test_an_optimizer_begins_the_run_or_resumes_it(few, how, path):
     """The journal is opened by the first step, or to read an attribute; resume() does the same."""
 

@@ -13,6 +13,7 @@ from contract.cases import (
     NAMED,
     ROUNDING,
     STEPS,
+    in_turns,
     same_state,
 )
 from numpy.testing import assert_array_equal
@@ -49,15 +50,11 @@ COPIES = {
 }
 
 
-@pytest.fixture(params=COPIES)
-def twin_of(request):
-    return COPIES[request.param]
-
-
 def tolerance(make):
     return ROUNDING if make is from_json else 0.0
 
 
+@in_turns("twin_of", COPIES.values())
 def test_a_copy_goes_on_alike_and_leaves_the_original(few, twin_of):
     opt, _ = few.after(STEPS - 1)
     twin = twin_of(opt)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, DOMAINS, NAMED, points_of
+from contract.cases import ARMS, BY_NAME, DOMAINS, NAMED, in_turns, points_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -28,7 +28,7 @@ def steps_of(opt):
     return steps[:, space.kinds != "unordered"], changes[:, space.kinds == "unordered"]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@in_turns("domain", DOMAINS)
 def test_no_step_is_longer(few, domain):
     limit = {"box": 0.1, "finite": 0.45, "named": {"rate": 0.1, "alpha": 0.1, "depth": 0.25}}
     opt = few.make(domain, max_step=limit[domain])

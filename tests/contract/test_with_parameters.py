@@ -11,6 +11,7 @@ from contract.cases import (
     NAMED,
     ROUNDING,
     STEPS,
+    in_turns,
     same_state,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -126,6 +127,7 @@ def others_of(case, opt):
 # --- every algorithm ------------------------------------------------------------------------------
 
 
+@in_turns("domain", SAME)
 def test_in_the_same_domain_nothing_changes(few, domain):
     opt, _ = few.after(domain=domain)
     same = opt.with_parameters(domain=SAME[domain])
@@ -142,6 +144,7 @@ def test_in_the_same_domain_nothing_changes(few, domain):
             assert_allclose(one, other, atol=1e-8)
 
 
+@in_turns("domain", SAME)
 def test_queries_lie_inside_and_observations_remain(few, domain):
     opt, _ = few.after(domain=domain)
     before = opt.to_json()
@@ -538,6 +541,7 @@ OUTSIDE = {
 }
 
 
+@in_turns("domain", SAME)
 def test_a_query_without_an_answer_may_be_answered_outside_of_the_new_domain(few, domain):
     opt, _ = few.after(7, domain)
     opt = opt.with_parameters(query_timeout=5.0)

@@ -217,7 +217,9 @@ def test_rounding_does_not_add_up_over_many_rows(family, gap):
     given = Family.CONSTANT, np.array([family], dtype=np.intc), rate, one, 0
     sums.Sum(*given).gram(Z, t, K)
     expected = twin.Sum(*given).cross_gram(Z[:, rows], t[rows], Z, t)
-    assert_allclose(K[rows], expected * (rows[:, np.newaxis] >= np.arange(n)), rtol=1e-12, atol=1e-250)
+    assert_allclose(
+        K[rows], expected * (rows[:, np.newaxis] >= np.arange(n)), rtol=1e-12, atol=1e-250
+    )
 
 
 @pytest.mark.parametrize("family", Family)

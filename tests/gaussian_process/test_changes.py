@@ -15,6 +15,7 @@ from gaussian_process.cases import (
     lifted,
     make,
 )
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -64,9 +65,6 @@ CHANGES = {
         True,
     ),
 }
-every_change = pytest.mark.parametrize(
-    ("change", "left", "appended"), CHANGES.values(), ids=list(CHANGES)
-)
 
 
 def with_rows(gp, *rows, **options):
@@ -114,10 +112,11 @@ def test_the_original_is_unchanged(model, change):
     assert set(vars(gp)) == state
 
 
-@every_model
-@every_change
-@pytest.mark.parametrize("restandardize", [None, False, True])
-def test_a_change_of_rows_is_a_fresh_fit(model, change, left, appended, restandardize):
+@pytest.mark.parametrize(
+    ("name", "how", "restandardize"), pairs_of(MODELS, CHANGES, (None, False, True))
+)
+def test_a_change_of_rows_is_a_fresh_fit(name, how, restandardize):
+    model, (change, left, appended) = MODELS[name], CHANGES[how]
     new = change(fitted(model), restandardize=restandardize)
     arrays = X[left], Y[left], V[left]
     if appended:

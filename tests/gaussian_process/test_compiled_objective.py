@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from acquisition.cases import unit_box
 from gaussian_process.models import MODELS
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -85,9 +86,11 @@ def polished(posterior, score, start):
     return start
 
 
-@pytest.mark.parametrize("acquisition", [*ACQUISITIONS, Own(2.0)], ids=str)
-@pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("n", [1, 6, 20])
+@pytest.mark.parametrize(
+    ("acquisition", "name", "n"),
+    pairs_of([*ACQUISITIONS, Own(2.0)], COMPILED, (1, 6, 20)),
+    ids=str,
+)
 def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
     """The others are bounds, below all of them."""
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
@@ -120,9 +123,9 @@ def test_few_places_are_evaluated_exactly():
     assert changed.sum() > 400
 
 
-@all_acquisitions
-@pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("window", [False, True])
+@pytest.mark.parametrize(
+    ("acquisition", "name", "window"), pairs_of(ACQUISITIONS, COMPILED, (False, True)), ids=str
+)
 def test_both_climbers_find_a_near_maximum(fitted, name, acquisition, window, monkeypatch):
     gp = fitted[name]
     score, posterior = score_of(gp, acquisition, 61.0)
@@ -187,8 +190,8 @@ def random_problem(seed):
 
 
 def test_the_maximum_is_never_worse_than_without_compiled_code():
-    """Up to the tolerances, on 150 problems."""
-    for seed in range(150):
+    """Up to the tolerances, on 80 problems."""
+    for seed in range(80):
         score, posterior, space, rng = random_problem(seed)
         objective, twin = (
             objective_of(score, posterior),

@@ -2,10 +2,12 @@
 
 import pickle
 from dataclasses import FrozenInstanceError
+from itertools import product
 
 import numpy as np
 import pytest
 from gaussian_process.cases import data, everything, lifted, make
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
@@ -42,8 +44,18 @@ def covariance(request):
     return SeparableCovariance.of(spatial, temporal, (1.3, bounds), (0.05, bounds), 2, model)
 
 
-every_scale = pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardized"])
-every_noise = pytest.mark.parametrize("known", ["none", "known", "total"])
+def each_posterior(**others):
+    """Parametrize kind and covariance, all of them, each with every value of the others."""
+    both = [*product(KINDS.values(), COVARIANCES.values())]
+    rows = [(*row[0], *row[1:]) for row in pairs_of(both, *others.values())]
+    return pytest.mark.parametrize(
+        ("kind", "covariance", *others), rows, indirect=["kind", "covariance"]
+    )
+
+
+SCALES, KNOWN = (False, True), ("none", "known", "total")
+every_scale = pytest.mark.parametrize("standardize", SCALES, ids=["plain", "standardized"])
+every_noise = pytest.mark.parametrize("known", KNOWN)
 
 
 def given(n, known, seed=0):
@@ -81,26 +93,21 @@ def assert_equal(found, expected, tolerance=1e-9):
 # --- changes --------------------------------------------------------------------------------------
 
 
-@every_scale
-@every_noise
-@pytest.mark.parametrize("m", [1, 3, 8])
+@each_posterior(known=KNOWN, standardize=SCALES, m=(1, 3, 8))
 def test_append(kind, covariance, known, standardize, m):
     rows, more = rows_of(known, standardize), given(m, known, seed=1)
     found = condition(kind, covariance, rows).append(*more)
     assert_equal(found, condition(kind, covariance, rows.append(*more)))
 
 
-@every_scale
-@every_noise
-@pytest.mark.parametrize("indices", [[4], [0, 17, 29], list(range(3, 28))], ids=len)
+@each_posterior(known=KNOWN, standardize=SCALES, indices=([4], [0, 17, 29], [*range(3, 28)]))
 def test_drop(kind, covariance, known, standardize, indices):
     rows = rows_of(known, standardize)
     found = condition(kind, covariance, rows).drop(np.array(indices))
     assert_equal(found, condition(kind, covariance, rows.drop(indices)))
 
 
-@every_scale
-@every_noise
+@each_posterior(known=KNOWN, standardize=SCALES)
 def test_at(kind, covariance, known, standardize):
     rows = rows_of(known, standardize)
     gp = condition(kind, covariance, rows)
@@ -182,8 +189,7 @@ def test_dense_is_the_formula(covariance, known):
     assert gp.information_gain == pytest.approx(gain, rel=1e-10)
 
 
-@every_noise
-@every_scale
+@each_posterior(known=KNOWN, standardize=SCALES)
 def test_criterion_is_the_objective_with_its_gradient(kind, covariance, known, standardize):
     cls, *basis = kind
     rows = rows_of(known, standardize)

@@ -20,8 +20,7 @@ from sktvbo.kernels import Forgetting, Separable
 @parametrize_with_checks(
     [
         TimeVaryingGPRegressor(),
-        TimeVaryingGPRegressor(optimizer=None),
-        TimeVaryingGPRegressor(normalize_y=True, time_column=0),
+        TimeVaryingGPRegressor(optimizer=None, normalize_y=True, time_column=0),
     ]
 )
 def test_scikit_learns_checks(estimator, check):
@@ -31,6 +30,7 @@ def test_scikit_learns_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        TimeVaryingGPRegressor(normalize_y=True, time_column=0),
         TimeVaryingGPRegressor(RBF(), Forgetting()),
         TimeVaryingGPRegressor(RationalQuadratic()),
         TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
@@ -209,10 +210,10 @@ def test_series_with_a_composite_kernel(temporal, tau):
     assert_equal(dense.condition_on(*rows), kalman.condition_on(*rows), Q, draws=False)
 
 
-@every_kernel
-@every_mean
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
-@pytest.mark.parametrize("sites", [None, SITES], ids=["series", "sites"])
+@pytest.mark.parametrize(
+    ("temporal", "tau", "normalize_y", "sites"),
+    pairs_of([TEMPORAL[k] for k in SINGLE], MEANS.values(), (False, True), (None, SITES)),
+)
 def test_all_queries_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
     """Before, between, at and after the rows, in one call and in no order, some of them twice.
 

@@ -61,9 +61,6 @@ def sparse(model, **options):
 @parametrize_with_checks(
     [
         SparseTimeVaryingGPRegressor(random_state=0),
-        SparseTimeVaryingGPRegressor(
-            inducing="kmeans", n_inducing=60, normalize_y=True, time_column=0, random_state=0
-        ),
         SparseTimeVaryingGPRegressor(optimizer=None, n_inducing=300),
     ]
 )
@@ -74,6 +71,9 @@ def test_scikit_learn_compatible(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        SparseTimeVaryingGPRegressor(
+            inducing="kmeans", n_inducing=60, normalize_y=True, time_column=0, random_state=0
+        ),
         SparseTimeVaryingGPRegressor(n_inducing=60, inducing="greedy"),
         SparseTimeVaryingGPRegressor(
             RBF(), Forgetting(), noise_model=QuadraticInjection(0.1), n_inducing=300

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gaussian_process.cases import make
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -66,8 +67,8 @@ MODELS = {
     "weighted": {"kind": WeightedTimeVaryingGPRegressor, "noise_model": GeometricInjection(0.95)},
 }
 
-CASES = [(name, model) for name in SUMS for model in MODELS]
-CASES += [(name, model) for name in DENSE_SUMS for model in MODELS if model != "kalman"]
+CASES = pairs_of(SUMS, MODELS, MEANS)
+CASES += pairs_of(DENSE_SUMS, [model for model in MODELS if model != "kalman"], MEANS)
 
 
 def fitted(kernel, model, **options):
@@ -97,8 +98,7 @@ def by_dense_algebra(gp, terms):
     return gp_rows.scale * np.array(means).T, gp_rows.scale * np.sqrt(variances).T
 
 
-@pytest.mark.parametrize("mean", MEANS)
-@pytest.mark.parametrize(("name", "model"), CASES)
+@pytest.mark.parametrize(("name", "model", "mean"), CASES)
 def test_terms_are_those_of_dense_algebra(name, model, mean):
     kernel, terms = (SUMS | DENSE_SUMS)[name]
     gp = fitted(kernel, model, **MEANS[mean])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gaussian_process.cases import prior
+from grids import pairs_of
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -27,10 +28,9 @@ STATIC = ConstantKernel(1.0, "fixed")
 
 @parametrize_with_checks(
     [
-        WeightedTimeVaryingGPRegressor(noise_model=GeometricInjection(0.99)),
         WeightedTimeVaryingGPRegressor(
             RBF(), STATIC, noise_model=QuadraticInjection(0.01), normalize_y=True, time_column=0
-        ),
+        )
     ]
 )
 def test_scikit_learns_checks(estimator, check):
@@ -72,11 +72,10 @@ def ratio(model, age):
 # --- the width ------------------------------------------------------------------------------------
 
 
-@every_kernel
-@every_model
-@pytest.mark.parametrize("normalize_y", [False, True])
-@pytest.mark.parametrize("now", [24.0, 30.0])
-@pytest.mark.parametrize("known", [0.0, 0.4], ids=["", "known variances"])
+@pytest.mark.parametrize(
+    ("kernels", "model", "normalize_y", "now", "known"),
+    pairs_of(KERNELS.values(), MODELS.values(), (False, True), (24.0, 30.0), (0.0, 0.4)),
+)
 def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now, known):
     """cᵀ y, and cᵀ (σ² I + V) c + k(x, x) − 2 kᵀ c + cᵀ K c: only growth with age is a weight."""
     X, y = data()

@@ -360,8 +360,7 @@ def test_threads_find_the_same():
 
 @parametrize_with_checks(
     [
-        OnlineTuner(sgd(), ETA, random_state=0),
-        OnlineTuner(Ridge(), {"alpha": ("log-real", 0.1, 10.0)}, window=1000),
+        OnlineTuner(Ridge(), {"alpha": ("log-real", 0.1, 10.0)}, window=1000, random_state=0),
         OnlineTuner(GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1e-3)}, batch_size=50),
     ]
 )
