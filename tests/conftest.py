@@ -17,10 +17,9 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--runslow"):
         return
-    skip = pytest.mark.skip(reason="slow: needs --runslow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    slow = [item for item in items if "slow" in item.keywords]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if "slow" not in item.keywords]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -403,7 +403,7 @@ def test_relevancies_follow_from_the_definition(spatial):
 def test_algorithms_with_relevancies_take_a_season(algorithm):
     surrogate = TimeVaryingGPRegressor(temporal_kernel=SEASON, mean_prior_std=1.0, normalize_y=True)
     opt = algorithm([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
-    for t in range(30):
+    for t in range(14):
         x = opt.ask(t)
         opt.tell(x, -((x[0] - 0.5 - 0.3 * np.sin(t)) ** 2))
     assert np.isfinite(opt.surrogate_.relevancy()).all()

@@ -40,7 +40,7 @@ def settled(length_scales):
     return abs(np.polyfit(np.arange(5), latest, 1)[0]) < 0.1 * latest.mean()
 
 
-@pytest.mark.parametrize(("seed", "maximize"), [(1, True), (2, True), (3, False), (4, False)])
+@pytest.mark.parametrize(("seed", "maximize"), [(1, True), (3, False)])
 def test_waits_only_once_the_lengthscale_has_settled_and_not_too_long(seed, maximize):
     opt = ABO(
         [(0.0, 1.0)], lookahead=LOOKAHEAD, n_initial_points=6, maximize=maximize, random_state=seed

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.stats import gamma
@@ -80,9 +81,9 @@ def one_part(monkeypatch):
     return lambda search: search.continued(time.process_time() + 4.5)
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
-@pytest.mark.parametrize("extra", [False, True])
-@pytest.mark.parametrize("copied", [None, 1, 3])
+@pytest.mark.parametrize(
+    ("name", "extra", "copied"), pairs_of(REGRESSORS, (False, True), (None, 3))
+)
 def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     """Also if it goes on in copies, which know the results and not the computation."""
     X, y = rows
@@ -192,8 +193,7 @@ def test_with_a_long_budget_hyperparameters_are_learnt_at_once(kind):
     assert searched.log_marginal_likelihood() - opt.surrogate_.log_marginal_likelihood() < 1.0
 
 
-@pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
-@pytest.mark.parametrize("refit_every", ["auto", 1, None])
+@pytest.mark.parametrize(("kind", "refit_every"), [(WDBO, "auto"), (BOLT, 1), (GPUCB, None)])
 def test_no_observation_is_lost_whatever_the_budget(kind, refit_every):
     opt = kind([(0, 1)] * 2, n_initial_points=5, refit_every=refit_every, step_budget=1e-9)
     opt.set_params(random_state=0)

@@ -21,6 +21,6 @@ def share_of_the_best(algorithm, delay, n=160):
     return asked[n // 2 :].count("A") / (n - n // 2)
 
 
-@pytest.mark.parametrize("algorithm", [WDBO, TVGPUCB])
+@pytest.mark.parametrize("algorithm", [pytest.param(WDBO, marks=pytest.mark.slow), TVGPUCB])
 def test_late_answers_of_noisy_arms_do_not_spread_the_queries(algorithm):
     assert share_of_the_best(algorithm, delay=20) >= 0.9

@@ -70,7 +70,7 @@ def relevancy(gp, X, y, now):
     )
 
 
-@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_size_and_removals_recomputed(maximize):
     """n* from the times between queries and the fitted l_T; then the least relevant go first."""
     opt = BOLT([(0.0, 1.0)], n_initial_points=12, maximize=maximize, random_state=0)
@@ -282,8 +282,7 @@ def test_the_largest_data_set(tmp_path):
 NAMED = {f"choice {i}": ("categorical", ["a", "b", "c", "d"]) for i in range(30)}
 
 
-@pytest.mark.parametrize("kind", [WDBO, BOLT])
-@pytest.mark.parametrize("domain", [NAMED, [(0.0, 1.0)] * 118], ids=len)
+@pytest.mark.parametrize(("kind", "domain"), [(BOLT, NAMED), (WDBO, [(0.0, 1.0)] * 118)])
 def test_observations_are_forgotten_in_hundreds_of_dimensions(kind, domain):
     options = {"max_size": 10} if kind is BOLT else {"alpha": 5.0}
     opt = kind(domain, n_initial_points=11, random_state=0, **options)

@@ -27,7 +27,7 @@ def pytest_configure(config):
         # Fixtures that are shared by examples hold nothing that changes.
         "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     }
-    settings.register_profile("suite", max_examples=25, derandomize=True, **common)
+    settings.register_profile("suite", max_examples=15, derandomize=True, **common)
     n = int(os.environ.get("SKTVBO_PROPERTIES", 300))
     settings.register_profile("long", max_examples=n, **common)
     long = config.getoption("--runslow") or "SKTVBO_PROPERTIES" in os.environ
