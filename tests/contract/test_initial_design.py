@@ -1,5 +1,7 @@
 """Queries before there is a surrogate, with n_initial_points="auto"; answers from the first on."""
 
+from itertools import cycle, product
+
 import numpy as np
 import pytest
 from contract.cases import (
@@ -27,6 +29,7 @@ from sktvbo.optimizers._names import ALGORITHMS
 
 MODELLED = [case.name for case in CASES if case.modelled]
 OFTEN = ("WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB-expert", "mean")
+IN_TURNS = [*zip(OFTEN, cycle(DOMAINS))]
 N_AUTO = 5
 
 
@@ -34,8 +37,13 @@ def make(name, domain="box", **options):
     return BY_NAME[name].make(domain, n_initial_points="auto", **options)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("name", some(MODELLED, OFTEN))
+@pytest.mark.parametrize(
+    ("name", "domain"),
+    [
+        pytest.param(*pair, marks=() if pair in IN_TURNS else pytest.mark.slow)
+        for pair in product(MODELLED, DOMAINS)
+    ],
+)
 def test_answers_from_the_first_observation_on(name, domain):
     opt = make(name, domain)
     places = space(domain).decode_all(space(domain).sample(4, 0))

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
@@ -54,10 +55,9 @@ def objective_over(domain, seed, compiled):
     return (objective_of if compiled else ScipyClimber.of_posterior)(score, posterior)
 
 
-@each
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_of_a_part_is_found(part, compiled, seed):
+@pytest.mark.parametrize(("name", "compiled", "seed"), pairs_of(PARTS, (True, False), range(3)))
+def test_the_best_of_a_part_is_found(name, compiled, seed):
+    part = PARTS[name]
     objective = objective_over(part.domain, seed, compiled)
     rng = np.random.RandomState(seed)
     anchors = part.domain.to_unit(part.domain.sample(3, rng))

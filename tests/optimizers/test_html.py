@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from contract.cases import CASES, FEW, STEPS, fingerprint
+from contract.cases import CASES, STEPS, fingerprint, in_turns
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import Context, WithContext
@@ -89,11 +89,10 @@ def forbidden(*args, **options):
     raise AssertionError("a representation only reads")
 
 
-@pytest.mark.parametrize("case", FEW, ids=lambda case: case.name)
-@pytest.mark.parametrize("steps", [0, 3, STEPS])
-def test_it_only_reads(case, steps, monkeypatch):
+@in_turns("steps", [0, 3, STEPS])
+def test_it_only_reads(few, steps, monkeypatch):
     """Of no algorithm it asks the model, searches, draws or warns."""
-    opt, _ = case.after(steps)
+    opt, _ = few.after(steps)
     if steps:
         opt.tell([0.5, 0.5], t=steps, failed=True)
         opt.announce([0.5, 0.5], steps)

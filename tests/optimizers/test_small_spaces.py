@@ -45,7 +45,7 @@ def run_over_grid(seed, algorithm=WDBO):
     return asked_of(opt, lambda x: -((x - place) ** 2).sum(), 100)
 
 
-@pytest.mark.parametrize("algorithm", [WDBO, GPUCB, TVGPUCB])
+@pytest.mark.parametrize("algorithm", [WDBO, GPUCB])
 def test_all_members_are_visited_within_five_times_as_many_steps(algorithm):
     assert len({x["arm"] for x in run_over_arms(0, algorithm)}) == 9
     assert len({tuple(x) for x in run_over_grid(0, algorithm)}) == 20
@@ -214,14 +214,19 @@ PAIRS = {"glue": ["a", "b"], "foil": ["u", "v", "w"]}
     ("algorithm", "space"),
     [
         (WDBO, Arms(5)),
-        (BOLT, PAIRS),
-        (TVGPUCB, FIVE),
         (UITVBO, Arms(5)),
         (WGPUCB, PAIRS),
         (SWGPUCB, FIVE),
-        (RGPUCB, Arms(5)),
-        (ETGPUCB, PAIRS),
         (ABO, FIVE),
+        *(
+            pytest.param(algorithm, space, marks=pytest.mark.slow)
+            for algorithm, space in (
+                (BOLT, PAIRS),
+                (TVGPUCB, FIVE),
+                (RGPUCB, Arms(5)),
+                (ETGPUCB, PAIRS),
+            )
+        ),
     ],
 )
 def test_what_becomes_the_best_is_found_within_as_many_steps_as_the_run_is_old(algorithm, space):
