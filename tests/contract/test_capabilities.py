@@ -304,22 +304,37 @@ SAFE_STEPS = "safety", "max_step"
 CHECKS = {name: globals()[f"check_{name}"] for name in OPTIONS}
 
 
-def pairs_and_algorithms():
-    """Every pair with every algorithm; of most all but one, in turns, are slow.
+def threes():
+    """Return capabilities, three at a time: any two are once together.
 
-    Safety beside a step limit is also combined with each other capability.
+    Safety beside a step limit is together with each other capability.
     """
-    pairs = [*itertools.combinations(OPTIONS, 2)]
-    pairs += [(*SAFE_STEPS, name) for name in OPTIONS if name not in SAFE_STEPS]
-    for i, pair in enumerate(pairs):
-        for j, algorithm in enumerate(ALGORITHMS):
-            quick = i % len(ALGORITHMS) == j or pair == SAFE_STEPS
-            marks = [] if quick else [pytest.mark.slow]
-            yield pytest.param(pair, algorithm, marks=marks, id="-".join([*pair, algorithm]))
+    missing = {frozenset(pair) for pair in itertools.combinations(OPTIONS, 2)}
+    found = [(*SAFE_STEPS, name) for name in OPTIONS if name not in SAFE_STEPS]
+
+    def news(names):
+        return missing.intersection(map(frozenset, itertools.combinations(names, 2)))
+
+    for names in found:
+        missing -= news(names)
+    while missing:
+        found.append(max(itertools.combinations(OPTIONS, 3), key=lambda names: len(news(names))))
+        missing -= news(found[-1])
+    return found
 
 
-@pytest.mark.parametrize(("pair", "algorithm"), pairs_and_algorithms())
-def test_each_promise_holds_beside_the_other(pair, algorithm, tmp_path):
-    trial = driven(algorithm, pair, tmp_path)
-    for name in pair:
+def with_algorithms():
+    """Return the threes with an algorithm in turns; slow are all pairs with each one."""
+    slow = itertools.product(itertools.combinations(OPTIONS, 2), ALGORITHMS)
+    for names, algorithm in zip(threes(), itertools.cycle(ALGORITHMS)):
+        yield pytest.param(names, algorithm, id="-".join([*names, algorithm]))
+    for names, algorithm in slow:
+        id = "-".join([*names, algorithm])
+        yield pytest.param(names, algorithm, id=id, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("names", "algorithm"), with_algorithms())
+def test_each_promise_holds_beside_the_others(names, algorithm, tmp_path):
+    trial = driven(algorithm, names, tmp_path)
+    for name in names:
         CHECKS[name](trial, tmp_path)
