@@ -188,8 +188,9 @@ SERIES = {
 }
 
 
-@every_mean
-@pytest.mark.parametrize("temporal", SERIES.values(), ids=list(SERIES))
+@pytest.mark.parametrize(
+    ("temporal", "tau"), zip(SERIES.values(), [*MEANS.values()] * 2), ids=list(SERIES)
+)
 def test_series_with_a_composite_kernel(temporal, tau):
     """Irregular times, some equal, far from the origin; likelihood elsewhere, past and future."""
     rng = np.random.RandomState(0)
@@ -304,19 +305,17 @@ def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal):
     assert len(kalman._gp.tail) == 32
 
 
-# Each mean with one seed; the other seeds are slow.
-every_mean_and_seed = pytest.mark.parametrize(
-    ("tau", "seed"),
-    [
-        pytest.param(tau, seed, id=f"{name}-{seed}", marks=[pytest.mark.slow] if seed != i else [])
-        for i, (name, tau) in enumerate(MEANS.items())
-        for seed in range(3)
-    ],
-)
+# Each model with a mean and a seed, in turns; the others are slow.
+MODELS_IN_TURNS = [
+    pytest.param(*MODELS[model], MEANS[mean], seed, marks=marks, id=f"{model}-{mean}-{seed}")
+    for i, model in enumerate(MODELS)
+    for j, mean in enumerate(MEANS)
+    for seed in range(3)
+    for marks in [() if i % 3 == j == seed else pytest.mark.slow]
+]
 
 
-@every_model
-@every_mean_and_seed
+@pytest.mark.parametrize(("temporal", "level", "tau", "seed"), MODELS_IN_TURNS)
 def test_queries_after_all_changes(temporal, level, tau, seed):
     """At sites, new sites and other places; in order, late, very late, and forgotten."""
     rng = np.random.RandomState(seed)
