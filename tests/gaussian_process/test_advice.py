@@ -427,8 +427,11 @@ def test_a_warning_raised_as_an_error_changes_nothing(kind):
     np.testing.assert_array_equal(gp.predict(X), before)
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1.0])
-@pytest.mark.parametrize("options", [{}, {"optimizer": None}, {"mean_prior_std": np.inf}], ids=str)
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [(0.0, {}), (1e-12, {"mean_prior_std": np.inf}), (1e-8, {"optimizer": None}), (1.0, {})],
+    ids=str,
+)
 def test_the_share_of_noise_is_at_most_all_of_y(size, options):
     """The residual of the points exceeds the variance of a nearly constant y many times."""
     X, y = drifting()

@@ -3,6 +3,7 @@
 import pickle
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import cycle
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -267,8 +268,7 @@ KERNELS_OF_DURATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", KERNELS_OF_DURATIONS)
-@pytest.mark.parametrize("duration", DURATIONS, ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(("name", "duration"), zip(KERNELS_OF_DURATIONS, cycle(DURATIONS)))
 def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, capsys):
     kernel = KERNELS_OF_DURATIONS[name](duration)
     gp = TimeVaryingGPRegressor(None, kernel, level_kernel=kernel, time_unit="h", optimizer=None)
