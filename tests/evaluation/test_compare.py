@@ -289,7 +289,7 @@ def test_a_failing_factory_has_no_time():
     assert "Got 'a problem'" in table.failures[0].message
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_errors_are_raised_on_request(n_jobs):
     with pytest.raises(OSError, match="is gone") as caught:
         breaking(give_up, on_error="raise", n_jobs=n_jobs)

@@ -378,7 +378,7 @@ def drifting(start, end):
 def test_a_search_finds_the_best_parameter(online, parameter, expected, other, functions):
     online.set_params(n_initial=5)
     grid = {f"optimizer__{parameter}": [other, expected]}
-    search = GridSearchCV(online, grid, cv=2, n_jobs=2, error_score="raise").fit(functions)
+    search = GridSearchCV(online, grid, cv=2, error_score="raise").fit(functions)
     assert search.best_params_ == {f"optimizer__{parameter}": expected}
 
 

@@ -90,14 +90,14 @@ def test_time_has_no_faces(monkeypatch):
     assert_array_equal(seen[1], [4.0, 0.0])
 
 
-@pytest.mark.parametrize("margin", [5e-324, 1e-12, 1e3, 1.7e308])
+@pytest.mark.parametrize("margin", [5e-324, 1.7e308])
 def test_margins_of_any_width(margin):
     """The narrowest and the widest make no difference but at the very face."""
     plain, other = (
-        drive(WDBO([(0.0, 1.0)] * 2, acquisition=a, n_initial_points=5, random_state=0), 15)
+        drive(WDBO([(0.0, 1.0)] * 2, acquisition=a, n_initial_points=5, random_state=0), 8)
         for a in (UCB(0.01), UCB(0.01, margin=margin))
     )
-    assert_allclose(other.told_X_[:8], plain.told_X_[:8], atol=1e-4)
+    assert_allclose(other.told_X_, plain.told_X_, atol=1e-4)
 
 
 class Improvement(ExpectedImprovement):

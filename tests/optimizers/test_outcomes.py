@@ -138,9 +138,13 @@ ALGORITHMS = [
     + [one for kind in BayesianOptimizer.__subclasses__() for one in kind.__subclasses__()]
     if kind.__module__.startswith("sktvbo.") and kind.label not in (None, RandomSearch.label)
 ]
+FEW = [
+    kind if kind in (WDBO, SparQGPUCB, RGPUCB) else pytest.param(kind, marks=pytest.mark.slow)
+    for kind in ALGORITHMS
+]
 
 
-@pytest.mark.parametrize("kind", ALGORITHMS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", FEW, ids=lambda kind: kind.__name__)
 def test_every_algorithm_models_outcomes_on_the_rows_of_its_data_set(kind):
     options = {"horizon": 30} if kind.__name__ in ("BRGPUCB", "SWGPUCB") else {}
     opt = kind(BOX, outcome_constraints=LIMITS, n_initial_points=4, random_state=0, **options)
@@ -183,12 +187,6 @@ def rows_of_models(opt):
         rows = np.column_stack([domain.from_unit(X[:, :-1]), X[:, -1]])
         found.append((rows, surrogate.y_train_))
     return found
-
-
-FEW = [
-    kind if kind in (WDBO, SparQGPUCB, RGPUCB) else pytest.param(kind, marks=pytest.mark.slow)
-    for kind in ALGORITHMS
-]
 
 
 @pytest.mark.parametrize("kind", FEW, ids=lambda kind: kind.__name__)
@@ -1268,7 +1266,7 @@ def test_violations_of_what_was_told_are_counted(name):
     assert opt._run.part("limits").excess == pytest.approx(0.5 * 0.9)
 
 
-@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_et_gp_ucb_forgets_when_an_outcome_jumps_and_the_objective_does_not(maximize):
     opt = ETGPUCB(
         [(0.0, 1.0)],

@@ -282,7 +282,10 @@ def test_the_largest_data_set(tmp_path):
 NAMED = {f"choice {i}": ("categorical", ["a", "b", "c", "d"]) for i in range(30)}
 
 
-@pytest.mark.parametrize(("kind", "domain"), [(BOLT, NAMED), (WDBO, [(0.0, 1.0)] * 118)])
+@pytest.mark.parametrize(
+    ("kind", "domain"),
+    [(BOLT, NAMED), (WDBO, NAMED), pytest.param(WDBO, [(0.0, 1.0)] * 118, marks=pytest.mark.slow)],
+)
 def test_observations_are_forgotten_in_hundreds_of_dimensions(kind, domain):
     options = {"max_size": 10} if kind is BOLT else {"alpha": 5.0}
     opt = kind(domain, n_initial_points=11, random_state=0, **options)

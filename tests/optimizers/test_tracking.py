@@ -190,7 +190,7 @@ def test_a_run_goes_on_alike(case, tmp_path):
     options = {"surrogate": surrogate(solver="kalman")}
     opt = tracker(history=0, journal=tmp_path / "run.db" if case == "journal" else None, **options)
     twin = tracker(history=0, **options)
-    for first in range(0, 125, 25):
+    for first in range(0, 100, 25):
         steps([opt, twin], 25, first)
         opt = AGAIN[case](opt)
         same_state(opt, twin)
@@ -204,16 +204,16 @@ def test_a_run_goes_on_alike(case, tmp_path):
 
 def test_more_than_a_search_learns_from_are_told_at_once():
     one, many = tracker(history=0), tracker(history=0)
-    for opt, size in ((one, 1), (many, 1500)):
+    for opt, size in ((one, 1), (many, 1050)):
         tell_anywhere(opt, 100)
         rng = np.random.RandomState(5)
-        X = POINTS.points[rng.randint(POINTS.size, size=1500)]
-        y, t = [value(x, 0.0, rng) for x in X], 100.0 + np.arange(1500.0)
-        for i in range(0, 1500, size):
+        X = POINTS.points[rng.randint(POINTS.size, size=1050)]
+        y, t = [value(x, 0.0, rng) for x in X], 100.0 + np.arange(1050.0)
+        for i in range(0, 1050, size):
             opt.tell_many(X[i : i + size], y[i : i + size], t[i : i + size])
-    assert len(many.X_) == 1600
+    assert len(many.X_) == 1150
     assert_allclose(
-        many.predict(POINTS.points, 1700.0), one.predict(POINTS.points, 1700.0), atol=1e-9
+        many.predict(POINTS.points, 1250.0), one.predict(POINTS.points, 1250.0), atol=1e-9
     )
 
 
