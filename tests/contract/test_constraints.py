@@ -4,7 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, ask_and_tell, fingerprint, objective, same_state
+from contract.cases import (
+    ARMS,
+    BY_NAME,
+    CASES,
+    KINDS,
+    ask_and_tell,
+    fingerprint,
+    objective,
+    same_state,
+)
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
@@ -38,8 +47,12 @@ def constrained(name, domain="box", **options):
 
 
 # Of places and named parameters the algorithms that search in their own ways.
-BY_DOMAIN = [(name, "box") for name in BY_NAME]
-BY_DOMAIN += itertools.product(("RandomSearch", "WDBO", "ABO", "thompson"), ("finite", "named"))
+OTHERS = ("RandomSearch", "WDBO", "ABO", "thompson")
+BY_DOMAIN = [
+    pytest.param(case.name, "box", marks=() if case in KINDS else pytest.mark.slow)
+    for case in CASES
+]
+BY_DOMAIN += itertools.product(OTHERS, ("finite", "named"))
 
 
 @pytest.mark.parametrize(("name", "domain"), BY_DOMAIN)

@@ -206,9 +206,9 @@ def test_what_cannot_be_stored_is_the_constructors(path):
         resumed(path, **parts),
         BayesianOptimizer(domain, surrogate=metric, n_initial_points=3, random_state=0),
     )
-    for step in range(6):
+    for step in (0, 4):
         for each in (opt, free):
-            ask_and_tell(each, 1, start=step)
+            ask_and_tell(each, 4, start=step)
         opt.close()
         opt = resumed(path, **parts)
     same_state(opt, free, ROUNDING)
@@ -347,7 +347,7 @@ def changing(path, steps):
     return runs
 
 
-@pytest.mark.parametrize("steps", [5, 9, 14])
+@pytest.mark.parametrize("steps", [*(pytest.param(n, marks=pytest.mark.slow) for n in (5, 9)), 14])
 def test_changes_in_a_journal_convert_the_observations_before(steps, path):
     opt, free = changing(path, steps)
     same_state(opt, free, 1e-9)

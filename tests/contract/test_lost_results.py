@@ -7,7 +7,7 @@ import pytest
 from contract.cases import fingerprint
 from numpy.testing import assert_array_equal
 
-from sktvbo import WDBO, RandomSearch
+from sktvbo import RandomSearch
 from sktvbo.domain import Arms, FiniteSet, WithContext
 from sktvbo.exceptions import AmbiguousQueryWarning, AskTellError
 
@@ -44,7 +44,7 @@ def pending(opt):
 @pytest.mark.parametrize("domain", [Arms(4), FiniteSet([[0.0], [0.3], [1.0]]), {"a": ["b", "c"]}])
 def test_a_loop_that_loses_results_stores_the_times_and_contexts_of_the_others(domain):
     domain = WithContext(domain, [(0.0, 100.0)])
-    opt = WDBO(domain, n_initial_points=5, query_timeout=None, random_state=0)
+    opt = RandomSearch(domain, query_timeout=None, random_state=0)
     rng, sent = np.random.RandomState(0), []
     for t in range(80):
         x = opt.ask(t, context=[t / 2])

@@ -30,9 +30,10 @@ def predictions(opt):
     return opt.to_frame()[COLUMNS].to_numpy()
 
 
-@pytest.mark.parametrize("maximize", [True, False])
-@pytest.mark.parametrize("name", ["WDBO", "ETGPUCB", "WGPUCB"])
-@pytest.mark.parametrize("domain", ["box", "named"])
+@pytest.mark.parametrize(
+    ("name", "domain", "maximize"),
+    [("WDBO", "named", False), ("ETGPUCB", "box", True), ("WGPUCB", "box", False)],
+)
 def test_each_observation_has_the_prediction_made_before_it_was_told(name, domain, maximize):
     opt = BY_NAME[name].make(domain, maximize=maximize)
     expected = np.full((STEPS, 3), np.nan)
@@ -99,8 +100,10 @@ def test_a_surrogate_without_a_known_noise_has_no_residuals():
     assert np.isnan([std, residual]).all()
 
 
-@pytest.mark.parametrize("name", ["WDBO", "WGPUCB", "ABO", "SWGPUCB"])
-@pytest.mark.parametrize("options", [{}, {"max_step": 0.2}], ids=["anywhere", "near"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("WDBO", {}), ("WGPUCB", {"max_step": 0.2}), ("ABO", {}), ("SWGPUCB", {"max_step": 0.2})],
+)
 def test_what_the_search_for_a_query_knows_is_what_is_computed_otherwise(name, options):
     opt = BY_NAME[name].make(maximize=False, **options)
     n_known, now = 0, 0.0

@@ -9,7 +9,6 @@ from contract.cases import (
     ARMS,
     BOX,
     BY_NAME,
-    CASES,
     DOMAINS,
     NAMED,
     STEPS,
@@ -157,13 +156,11 @@ def test_start_points_that_cannot_be_reached_are_left_out():
 # --- the size of the data set ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [case.name for case in CASES if case.modelled])
 @pytest.mark.parametrize("size", [3, pytest.param(11, marks=pytest.mark.slow)])
-def test_any_policy_is_capped(name, size):
-    case = BY_NAME[name]
-    opt, free = case.make(max_size=size), case.make()
-    for each in (opt, free):
-        case.drive(each, STEPS)
+def test_any_policy_is_capped(few_modelled, size):
+    case = few_modelled
+    opt, (free, _) = case.make(max_size=size), case.after()
+    case.drive(opt, STEPS)
     assert len(opt.y_) <= size
     # All initial points are needed for the first model.
     assert (opt.history_["n"][opt.n_initial_points - 1 :] <= size).all()

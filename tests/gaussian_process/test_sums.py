@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -90,10 +91,11 @@ def test_matrices_are_those_of_kernel_calls(spatial, temporal, level):
             assert_allclose(c.row(*one, i), K[i], rtol=1e-12)
 
 
-@every_space
-@every_pair
-@pytest.mark.parametrize("signal", [(1.7, BOUNDS), (1.7, "fixed")], ids=["learnt", "held"])
-def test_derivatives_in_theta_are_differences(spatial, temporal, level, signal, rng):
+@pytest.mark.parametrize(
+    ("spatial", "pair", "signal"), pairs_of(SPACE.values(), PAIRS, [(1.7, BOUNDS), (1.7, "fixed")])
+)
+def test_derivatives_in_theta_are_differences(spatial, pair, signal, rng):
+    temporal, level = PAIRS[pair]
     c = covariance(spatial, temporal, level, signal)
     one, other = points(spatial, 9), points(spatial, 5, seed=1)
     a, W = rng.normal(size=9), rng.normal(size=(9, 5))

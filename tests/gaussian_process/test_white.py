@@ -100,9 +100,9 @@ def test_all_orders_of_updates_agree_with_scikit_learn(spatial, temporal):
         assert_says(gp, mean, std, cov, evidence)
         found = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1]
         assert_allclose(found[:-1], slope, rtol=1e-8, atol=1e-8)
-        draws = gp.sample_y(QUERIES, 4000)
-        errors = 6.0 * np.sqrt(2.0 / 4000) * np.outer(std, std) + 1e-6
-        assert np.all(np.abs(np.cov(draws) - cov) <= errors)
+    draws = gp.sample_y(QUERIES, 4000)
+    errors = 6.0 * np.sqrt(2.0 / 4000) * np.outer(std, std) + 1e-6
+    assert np.all(np.abs(np.cov(draws) - cov) <= errors)
     # With a point at each row the bound is tight: the white part is noise of the rows.
     points = np.unique(X, axis=0)
     for way in ("fit", "from the middle", "dropped"):

@@ -93,8 +93,8 @@ def ramp(scale=1.0, name="ramp"):
 # --- the score ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("optimizer", [GPUCB(n_initial_points=4), WDBO(n_initial_points=4)])
-def test_runs_and_score_are_those_of_runs_by_hand(optimizer):
+def test_runs_and_score_are_those_of_runs_by_hand():
+    optimizer = WDBO(n_initial_points=4)
     some = some_problems()[:2]
     expected = [by_hand(optimizer, problem, seed) for problem in some for seed in SEEDS[:2]]
     estimator = online(optimizer, n_replications=2).fit(some)
@@ -163,6 +163,13 @@ def test_a_flat_problem_cannot_be_normalized():
 # --- scikit-learn's tools -------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def alone():
+    """Scores of each problem."""
+    run = online(RandomSearch())
+    return np.array([run.score([problem]) for problem in some_problems()])
+
+
 @pytest.mark.parametrize(
     "cv",
     [
@@ -174,10 +181,8 @@ def test_a_flat_problem_cannot_be_normalized():
         [(np.arange(4), np.arange(4))],
     ],
 )
-def test_cross_validation_scores_the_test_folds(cv):
-    some = some_problems()
-    run = online(RandomSearch(), n_replications=2)
-    alone = np.array([run.score([problem]) for problem in some])
+def test_cross_validation_scores_the_test_folds(cv, alone):
+    some, run = some_problems(), online(RandomSearch())
     expected = [alone[test].mean() for _, test in check_cv(cv).split(some)]
     assert_allclose(cross_val_score(run, some, cv=cv, error_score="raise"), expected, rtol=1e-13)
 
@@ -360,11 +365,12 @@ def drifting(start, end):
     ("online", "parameter", "expected", "other", "functions"),
     [
         # With delta = 1e-300 no deviation is large enough for a reset.
-        (
+        pytest.param(
             OnlineRun(ETGPUCB(n_initial_points=5)),
             "delta",
             *(0.1, 1e-300),
             [jumping(25), jumping(33)],
+            marks=pytest.mark.slow,
         ),
         (
             OnlineRun(SWGPUCB(n_initial_points=5, acquisition=UCB())),

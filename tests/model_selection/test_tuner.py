@@ -360,8 +360,10 @@ def test_threads_find_the_same():
 
 @parametrize_with_checks(
     [
-        OnlineTuner(Ridge(), {"alpha": ("log-real", 0.1, 10.0)}, window=1000, random_state=0),
-        OnlineTuner(GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1e-3)}, batch_size=50),
+        OnlineTuner(Ridge(), {"alpha": ("log-real", 0.1, 10.0)}, n_settings=3, window=1000),
+        OnlineTuner(
+            GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1e-3)}, n_settings=3, batch_size=50
+        ),
     ]
 )
 def test_scikit_learns_checks(estimator, check):

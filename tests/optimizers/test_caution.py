@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -456,8 +457,10 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("limits", [{"g": (None, 8.5)}, {"g": (None, 8.5), "h": (-8.5, None)}])
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    zip(STEPS, cycle([{"g": (None, 8.5)}, {"g": (None, 8.5), "h": (-8.5, None)}])),
+)
 def test_the_best_integer_within_the_limits_is_reached(name, limits):
     """Without a jump beyond them, for which each integer would have to be on its own."""
     (space, measured), rng, found = STEPS[name], np.random.RandomState(0), []

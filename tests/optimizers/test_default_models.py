@@ -83,7 +83,13 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "factor"), [("SWGPUCB", 5.0), ("WGPUCB", 4.0), ("BRGPUCB", 5.0), ("IGPUCB", 2.5)]
+    ("name", "factor"),
+    [
+        ("WGPUCB", 4.0),
+        ("BRGPUCB", 5.0),
+        pytest.param("SWGPUCB", 5.0, marks=pytest.mark.slow),
+        pytest.param("IGPUCB", 2.5, marks=pytest.mark.slow),
+    ],
 )
 def test_a_drift_is_tracked_by_default(regret, name, factor):
     assert regret(getattr(optimizers, name)()) < regret(RandomSearch()) / factor
@@ -101,7 +107,7 @@ def test_a_jump_is_not_explained_by_noise():
     clock = evaluation.SimulatedClock(response_time=lambda n: 5.0)
 
     def largest_regret(optimizer):
-        seeds = range(4)
+        seeds = (1, 3)  # with which the noise explains most
         runs = [evaluation.run(optimizer, problem, clock, random_state=seed) for seed in seeds]
         return max(run.average_regret for run in runs)
 
