@@ -346,8 +346,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("how", ["same process", "json", "journal"])
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    ("wrong", "how"), zip(WRONG, ["same process", "json", "journal", "same process"])
+)
 def test_answers_that_answer_none_are_warned_of_once(wrong, how, tmp_path):
     opt = RandomSearch(
         [(0.0, 1.0)], random_state=0, journal=tmp_path / "run.db" if how == "journal" else None

@@ -254,13 +254,14 @@ class OnlyTheProtocol(BaseEstimator):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (GPUCB, {}),
         (IGPUCB, {}),
-        (RGPUCB, {}),
-        (SWGPUCB, {"horizon": 16}),
         (ETGPUCB, {}),
         (ABO, {}),
         (WDBO, {"alpha": 1.0}),
+        *(
+            pytest.param(kind, options, marks=pytest.mark.slow)
+            for kind, options in ((GPUCB, {}), (RGPUCB, {}), (SWGPUCB, {"horizon": 16}))
+        ),
         (BOLT, {"max_size": 12}),
         (SparQGPUCB, {"expert_noise_variance": 0.01}),
         (BayesianOptimizer, {"acquisition": PosteriorMean()}),

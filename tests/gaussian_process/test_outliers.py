@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -471,8 +472,7 @@ def test_up_to_a_fifth_of_outliers_hardly_matter(kind, outliers):
         assert errors[1] < 1.5 * errors[0]
 
 
-@pytest.mark.parametrize("share", [0.3, 0.4])
-@pytest.mark.parametrize("kind", ["series", "still"])
+@pytest.mark.parametrize(("kind", "share"), [("series", 0.3), ("still", 0.4)])
 def test_more_outliers_than_are_handled_are_a_warning(kind, share):
     X, f, _, _, rng = trend(kind, 200)
     bad = rng.permutation(200) < 200 * share
@@ -594,8 +594,7 @@ def largest_error(gp, X, f):
     return np.abs(gp.predict(X) - f).max()
 
 
-@pytest.mark.parametrize("order", ["in time", "by site", "at random"])
-@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize(("name", "order"), zip(EVENTS, cycle(["in time", "by site", "at random"])))
 def test_an_event_that_sites_see_together_is_no_outlier(name, order):
     X, f, noise = panel()
     t, site = X.T[::-1]

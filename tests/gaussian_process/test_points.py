@@ -20,7 +20,10 @@ def given(length, **options):
     return SparseTimeVaryingGPRegressor(*kernels, noise_variance=0.01, **options)
 
 
-@pytest.mark.parametrize("inducing", ["kdpp", "greedy", "kmeans"])
+@pytest.mark.parametrize(
+    "inducing",
+    ["kdpp", *(pytest.param(name, marks=pytest.mark.slow) for name in ("greedy", "kmeans"))],
+)
 def test_auto_takes_more_points_for_what_changes_faster(inducing):
     X, y = rows()
     sizes = [
