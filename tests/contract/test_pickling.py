@@ -128,10 +128,10 @@ def untelling(opt, t):
 
 def many_at_once(opt, t):
     """More than 256 in all: the oldest are no longer remembered."""
-    X = np.random.RandomState(t).uniform(size=(40, 2))
-    failed = np.arange(40) % 5 == 1
+    X = np.random.RandomState(t).uniform(size=(28, 2))
+    failed = np.arange(28) % 5 == 1
     y = np.where(failed, np.nan, X[:, 0])
-    opt.tell_many(X, y, t + np.arange(40.0) / 40.0, failed=failed)
+    opt.tell_many(X, y, t + np.arange(28.0) / 28.0, failed=failed)
 
 
 def consulting(opt, t):
