@@ -79,10 +79,12 @@ def test_cycles_much_shorter_than_the_data_are_found(n, period, noise, unit):
 
 
 @pytest.mark.parametrize(
-    ("kind", "irregular"), [(TimeVaryingGPRegressor, False), (WeightedTimeVaryingGPRegressor, True)]
-)
-@pytest.mark.parametrize(
-    ("waves", "days"), [(1.0, 1.0), (20.0, 60.0)], ids=["fast in time", "fast in space"]
+    ("kind", "irregular", "waves", "days"),
+    [
+        (TimeVaryingGPRegressor, False, 1.0, 1.0),
+        (WeightedTimeVaryingGPRegressor, True, 20.0, 60.0),
+    ],
+    ids=["fast in time", "fast in space"],
 )
 def test_fast_changes_in_time_or_space_are_found(kind, waves, days, irregular):
     rng = np.random.RandomState(0)

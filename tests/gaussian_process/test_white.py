@@ -44,6 +44,7 @@ every_kernel = pytest.mark.parametrize(
         pytest.param(s, t, id=f"{name}-{of_time}")
         for name, s in SPATIAL.items()
         for of_time, t in TEMPORAL.items()
+        if "sum" in (name, of_time) or name == of_time
     ],
 )
 
