@@ -164,11 +164,11 @@ def test_set_params_before_the_first_step():
 )
 def test_a_clone_begins_a_run_with_the_new_ones(name, options):
     case = BY_NAME[name]
-    opt, _ = case.after(9)
+    opt, _ = case.after()
     fresh = clone(opt).set_params(**options)
-    case.drive(fresh, 9)
+    case.drive(fresh, 14)
     made = case.make(**options)
-    case.drive(made, 9)
+    case.drive(made, 14)
     same_state(fresh, made)
     assert not np.array_equal(fresh.told_X_, opt.told_X_) or fresh.n_removed_ != opt.n_removed_
 
