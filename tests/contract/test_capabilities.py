@@ -333,7 +333,7 @@ def with_algorithms():
         yield pytest.param(names, algorithm, id=id, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("names", "algorithm"), with_algorithms())
+@pytest.mark.parametrize(("names", "algorithm"), [*with_algorithms()])
 def test_each_promise_holds_beside_the_others(names, algorithm, tmp_path):
     trial = driven(algorithm, names, tmp_path)
     for name in names:

@@ -347,7 +347,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("wrong", "how"), zip(WRONG, ["same process", "json", "journal", "same process"])
+    ("wrong", "how"), [*zip(WRONG, ["same process", "json", "journal", "same process"])]
 )
 def test_answers_that_answer_none_are_warned_of_once(wrong, how, tmp_path):
     opt = RandomSearch(

@@ -197,7 +197,7 @@ NEAREST = {
 }
 
 
-@pytest.mark.parametrize(("name", "window"), zip(MADE, cycle([False, True])))
+@pytest.mark.parametrize(("name", "window"), [*zip(MADE, cycle([False, True]))])
 def test_the_best_member_is_found(name, window):
     domain, (target, nearest) = MADE[name], NEAREST[name]
     target = np.append(target, 0.5)[: None if window else -1]

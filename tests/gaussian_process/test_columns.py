@@ -99,7 +99,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(("model", "name"), zip(cycle(MODELS), DRAWN))
+@pytest.mark.parametrize(("model", "name"), [*zip(cycle(MODELS), DRAWN)])
 def test_the_range_of_a_skewed_column_is_no_scale(model, name):
     X, y, f = columns(DRAWN[name])
     gp = clone(MODELS[model]).fit(X, y)

@@ -267,7 +267,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("solver", ["dense", pytest.param("kalman", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("name", "trend"), zip(SHAPES, [Matern(), Matern(24.0, nu=2.5), Matern()]), ids=str
+    ("name", "trend"), [*zip(SHAPES, [Matern(), Matern(24.0, nu=2.5), Matern()])], ids=str
 )
 def test_seasons_of_any_shape_are_forecast(name, solver, trend):
     hours, y = days(20, SHAPES[name])

@@ -268,7 +268,7 @@ KERNELS_OF_DURATIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "duration"), zip(KERNELS_OF_DURATIONS, cycle(DURATIONS)))
+@pytest.mark.parametrize(("name", "duration"), [*zip(KERNELS_OF_DURATIONS, cycle(DURATIONS))])
 def test_whatever_has_durations_in_its_kernels_can_be_printed(name, duration, capsys):
     kernel = KERNELS_OF_DURATIONS[name](duration)
     gp = TimeVaryingGPRegressor(None, kernel, level_kernel=kernel, time_unit="h", optimizer=None)

@@ -189,7 +189,7 @@ SERIES = {
 
 
 @pytest.mark.parametrize(
-    ("temporal", "tau"), zip(SERIES.values(), [*MEANS.values()] * 2), ids=list(SERIES)
+    ("temporal", "tau"), [*zip(SERIES.values(), [*MEANS.values()] * 2)], ids=list(SERIES)
 )
 def test_series_with_a_composite_kernel(temporal, tau):
     """Irregular times, some equal, far from the origin; likelihood elsewhere, past and future."""

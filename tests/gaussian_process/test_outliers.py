@@ -594,7 +594,9 @@ def largest_error(gp, X, f):
     return np.abs(gp.predict(X) - f).max()
 
 
-@pytest.mark.parametrize(("name", "order"), zip(EVENTS, cycle(["in time", "by site", "at random"])))
+@pytest.mark.parametrize(
+    ("name", "order"), [*zip(EVENTS, cycle(["in time", "by site", "at random"]))]
+)
 def test_an_event_that_sites_see_together_is_no_outlier(name, order):
     X, f, noise = panel()
     t, site = X.T[::-1]

@@ -459,7 +459,7 @@ STEPS = {
 
 @pytest.mark.parametrize(
     ("name", "limits"),
-    zip(STEPS, cycle([{"g": (None, 8.5)}, {"g": (None, 8.5), "h": (-8.5, None)}])),
+    [*zip(STEPS, cycle([{"g": (None, 8.5)}, {"g": (None, 8.5), "h": (-8.5, None)}]))],
 )
 def test_the_best_integer_within_the_limits_is_reached(name, limits):
     """Without a jump beyond them, for which each integer would have to be on its own."""
