@@ -37,6 +37,7 @@ _WIDTH = 100
 
 def _parser():
     parser = argparse.ArgumentParser(
+        prog="bench.py",
         description="Run algorithms on problems, and write tables, pictures and all runs to a "
         "folder. The same command, after whatever has stopped it, goes on there. The names are "
         "those of --list; options are written NAME:key=value,key=value, such as "

@@ -1,4 +1,4 @@
-"""``sktvbo bench --output`` killed at system calls and at random moments, and on a full disk."""
+"""``bench.py --output`` killed at system calls and at random moments, and on a full disk."""
 
 import json
 import os
@@ -9,9 +9,9 @@ import textwrap
 import time
 from pathlib import Path
 
+import bench
 import pytest
-
-from sktvbo._cli import main
+from bench import main
 
 BENCH = ["six-hump-camel", "--algorithms", "random", "--horizon", "8"]
 BENCH += ["--replications", "2", "--n-jobs", "1", "--no-plot", "--output"]
@@ -20,10 +20,10 @@ BENCH += ["--replications", "2", "--n-jobs", "1", "--no-plot", "--output"]
 # file of the folder: before it opens, flushes, renames or removes one.
 DRIVER = """
     import os, signal, sys
-    from sktvbo._cli import main
+    from bench import main
 
     first, last, step = map(int, sys.argv[1:4])
-    arguments = ["bench", *sys.argv[4:]]
+    arguments = sys.argv[4:]
     fsync = os.fsync
 
     def kill_at(k, folder):
@@ -67,7 +67,7 @@ def contents(folder):
 
 
 def expected(tmp_path, capsys):
-    assert main(["bench", *BENCH, str(tmp_path / "whole")]) == 0
+    assert main([*BENCH, str(tmp_path / "whole")]) == 0
     capsys.readouterr()
     return contents(tmp_path / "whole")
 
@@ -79,7 +79,9 @@ def expected(tmp_path, capsys):
 def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
     whole = expected(tmp_path, capsys)
     driver = [sys.executable, "-c", textwrap.dedent(DRIVER), str(first), "1000", str(step), *BENCH]
-    out = subprocess.run(driver, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    path = os.pathsep.join([os.path.dirname(bench.__file__), os.environ.get("PYTHONPATH", "")])
+    options = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": path}}
+    out = subprocess.run(driver, check=True, capture_output=True, text=True, **options).stdout
     ends = [line.split()[1:] for line in out.splitlines() if line.startswith("END")]
     killed = [int(k) for k, end in ends if end == "9"]
     assert ends[-1][1] == "done"
@@ -88,7 +90,7 @@ def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
         folder = tmp_path / f"killed-{k}"
         for path in folder.rglob("*.json"):
             json.loads(path.read_text())  # complete, or absent
-        assert main(["bench", *BENCH, str(folder)]) == 0
+        assert main([*BENCH, str(folder)]) == 0
         assert contents(folder) == whole
 
 
@@ -96,7 +98,7 @@ def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
 def test_a_bench_killed_at_random_moments_goes_on(tmp_path, capsys, rng):
     whole = expected(tmp_path, capsys)
     begun = time.monotonic()
-    command = [sys.executable, "-m", "sktvbo", "bench", *BENCH]
+    command = [sys.executable, bench.__file__, *BENCH]
     subprocess.run([*command, tmp_path / "timed"], check=True, stdout=subprocess.DEVNULL)
     duration = time.monotonic() - begun
     for i, moment in enumerate(rng.uniform(0.3, 1.0, 60) * duration):
@@ -105,7 +107,7 @@ def test_a_bench_killed_at_random_moments_goes_on(tmp_path, capsys, rng):
         time.sleep(moment)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert main(["bench", *BENCH, str(folder)]) == 0
+        assert main([*BENCH, str(folder)]) == 0
         assert contents(folder) == whole
 
 
@@ -125,7 +127,7 @@ def test_a_bench_on_a_full_disk_says_so_and_goes_on(tmp_path, capsys, room):
     # First there is no room for a run, then for each of them, but not for all in one file.
     for size, n_runs in ((largest // 2, 0), (largest + 100, 2)):
         room(size)
-        assert main(["bench", *BENCH, str(folder)]) == 1
+        assert main([*BENCH, str(folder)]) == 1
         error = " ".join(capsys.readouterr().err.split())
         assert "File too large" in error
         assert "are kept: make room" in error
@@ -133,7 +135,7 @@ def test_a_bench_on_a_full_disk_says_so_and_goes_on(tmp_path, capsys, room):
         assert not list(folder.rglob("*.part"))
     assert not (folder / "runs.json").exists()
     room(-1)
-    assert main(["bench", *BENCH, str(folder)]) == 0
+    assert main([*BENCH, str(folder)]) == 0
     assert contents(folder) == whole
 
 
@@ -147,9 +149,9 @@ def test_results_that_cannot_be_written(tmp_path, capsys, monkeypatch, name):
         replace(old, new)
 
     monkeypatch.setattr(os, "replace", full)
-    assert main(["bench", *BENCH, str(tmp_path)]) == 1
+    assert main([*BENCH, str(tmp_path)]) == 1
     error = " ".join(capsys.readouterr().err.split())
-    assert f"sktvbo: error: {tmp_path} cannot be written: No space left on device. The" in error
+    assert f"error: {tmp_path} cannot be written: No space left on device. The" in error
     assert not (tmp_path / name).exists()
     assert not list(tmp_path.rglob("*.part"))
 
@@ -163,7 +165,7 @@ def test_pictures_are_complete_or_absent(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(figure.Figure, "savefig", half)
     options = [option for option in BENCH if option != "--no-plot"]
-    assert main(["bench", *options, str(tmp_path)]) == 1
+    assert main([*options, str(tmp_path)]) == 1
     assert "cannot be written: No space left" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.png"))
     assert not list(tmp_path.rglob("*.part"))
