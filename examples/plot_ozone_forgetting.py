@@ -15,8 +15,8 @@ future, and a score on later days, against the same pipeline without time.
 # random half of the sites have reported. The task is to tell the values of the *silent sites today*
 # and of *all sites tomorrow*, from the reports of the past three weeks, today's included.
 #
-# The data are not shipped: the file is an archive of arrays of NumPy, made of the daily maximum of the
-# US EPA's AirData. Without it the example runs on a made-up field of the same shape.
+# The data, of the US EPA's AirData, are not shipped. Without them the example runs on a made-up
+# field of the same shape.
 
 import os
 from pathlib import Path
@@ -58,10 +58,8 @@ if path.is_file():
     data = Bunch(ozone=ozone, date=date, t=np.arange(338.0), xy=xy, site_name=arrays["site_name"])
     source = "New York State, 2020"
 else:
-    print(
-        f"{path.name} is not in the folder SKTVBO_DATA. The original is on aqs.epa.gov/aqsweb/airdata."
-        " What follows is a made-up field instead."
-    )
+    print(f"{path.name}, of aqs.epa.gov/aqsweb/airdata, is not in the folder SKTVBO_DATA.")
+    print("What follows is a made-up field instead.")
     data, source = made_up_ozone(), "MADE-UP STAND-IN, not measured"
 
 n_days, n_sites = data.ozone.shape

@@ -17,11 +17,8 @@ from sktvbo.problems import _registry
 @pytest.fixture
 def own_problems(monkeypatch):
     """Only the package's problems, whatever other tests have registered."""
-    own = {
-        n: f
-        for n, f in _registry._FACTORIES.items()
-        if f.__module__.partition(".")[0] != "problems"
-    }
+    known = _registry._FACTORIES
+    own = {name: known[name] for name in known if not known[name].__module__.startswith("problems")}
     monkeypatch.setattr(_registry, "_FACTORIES", own)
 
 
