@@ -12,7 +12,7 @@ from sktvbo.evaluation import Comparison
 from sktvbo.optimizers._names import ALGORITHMS
 
 # Options of a bench with about twenty queries per run.
-SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
+SMALL = ["--horizon", "3", "--replications", "2", "--n-jobs", "1"]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ class FailsLate(RandomSearch):
     """Random search that fails in the middle of a run."""
 
     def tell(self, x, y, t=None):
-        if t > 4.0:
+        if t > 2.0:
             raise ValueError("out of order")
         super().tell(x, y, t)
 
@@ -115,7 +115,7 @@ def test_bench_shows_published_numbers_and_algorithms_as_published_beside_its_ow
     assert bench("--preset", "bolt-table3", "ackley", "--as-published", *SMALL, *options) == 0
     out = capsys.readouterr().out
     assert "1 % of the signal variance" in " ".join(out.split())
-    assert "These runs end at 8" in out
+    assert "These runs end at 3" in out
     table = out[out.rindex("average regret") :].splitlines()
     headers = re.split(r"\s{2,}", table[0])[1:]
     versions = ["as published", "published"]

@@ -38,7 +38,7 @@ def test_durations_are_rounded(seconds, text):
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory):
     names = ["ackley", "shekel", "powell", "eggholder"]
-    tasks = [task(name, r=RandomSearch(), **{"W-DBO": WDBO()}) for name in names]
+    tasks = [task(name, 3.0, r=RandomSearch(), **{"W-DBO": WDBO(refit_every=10)}) for name in names]
     return run(tasks, tmp_path_factory.mktemp("store"))
 
 

@@ -79,7 +79,9 @@ def test_without_disturbance_a_roll_out_gives_the_value():
     assert problem.noise_variance == 0.0
 
 
-@pytest.mark.parametrize(("noise", "t"), [(6e-4, 0.0), (0.03, 150.0)])
+@pytest.mark.parametrize(
+    ("noise", "t"), [pytest.param(6e-4, 0.0, marks=pytest.mark.slow), (0.03, 150.0)]
+)
 def test_roll_outs_have_the_expected_mean_and_variance(noise, t):
     n = 400
     problem = make("cart-pole", process_noise=noise, random_state=0)
