@@ -66,7 +66,7 @@ coverage: $(VENV)/.installed  ## which lines the tests reach, those of the compi
 	$(BIN)/python -m pip install --quiet "pytest-cov>=5"
 	rm -rf build/coverage
 	mkdir -p build/coverage
-	cp -R docs sktvbo tests CHANGELOG.md LICENSE README.md pyproject.toml setup.py build/coverage
+	cp -R benchmarks docs sktvbo tests CHANGELOG.md LICENSE README.md pyproject.toml setup.py build/coverage
 	find build/coverage -name '*.so' -delete
 	cd build/coverage && SKTVBO_COVERAGE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd build/coverage && PYTHONPATH=. $(abspath $(BIN))/pytest --quiet -p no:cacheprovider \

@@ -22,11 +22,11 @@ from sktvbo.plotting import (
     animate_run,
 )
 
-bump = problems.make("moving-bump", horizon=80.0)
+camel = problems.make("six-hump-camel", horizon=80.0)
 eggholder = problems.make("eggholder", horizon=80.0)
 comparison = evaluation.compare(
     {"W-DBO": WDBO(refit_every=5), "GP-UCB": GPUCB(refit_every=5), "random search": RandomSearch()},
-    [bump, eggholder],
+    [camel, eggholder],
     n_replications=3,
     clock=evaluation.SimulatedClock(response_time=lambda n: 1.0),
     n_jobs=2,
@@ -48,7 +48,7 @@ plt.show()
 # GP-UCB and random search keep everything. W-DBO removes what no longer matters, which depends on
 # the problem and not on the number of queries.
 
-DatasetSizeDisplay.from_comparison(comparison, bump.name).plot()
+DatasetSizeDisplay.from_comparison(comparison, camel.name).plot()
 plt.show()
 
 # %%
@@ -56,7 +56,7 @@ plt.show()
 # --------------
 # The darker an observation, the more the predictions of the future would change without it.
 
-run = comparison.results["W-DBO", bump.name][0]
+run = comparison.results["W-DBO", camel.name][0]
 RelevancyDisplay.from_optimizer(run.optimizer).plot()
 plt.show()
 
@@ -67,5 +67,5 @@ plt.show()
 # the answer. ``animation.save("run.gif", writer="pillow")`` writes a file.
 
 _, ax = plt.subplots(dpi=70)  # small, as the page contains all frames
-animation = animate_run(WDBO(refit_every=5), bump, n_frames=8, fps=2, ax=ax)
+animation = animate_run(WDBO(refit_every=5), camel, n_frames=8, fps=2, ax=ax)
 plt.show()

@@ -33,7 +33,6 @@ _HOMES = {
 }
 _SUBMODULES = (
     "acquisition",
-    "datasets",
     "domain",
     "dpp",
     "evaluation",

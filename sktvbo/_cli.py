@@ -1,4 +1,4 @@
-"""Command ``sktvbo``: benchmarks, journals, and lists of algorithms and problems."""
+"""Command ``sktvbo``: journals, and lists of algorithms and problems."""
 
 import argparse
 import contextlib
@@ -12,10 +12,8 @@ from pathlib import Path
 
 from . import __version__, journal, problems
 from .evaluation._tables import format_table
-from .exceptions import JournalError, MissingDataError, SktvboError
+from .exceptions import JournalError, SktvboError
 from .optimizers._names import ALGORITHMS
-from .papers._command import add_bench
-from .papers._presets import PRESETS
 
 
 def _parser():
@@ -28,10 +26,9 @@ def _parser():
     parser.set_defaults(run=_help, parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    add_bench(commands)
     _add_journal(commands)
 
-    listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
+    listing = commands.add_parser("list", help="the algorithms and the problems")
     listing.set_defaults(run=_list, parser=listing)
     return parser
 
@@ -53,8 +50,7 @@ def main(argv=None):
     Returns
     -------
     int
-        Exit code: 0 for success, 1 for an error of this package or a failed run, 130 for an
-        interrupted bench. A usage error exits with 2.
+        Exit code: 0 for success, 1 for an error of this package. A usage error exits with 2.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -170,7 +166,7 @@ def _check_journal(arguments):
 @_printing()
 def _list(arguments):
     _print_list(
-        "Algorithms (sktvbo bench --algorithms; classes of sktvbo.optimizers)",
+        "Algorithms (classes of sktvbo.optimizers)",
         [
             (label, algorithm.__name__, inspect.getdoc(algorithm).splitlines()[0])
             for label, algorithm in ALGORITHMS.items()
@@ -180,18 +176,6 @@ def _list(arguments):
     _print_list(
         "Problems (sktvbo.problems.make)",
         [(name, _describe(name)) for name in problems.available()],
-    )
-    print()
-    _print_list(
-        "Presets (sktvbo bench --preset)",
-        [
-            (
-                name,
-                f"{preset.source}: {len(preset.algorithms)} algorithms, {len(preset.tasks)} "
-                "problem(s)",
-            )
-            for name, preset in PRESETS.items()
-        ],
     )
 
 
@@ -203,13 +187,7 @@ def _print_list(title, rows):
 
 def _describe(name):
     """Return a description of a problem in one line."""
-    try:
-        problem = problems.make(name)
-    except MissingDataError:
-        return "needs data that was not found: set SKTVBO_DATA to its folder"
-    except SktvboError as exc:
-        return str(exc)
-    n_dims = problem.domain.n_dims
-    points = getattr(problem.domain, "points", None)
-    where = f"{n_dims}-d box" if points is None else f"{len(points)} points in {n_dims}-d"
-    return f"{where}, needs data (found)" if problem.needs_data else where
+    domain = problems.make(name).domain
+    points = getattr(domain, "points", None)
+    n = domain.n_dims
+    return f"{n}-d box" if points is None else f"{len(points)} points in {n}-d"

@@ -17,7 +17,6 @@ __all__ = [
     "JournalError",
     "JournalWarning",
     "LimitWarning",
-    "MissingDataError",
     "MissingExtraError",
     "ModelWarning",
     "NotBegunError",
@@ -57,10 +56,6 @@ class AskTellError(SktvboError, RuntimeError):
 
 class NotBegunError(NotFittedError, AskTellError):
     """Access to an attribute of a run before its first step."""
-
-
-class MissingDataError(SktvboError, FileNotFoundError):
-    """A missing data set."""
 
 
 class MissingExtraError(SktvboError, ImportError):

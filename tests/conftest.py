@@ -36,14 +36,6 @@ def rng():
     return np.random.RandomState(0)
 
 
-@pytest.fixture
-def checkout(monkeypatch):
-    """Published numbers are those of this checkout, wherever the package is installed."""
-    from sktvbo.papers import _report
-
-    monkeypatch.setattr(_report, "CHECKOUT", Path(__file__).parents[1])
-
-
 @pytest.fixture(scope="session")
 def data_dir():
     """The folder with the real data."""

@@ -37,7 +37,7 @@ BITS = [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64]
 BOX = Box([(0.0, 1.0), (0.0, 1.0)])
 X = np.random.RandomState(0).uniform(size=(30, 2))
 Y = np.sin(5.0 * X[:, 0])
-BUMP, CLOCK = problems.make("moving-bump", random_state=0), evaluation.StepClock()
+CAMEL, CLOCK = problems.make("six-hump-camel", random_state=0), evaluation.StepClock()
 
 
 def generator(seed=3, bits=np.random.PCG64):
@@ -49,7 +49,7 @@ def posterior(U):
 
 
 def run(evaluate, r):
-    return evaluate(RandomSearch(), BUMP, clock=CLOCK, horizon=4.0, n_initial=2, random_state=r)
+    return evaluate(RandomSearch(), CAMEL, clock=CLOCK, horizon=4.0, n_initial=2, random_state=r)
 
 
 def compared(r):
@@ -60,7 +60,7 @@ def compared(r):
         "horizon": 3.0,
         "random_state": r,
     }
-    found = evaluation.compare({"random": RandomSearch()}, [BUMP], **options)
+    found = evaluation.compare({"random": RandomSearch()}, [CAMEL], **options)
     return [row["seed"] for row in found.rows()]
 
 
@@ -122,7 +122,7 @@ CALLS = {
     "compare": compared,
     "optimize": optimized,
     "OnlineTuner": tuned,
-    "seed": lambda r: copy.deepcopy(BUMP).seed(r).observe([0.5], 0.5),
+    "seed": lambda r: copy.deepcopy(CAMEL).seed(r).observe([0.5], 0.5),
     "markov-gp": observed("markov-gp", n_grid=5),
     "published": lambda r: papers.published("TV-GP-UCB", BOX, random_state=r).ask(),
     **{f"sample {name}": lambda r, s=space: s.sample(4, r) for name, space in SPACES.items()},

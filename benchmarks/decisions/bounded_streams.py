@@ -23,13 +23,18 @@ eight regions for a while; "bursts" reads often for a while, then rarely.
 
 import argparse
 import resource
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.datasets import load_intel_temperature, load_irish_wind, load_la_traffic, load_ny_ozone
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+
+from datasets import load_intel_temperature, load_irish_wind, load_la_traffic, load_ny_ozone
 
 N_ROWS = 2000
 

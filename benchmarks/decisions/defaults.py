@@ -16,8 +16,10 @@ command resumes.
 """
 
 import argparse
+import sys
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from _problems import (
@@ -31,9 +33,13 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import WDBO, evaluation, papers, problems
+from sktvbo import WDBO, evaluation, papers
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
 from sktvbo.papers._bardou2024 import UncappedBudget
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+
+from problems import make
 
 PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
 
@@ -154,7 +160,7 @@ for change in CHANGES:
 
 def papers_problems():
     """Return the papers' problems."""
-    return [problems.make(name, horizon=HORIZON, noise=0.05) for name in PAPERS_PROBLEMS]
+    return [make(name, horizon=HORIZON, noise=0.05) for name in PAPERS_PROBLEMS]
 
 
 SETS = {"development": development_problems, "held-out": held_out_problems}

@@ -20,12 +20,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import _tasks
+from _continuous import PRESETS, PRINTED_NOISE
 from _rivals import WdboAlgo, rivals
 from joblib import parallel_config
+from problems import make
 
-from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo.papers import _tasks, published
-from sktvbo.papers._continuous import PRESETS, PRINTED_NOISE
+from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation
+from sktvbo.papers import published
 
 sys.path.append(str(Path(__file__).parents[1] / "decisions"))
 
@@ -61,7 +63,7 @@ def chosen(arguments):
             found += SETS[name]()
         else:
             options = {"noise": arguments.noise or 0.05, "noise_variance": noise.get(name)}
-            found.append(problems.make(name, horizon=HORIZON, **options))
+            found.append(make(name, horizon=HORIZON, **options))
     return [Still(problem) for problem in found] if arguments.still else found
 
 

@@ -288,7 +288,7 @@ class Comparison:
         --------
         >>> from sktvbo import evaluation, problems
         >>> from sktvbo.optimizers import GPUCB, RandomSearch
-        >>> problem = problems.make("moving-bump", horizon=30.0)
+        >>> problem = problems.make("ackley", horizon=30.0)
         >>> algorithms = {"GP-UCB": GPUCB(), "random": RandomSearch()}
         >>> table = evaluation.compare(algorithms, [problem], n_replications=2)
         >>> [row["normalized_regret"] for row in table.normalized()]
@@ -334,7 +334,7 @@ class Comparison:
         --------
         >>> from sktvbo import evaluation, problems
         >>> from sktvbo.optimizers import GPUCB, RandomSearch
-        >>> problem = problems.make("moving-bump", horizon=30.0)
+        >>> problem = problems.make("ackley", horizon=30.0)
         >>> algorithms = {"GP-UCB": GPUCB(), "random": RandomSearch()}
         >>> table = evaluation.compare(algorithms, [problem], n_replications=6)
         >>> (row,) = table.paired("GP-UCB")

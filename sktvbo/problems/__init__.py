@@ -2,14 +2,9 @@
 
 # Importing these modules registers their problems for `make`.
 from . import (  # noqa: F401
-    _cart_pole,
-    _laboratory,
     _markov,
-    _moving_bump,
     _moving_peaks,
-    _sensors,
     _synthetic,
-    _wlan,
 )
 from ._base import Problem
 from ._callable import from_callable

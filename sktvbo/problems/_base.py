@@ -107,8 +107,6 @@ class Problem:
     ----------
     name, domain, horizon, noise_variance
         As given; ``domain`` is a Box, a FiniteSet or a ParameterSpace.
-    needs_data : bool
-        True if the problem needs a data file.
 
     Raises
     ------
@@ -128,8 +126,6 @@ class Problem:
     >>> problem.value(0.5, t=0.0)
     0.5
     """
-
-    needs_data = False
 
     # Limits {name: (low, high)} of outcomes, and variances of their noise by name. A subclass that
     # has some defines _outcomes.

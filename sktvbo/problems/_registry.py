@@ -96,8 +96,6 @@ def make(name: str, **options: Any) -> Problem:
         An unknown name, or an option out of its range.
     TypeError
         An option that the problem does not have.
-    MissingDataError
-        The problem needs a data file that is missing.
 
     Notes
     -----
@@ -108,9 +106,8 @@ def make(name: str, **options: Any) -> Problem:
       domain x [0, horizon], or ``noise_variance``, in squared units of f;
     - ``random_state=None``: random state of the noise.
 
-    The sensor problems also take ``day=0``, a day or a (first, last) pair, and ``data_dir``.
-    "markov-gp", "gp-abrupt", "gp-slow", "moving-bump" and "moving-peaks" count ``horizon`` in steps
-    and have ``noise_variance``, without ``noise``.
+    "markov-gp", "gp-abrupt", "gp-slow" and "moving-peaks" count ``horizon`` in steps and have
+    ``noise_variance``, without ``noise``.
 
     The defaults are those of W-DBO appendix G.1: 600 seconds, and 5 % of noise as a reading of its
     text. BOLT's table 2 has other variances, most of them smaller.

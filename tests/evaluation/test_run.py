@@ -313,7 +313,7 @@ def test_progress_without_tqdm_names_the_extra(problem, monkeypatch):
     ],
 )
 def test_a_run_is_its_steps(optimizer, clock, expert):
-    problem = make("moving-bump", horizon=25, random_state=5)
+    problem = make("six-hump-camel", horizon=25, random_state=5)
     options = {"n_initial": 6, "random_state": 2, "expert": expert}
     result = run(optimizer, problem, clock, **options)
     found = list(steps(optimizer, problem, clock, **options))

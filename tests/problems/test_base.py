@@ -10,10 +10,8 @@ from sktvbo import problems
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.exceptions import DomainError, InvalidObservationError
 from sktvbo.problems import Problem, _registry, from_callable, make
-from sktvbo.problems._laboratory import Temperature, TemperatureField
 from sktvbo.problems._markov import AbruptGP, MarkovGP, SlowGP
 from sktvbo.problems._registry import member
-from sktvbo.problems._sensors import Ozone, Stocks, TemperatureArms, Traffic, Wind
 
 
 def squares(X, t):
@@ -36,7 +34,6 @@ def test_a_subclass_gets_a_numeric_optimum():
         x_star, f_star = problem.optimum(t)
         assert_allclose(x_star, t / 10.0, atol=1e-6)
         assert f_star == problem.value(x_star, t)
-    assert not problem.needs_data
 
 
 def test_a_subclass_must_define_values():
@@ -271,7 +268,7 @@ def test_function_of_named_parameters_that_fails_is_quoted_with_its_dict():
 def test_available_names_are_sorted_and_complete():
     names = problems.available()
     assert names == sorted(names)
-    assert {"ackley", "six-hump-camel-switched", "temperature-field", "wlan"} <= set(names)
+    assert {"ackley", "markov-gp", "six-hump-camel-switched"} <= set(names)
 
 
 def test_unknown_name_lists_the_known_ones():
@@ -287,13 +284,6 @@ def test_unknown_option_lists_the_known_ones():
 # --- families of problems -------------------------------------------------------------------------
 
 CHANGE = "n_grid=101, n_dims=1, horizon=500.0, noise_variance=0.1, random_state=None)"
-DAYS = (
-    "horizon=None, noise=0.0, noise_variance=None, normalize=True, random_state=None, "
-    "data_dir=None)"
-)
-LABORATORY = (
-    "(*, horizon=600.0, noise=0.05, noise_variance=None, random_state=None, day=0, data_dir=None)"
-)
 SIGNATURES = {
     MarkovGP: (
         "(*, epsilon=0.01, kernel=None, n_grid=50, n_dims=2, horizon=500.0, noise_variance=0.01, "
@@ -301,13 +291,6 @@ SIGNATURES = {
     ),
     AbruptGP: f"(*, change_times=(100.0, 200.0), kernel=None, {CHANGE}",
     SlowGP: f"(*, kernel=None, {CHANGE}",
-    Temperature: LABORATORY,
-    TemperatureField: LABORATORY,
-    TemperatureArms: f"(*, train=(0, 2), test=(3, 4), {DAYS}",
-    Traffic: f"(*, sensors=50, hours=(6, 11), train=(0, 4), test=5, {DAYS}",
-    Ozone: f"(*, version='2020', train=None, test=None, {DAYS}",
-    Wind: f"(*, train=(0, 6208), test=(6209, 6573), {DAYS}",
-    Stocks: f"(*, train=(0, 435), test=(436, 1258), {DAYS}",
 }
 
 

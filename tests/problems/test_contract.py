@@ -1,15 +1,16 @@
-"""Contract of all problems."""
+"""Contract of all problems, those of benchmarks/papers included."""
 
 import pickle
 from copy import deepcopy
 
 import numpy as np
 import pytest
+from datasets import MissingDataError
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import make
 
 from sktvbo.domain import Box, FiniteSet
-from sktvbo.exceptions import MissingDataError
-from sktvbo.problems import available, make
+from sktvbo.problems import available
 
 GRID = {"n_grid": 11, "n_dims": 1, "horizon": 8}
 ARMS = ["temperature-arms", "traffic", "ozone", "wind", "stocks"]
@@ -60,7 +61,7 @@ def test_defaults(name, domain, horizon, noise_variance):
         assert_allclose(problem.domain.points, domain.points, atol=1e-15)
     else:
         assert problem.domain == domain
-    assert (problem.horizon, problem.needs_data) == (horizon, False)
+    assert problem.horizon == horizon
     assert noise_variance in (None, problem.noise_variance)
 
 

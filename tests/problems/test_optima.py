@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from problems import make
 from scipy.stats import qmc
-
-from sktvbo.problems import make
 
 
 def best_found(problem, t):

@@ -160,7 +160,6 @@ def test_spatial_domain_is_the_unit_box(name):
     problem = make(name)
     assert problem.domain == Box([(0.0, 1.0)] * (3 if name == "ackley" else 1))
     assert problem.horizon == 600.0
-    assert not problem.needs_data
 
 
 def test_coordinates_are_scaled_and_the_sign_is_turned():

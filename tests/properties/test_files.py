@@ -9,21 +9,21 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import bench
 import numpy as np
 import pytest
+from _specs import make_optimizer, parse, split_list
+from datasets import _intel_log
+from datasets._table import Table
 from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import strategies as some
 
-from sktvbo import WDBO, journal
-from sktvbo._cli import main
-from sktvbo.datasets import _intel_log
-from sktvbo.datasets._table import Table
+from sktvbo import WDBO, _cli, journal
 from sktvbo.evaluation import Comparison, RunResult
 from sktvbo.evaluation._files import add_checksum, read_json, verify_checksum, write_json
 from sktvbo.evaluation._store import Store, describe
 from sktvbo.exceptions import InvalidObservationError, JournalError
-from sktvbo.papers._specs import make_optimizer, parse, split_list
 
 objects = st.dictionaries(some.texts, some.json_values, max_size=4)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -231,8 +231,8 @@ def test_any_option_is_parsed_or_refused(text):
 
 WORDS = st.sampled_from(
     [
-        "bench",
         "list",
+        "--list",
         "journal",
         "ackley",
         "W-DBO",
@@ -252,11 +252,12 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS | some.texts, max_size=5))
-def test_any_command_ends_with_a_code(words):
+@pytest.mark.parametrize(("main", "more"), [(_cli.main, []), (bench.main, ["--dry-run"])])
+def test_any_command_ends_with_a_code(main, more, words):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = main([*words, "--dry-run"])  # nothing is run
+            code = main([*words, *more])  # nothing is run
         except SystemExit as exc:
             code = exc.code
     assert code in (0, 1, 2)

@@ -1,0 +1,301 @@
+import re
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from datasets import (
+    MissingDataError,
+    load_intel_temperature,
+    load_irish_wind,
+    load_la_traffic,
+    load_ny_ozone,
+    load_sp500,
+)
+from datasets._files import INTEL, OZONE, STOCKS, TRAFFIC, WIND
+from numpy.testing import assert_array_equal
+
+from sktvbo.exceptions import InvalidObservationError, MissingExtraError
+
+DATASETS = {
+    "intel": (load_intel_temperature, INTEL),
+    "ozone": (load_ny_ozone, OZONE["2020"]),
+    "summer": (partial(load_ny_ozone, version="summer2006"), OZONE["summer2006"]),
+    "traffic": (load_la_traffic, TRAFFIC),
+    "wind": (load_irish_wind, WIND),
+    "stocks": (load_sp500, STOCKS),
+}
+# Column of the Bunch -> array of the file, where the names differ.
+RENAMED = {
+    "temperature": "temperature_c",
+    "ozone": "ozone_ppb",
+    "speed": "speed_mph",
+    "wind": "wind_knots",
+    "close": "close_usd",
+    "site_id": "site_index",
+    "largest": "idx48",
+    "last823": "last823_start",
+    "t": "t_s",
+}
+COLUMNS = {stored: column for column, stored in RENAMED.items()} | {"xy_km": "xy", "xy_m": "xy"}
+
+
+def synthetic(table):
+    """Return random arrays that satisfy the rules of a table."""
+    rng, arrays = np.random.RandomState(0), {}
+    for name, shape in table.shapes.items():
+        kind = table.kinds.get(name)
+        if name == "date":
+            array = (np.datetime64("2006-07-01") + np.arange(*shape)).astype("U10")
+        elif name == "t_s":
+            array = np.arange(*shape, dtype=np.int32) * (600 if table is INTEL else 300)
+        elif name == "idx48":
+            array = rng.permutation(94)[:48].astype(np.int16)
+        elif name == "last823_start":
+            array = np.int16(436)
+        elif kind == "U":
+            array = np.array([f"S{i}" for i in range(*shape)])
+        elif kind == "b":
+            array = rng.uniform(size=shape) < 0.02
+        else:
+            array = rng.uniform(1.0, 70.0, size=shape).astype(np.float32)
+        arrays[name] = array
+    return arrays
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(table, **changes):
+        arrays = synthetic(table) | changes
+        arrays = {name: array for name, array in arrays.items() if array is not None}
+        np.savez(tmp_path / table.file, **arrays)
+        return tmp_path
+
+    return write
+
+
+each_dataset = pytest.mark.parametrize(("load", "table"), DATASETS.values(), ids=DATASETS.keys())
+
+
+# --- the real data --------------------------------------------------------------------------------
+
+
+def real(name):
+    """Load the real data; skip the test if the file is missing."""
+    try:
+        return DATASETS[name][0]()
+    except MissingDataError as exc:
+        pytest.skip(str(exc))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "shape", "low", "high", "source"),
+    [
+        ("intel", "temperature", (1152, 46), 13.7, 37.59, "Intel Lab Data"),
+        ("ozone", "ozone", (338, 25), 1.0, 83.0, "US EPA AirData"),
+        ("summer", "ozone", (62, 28), 12.38, 107.0, "28 sites"),
+        ("traffic", "speed", (2016, 207), 1.0, 70.0, "METR-LA"),
+        ("wind", "wind", (6574, 12), 0.0, 42.54, "Haslett"),
+        ("stocks", "close", (1259, 94), 1.59, 1450.89, "kaggle.com"),
+    ],
+)
+def test_real_data(name, values, shape, low, high, source):
+    data = real(name)
+    assert data[values].shape == shape
+    assert data[values].dtype == data.t.dtype == np.float64
+    assert data[values].min() == pytest.approx(low, abs=0.05)
+    assert data[values].max() == pytest.approx(high, abs=0.05)
+    assert data.frame is None
+    assert source in data.DESCR
+    if "lat_deg" in data:
+        # The projection is local: a degree of latitude is 111 km.
+        assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last", "n_days"),
+    [
+        ("ozone", "2020-01-01", "2020-12-03", 338),
+        ("summer", "2006-07-01", "2006-08-31", 62),
+        ("wind", "1961-01-01", "1978-12-31", 6574),
+        ("stocks", "2013-02-08", "2018-02-07", 1826),
+    ],
+)
+def test_real_dates(name, first, last, n_days):
+    data = real(name)
+    assert_array_equal(data.date[[0, -1]], np.array([first, last], "datetime64[D]"))
+    assert (data.t[0], data.t[-1]) == (0.0, n_days - 1.0)
+    assert set(np.diff(data.t)) == ({1.0, 2.0, 3.0, 4.0} if name == "stocks" else {1.0})
+
+
+def test_real_temperatures():
+    data = real("intel")
+    assert_array_equal(data.t, np.arange(1152) * 600.0)
+    assert data.xy.shape == (46, 2)
+    assert data.sensor_id.shape == (46,)
+    assert np.mean(data.fill_code > 0) == pytest.approx(0.0101, abs=1e-3)
+
+
+@pytest.mark.parametrize(("name", "share"), [("ozone", 0.023), ("summer", 0.014)])
+def test_real_ozone(name, share):
+    data = real(name)
+    assert data.imputed.shape == data.ozone.shape
+    assert np.mean(data.imputed) == pytest.approx(share, abs=1e-3)
+    assert data.xy.shape == (len(set(data.site_id)), 2) == (data.ozone.shape[1], 2)
+    assert data.site_name is None if name == "summer" else "ROCHESTER 2" in data.site_name
+
+
+def test_real_traffic():
+    data = real("traffic")
+    assert data.suspected_filled.shape == (2016, 207)
+    assert_array_equal(data.t, np.arange(2016) * 300.0)
+    assert len(set(data.sensor_id)) == 207
+    # Rush hours on working days only.
+    hour, day = data.t % 86400 / 3600, data.t // 86400
+    morning = [data.speed[(day == k) & (hour >= 7) & (hour < 9)].mean() for k in range(7)]
+    assert set(np.flatnonzero(np.array(morning) > 60.0)) == {2, 3}
+
+
+def test_real_wind():
+    data = real("wind")
+    assert_array_equal(data.wind[0, :3], np.float32([15.04, 14.96, 13.17]))
+    assert data.station_name[list(data.station).index("VAL")] == "Valentia"
+
+
+def test_real_stocks():
+    data = real("stocks")
+    assert data.ticker[data.largest[0]] == "AAPL"
+    assert len(data.close[data.last823 :]) == 823
+
+
+# --- contents -------------------------------------------------------------------------------------
+
+
+@each_dataset
+def test_arrays_are_returned_as_stored(write, load, table):
+    data = load(data_dir=write(table))
+    for stored, array in synthetic(table).items():
+        value = np.asarray(data[COLUMNS.get(stored, stored)])
+        assert_array_equal(value.astype(array.dtype), array)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "index", "columns"),
+    [
+        ("intel", "temperature", "t", "sensor_id"),
+        ("traffic", "speed", "t", "sensor_id"),
+        ("wind", "wind", "date", "station"),
+        ("stocks", "close", "date", "ticker"),
+    ],
+)
+def test_as_frame(write, name, values, index, columns):
+    pytest.importorskip("pandas")
+    load, table = DATASETS[name]
+    data = load(data_dir=str(write(table)), as_frame=True)
+    assert_array_equal(data.frame.to_numpy(), data[values])
+    assert_array_equal(data.frame.index.to_numpy().astype(data[index].dtype), data[index])
+    assert_array_equal(data.frame.columns, data[columns])
+
+
+@pytest.mark.parametrize(("name", "n_days", "n_sites"), [("ozone", 338, 25), ("summer", 62, 28)])
+def test_ozone_as_frame(write, name, n_days, n_sites):
+    pytest.importorskip("pandas")
+    load, table = DATASETS[name]
+    data = load(data_dir=write(table), as_frame=True)
+    frame = data.frame
+    assert list(frame.columns) == ["date", "day", "x_km", "y_km", "ozone_ppb"]
+    assert len(frame) == n_days * n_sites
+    row = frame.iloc[7 * n_sites + 3]  # the eighth day, the fourth site
+    assert row.date == data.date[7]
+    assert row.day == data.t[7] == 7.0
+    assert_array_equal([row.x_km, row.y_km], data.xy[3])
+    assert row.ozone_ppb == data.ozone[7, 3]
+    assert frame.date.dtype.kind == "M"
+    assert frame.day.is_monotonic_increasing
+
+
+@each_dataset
+def test_as_frame_without_pandas_names_the_extra(write, load, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
+        load(data_dir=write(table), as_frame=True)
+
+
+@each_dataset
+def test_every_column_is_described(write, load, table):
+    data = load(data_dir=write(table))
+    described = set()
+    for names in re.findall(r"^(\w.*) : ", data.DESCR, flags=re.MULTILINE):
+        described |= set(names.split(", "))
+    assert described == set(data) - {"DESCR"}
+    largest = max((v for v in data.values() if v is not data.DESCR), key=np.size)
+    assert str(largest.shape) in data.DESCR
+
+
+def test_unknown_version_of_the_ozone():
+    message = r"version must be '2020' or 'summer2006'\. Got 2006 instead"
+    with pytest.raises(ValueError, match=message):
+        load_ny_ozone(version=2006)
+
+
+# --- missing files --------------------------------------------------------------------------------
+
+
+def test_data_dir_precedes_the_environment(write, monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("SKTVBO_DATA", str(write(INTEL)))
+    assert load_intel_temperature().temperature.shape == (1152, 46)
+    with pytest.raises(MissingDataError, match="empty"):
+        load_intel_temperature(data_dir=tmp_path_factory.mktemp("empty"))
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("intel", ["MIT CSAIL", "db.csail.mit.edu", "temperature_c (1152, 46)"]),
+        ("ozone", ["US EPA AirData", "aqs.epa.gov/aqsweb/airdata", "ozone_ppb (338, 25)"]),
+        ("summer", ["spTimer", "Fill the gaps", "site_index (28,)"]),
+        ("traffic", ["METR-LA", "7 days from 2012-03-01", "speed_mph (2016, 207)"]),
+        ("wind", ["R package gstat", "wind_knots (6574, 12)"]),
+        ("stocks", ["C. Nugent", "94 without a missing day", "idx48 (48,)"]),
+    ],
+)
+def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    load, table = DATASETS[name]
+    with pytest.raises(MissingDataError) as info:
+        load()
+    for part in (table.file, *parts):
+        assert part in str(info.value)
+    assert isinstance(info.value, FileNotFoundError)
+
+
+# --- damaged files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("intel", {"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
+        ("ozone", {"date": np.arange(338)}, "date must be text"),
+        ("ozone", {"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
+        ("ozone", {"date": np.array(["2020-01-01"] * 338)}, "Got 2020-01-01 after 2020-01-01"),
+        ("ozone", {"imputed": np.zeros((338, 25))}, "imputed must be bool"),
+        ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
+        ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
+        ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled must be bool"),
+        (
+            "wind",
+            {"date": (np.datetime64("1961-01-01") + 2 * np.arange(6574)).astype("U10")},
+            "one day",
+        ),
+        ("wind", {"station": np.arange(12)}, "station must be text"),
+        ("stocks", {"date": np.array(["2013-02-08"] * 1259)}, "increasing order"),
+        ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),
+        ("stocks", {"idx48": np.arange(48) + 47}, "distinct columns"),
+        ("stocks", {"last823_start": np.int16(437)}, r"last823_start must be 436\. Got 437"),
+    ],
+)
+def test_damaged_contents(write, name, changes, message):
+    load, table = DATASETS[name]
+    with pytest.raises(InvalidObservationError, match=message):
+        load(data_dir=write(table, **changes))
