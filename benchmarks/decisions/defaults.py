@@ -34,6 +34,7 @@ from sklearn.gaussian_process.kernels import Matern
 from sktvbo import WDBO, evaluation, papers, problems
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
 from sktvbo.papers._bardou2024 import UncappedBudget
+from sktvbo.papers._stored import compare
 
 PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
 
@@ -163,7 +164,7 @@ SETS = {"development": development_problems, "held-out": held_out_problems}
 def regrets(optimizers, problems, arguments):
     """Return the regrets of each optimizer by problem, run by run."""
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             optimizers,
             problems,
             arguments.replications,

@@ -29,6 +29,7 @@ from _photovoltaics import BOX, GRID, day
 from joblib import parallel_config
 
 from sktvbo import GPUCB, TVGPUCB, WDBO, RandomSearch, evaluation
+from sktvbo.papers._stored import compare
 
 SETS = {
     "development": {
@@ -140,7 +141,7 @@ def energy_lost(make_controller, days, seed=0, *, label="controller", store=None
         Name of the controller in the store, the folder of the store, and parallel jobs.
     """
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             {label: make_controller},
             {date: functools.partial(day, date) for date in days},
             clock=evaluation.StepClock(),

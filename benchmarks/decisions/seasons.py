@@ -21,6 +21,7 @@ from joblib import parallel_config
 
 from sktvbo import RandomSearch, evaluation
 from sktvbo.optimizers._names import ALGORITHMS
+from sktvbo.papers._stored import compare
 
 SETS = {
     "development": seasonal_problems,
@@ -33,7 +34,7 @@ def regrets(label, problem, arguments, **options):
     """Return average regrets (2, n) of n runs: of all queries, and from the third period on."""
     made = RandomSearch() if label == "random" else ALGORITHMS[label](**options)
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             {f"{label} {options}": made},
             [problem],
             arguments.replications,

@@ -26,6 +26,7 @@ from joblib import parallel_config
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
 from sktvbo.papers import _tasks, published
 from sktvbo.papers._continuous import PRESETS, PRINTED_NOISE
+from sktvbo.papers._stored import compare
 
 sys.path.append(str(Path(__file__).parents[1] / "decisions"))
 
@@ -86,7 +87,7 @@ def on_equal_terms(arguments):
         clock = evaluation.SimulatedClock(partial(constant, arguments.every))
     else:
         clock = evaluation.ThinkingClock(arguments.query)
-    return evaluation.compare(
+    return compare(
         {name: OPTIMIZERS[name] for name in arguments.optimizers},
         chosen(arguments),
         arguments.replications,

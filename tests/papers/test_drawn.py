@@ -8,9 +8,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.evaluation import StepClock
-from sktvbo.evaluation._store import describe_optimizer
 from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers._presets import PRESETS
+from sktvbo.papers._stored import describe_optimizer
 
 
 @pytest.mark.parametrize(
