@@ -682,14 +682,7 @@ def test_what_cannot_be_converted_is_refused(old, new, match):
         opt.with_parameters(domain=new)
 
 
-def test_a_distribution_is_held_and_a_lengthscale_for_each_category_refused():
-    from scipy import stats
-
-    opt = RandomSearch({"a": stats.norm(0.0, 1.0)}, random_state=0)
-    opt.tell(opt.ask(0), 1.0)
-    assert opt.with_parameters(domain={"a": stats.norm(0.0, 1.0)}).n_told_ == 1
-    with pytest.raises(DomainError, match="same distribution of 'a'"):
-        opt.with_parameters(domain={"a": stats.norm(0.0, 2.0)})
+def test_a_lengthscale_for_each_category_is_refused():
     opt = started({"c": ["u", "v"]}, value=lambda x: 0.0, surrogate=matern([0.3, 0.4]))
     opt.with_parameters(domain={"c": ["v"]})
     with pytest.raises(ValueError, match=r"length_scale.* one, or one per column \(3\)"):
