@@ -4,30 +4,23 @@ Each error is also one of Python's (ValueError, RuntimeError, ...), so ordinary 
 catch it.
 """
 
-from sklearn.exceptions import NotFittedError
-
 __all__ = [
     "AmbiguousQueryWarning",
     "AskTellError",
-    "ClockWarning",
     "DomainError",
-    "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
     "JournalError",
-    "JournalWarning",
     "LimitWarning",
     "MissingDataError",
     "MissingExtraError",
     "ModelWarning",
-    "NotBegunError",
     "NotPositiveDefiniteError",
     "OverconfidenceWarning",
     "SktvboError",
     "StepBudgetWarning",
     "UnansweredQueryWarning",
     "UnsupportedKernelError",
-    "VersionWarning",
 ]
 
 
@@ -55,10 +48,6 @@ class AskTellError(SktvboError, RuntimeError):
     """A call that does not fit the state of the optimizer."""
 
 
-class NotBegunError(NotFittedError, AskTellError):
-    """Access to an attribute of a run before its first step."""
-
-
 class MissingDataError(SktvboError, FileNotFoundError):
     """A missing data set."""
 
@@ -79,20 +68,12 @@ class OverconfidenceWarning(ModelWarning):
     """Observations of a run that differ from their predictions by more than these say."""
 
 
-class ForgottenQueryWarning(UserWarning):
-    """More queries are pending than the optimizer stores."""
-
-
 class AmbiguousQueryWarning(UserWarning):
     """Several pending queries match an x that was told or cancelled."""
 
 
 class UnansweredQueryWarning(UserWarning):
     """Observations that answer no pending query, although they probably should."""
-
-
-class ClockWarning(UserWarning):
-    """The computer's clock was set back, and the optimizer's stands still."""
 
 
 class StepBudgetWarning(UserWarning):
@@ -105,11 +86,3 @@ class LimitWarning(UserWarning):
 
 class JournalError(SktvboError, RuntimeError):
     """A journal that cannot be written or read, or belongs to another run."""
-
-
-class JournalWarning(UserWarning):
-    """A run that is resumed keeps other parameters than those given."""
-
-
-class VersionWarning(UserWarning):
-    """A pickle comes from another version of the package."""

@@ -248,7 +248,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        ForgottenQueryWarning
+        UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
@@ -301,7 +301,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        ForgottenQueryWarning, StepBudgetWarning
+        UserWarning, StepBudgetWarning
             As in ``ask``.
 
         Examples

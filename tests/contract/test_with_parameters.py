@@ -24,7 +24,6 @@ from sktvbo.exceptions import (
     AskTellError,
     DomainError,
     JournalError,
-    JournalWarning,
 )
 from sktvbo.gaussian_process._kernel_families import rescaled
 from sktvbo.kernels import Empirical
@@ -211,9 +210,7 @@ def test_a_journal_holds_the_run_with_its_new_parameters(few, tmp_path):
         again.n_told_  # noqa: B018
     limits = {name: changes[name] for name in {"outcome_constraints"} & set(changes)}
     again = few.make(journal=journal, max_step=0.2, **limits)
-    with pytest.warns(
-        JournalWarning, match=r"clock: expected 'step', got 'wall'.* with_parameters"
-    ):
+    with pytest.warns(UserWarning, match=r"clock: expected 'step', got 'wall'.* with_parameters"):
         again.n_told_  # noqa: B018
     same_state(new, again, 1e-6)
     assert {name: getattr(again, name) for name in changes} == changes
