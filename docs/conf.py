@@ -77,7 +77,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "thumbnail_size": (320, 224),
     "write_computation_times": False,
-    "matplotlib_animations": True,
 }
 
 # The integrations have a reference each, as their names need their packages.

@@ -28,7 +28,14 @@ def measure(x, t):
 
 cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None)
 with cluster, Client(cluster) as client:
-    found = optimize(measure, [(0.0, 10.0)], executor=client, n_calls=60, random_state=0)
+    found = optimize(
+        measure,
+        [(0.0, 10.0)],
+        executor=client.get_executor(pure=False),
+        n_jobs=4,
+        n_calls=60,
+        random_state=0,
+    )
 
 times = np.array([call.t for call in found.calls])
 print(f"{len(times)} calls of some 0.07 s in {found.calls[-1].seconds:.1f} s")

@@ -5,7 +5,7 @@ Looking at a comparison
 
 Tables say who was better; pictures say why. The displays of :mod:`sktvbo.plotting` draw what runs
 have recorded: who was best over all problems, how large the data sets grew, which observations
-matter, and what an optimizer believed while it ran.
+matter.
 """
 
 # %%
@@ -15,12 +15,7 @@ matter, and what an optimizer believed while it ran.
 import matplotlib.pyplot as plt
 
 from sktvbo import GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo.plotting import (
-    ComparisonDisplay,
-    DatasetSizeDisplay,
-    RelevancyDisplay,
-    animate_run,
-)
+from sktvbo.plotting import ComparisonDisplay, DatasetSizeDisplay, RelevancyDisplay
 
 camel = problems.make("six-hump-camel", horizon=80.0)
 eggholder = problems.make("eggholder", horizon=80.0)
@@ -58,14 +53,4 @@ plt.show()
 
 run = comparison.results["W-DBO", camel.name][0]
 RelevancyDisplay.from_optimizer(run.optimizer).plot()
-plt.show()
-
-# %%
-# As a film
-# ---------
-# ``animate_run`` makes a run and shows what the optimizer believed at each query, before it knew
-# the answer. ``animation.save("run.gif", writer="pillow")`` writes a file.
-
-_, ax = plt.subplots(dpi=70)  # small, as the page contains all frames
-animation = animate_run(WDBO(refit_every=5), camel, n_frames=8, fps=2, ax=ax)
 plt.show()

@@ -7,22 +7,18 @@ DEBUG.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import logging
 import math
 import time
-from collections import deque
 from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import BrokenProcessPool, TerminatedWorkerError
 
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
@@ -33,7 +29,6 @@ from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
 from .optimizers._ask_tell import AskTell
-from .optimizers._begin import has_auto_timeout
 from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
@@ -50,9 +45,8 @@ __all__ = ["Call", "Optimization", "optimize"]
 
 _logger = logging.getLogger("sktvbo.optimize")
 
-# A parallel call is given up after this many times the 95th percentile of the seconds of the latest
-# calls, once there are enough of them, and not before a minute: a new process must start first.
-_PATIENCE, _MIN_SECONDS, _MIN_CALLS, _MAX_CALLS = 10.0, 60.0, 20, 100
+# Errors of a call whose worker died.
+_LOST = futures.BrokenExecutor, futures.CancelledError
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +66,7 @@ class Call:
         Seconds since the start of the loop.
     optimizer : BayesianOptimizer
     error : Exception or None
-        Exception of a failed call: one of ``catch`` of `optimize`, that of a worker that died, or a
-        TimeoutError of a call that was given up.
+        Exception of a failed call: one of ``catch`` of `optimize`, or that of a worker that died.
     outcomes : dict of str to float, or None
         Measured outcomes that the function returned beside y.
     """
@@ -122,7 +115,7 @@ def optimize(
     max_seconds: float | None = None,
     clock: Clock | TimeSource | None = None,
     n_jobs: int | None = None,
-    executor: object = None,
+    executor: futures.Executor | None = None,
     callbacks: Sequence[Callable[[Any, Call], object]] = (),
     progress: bool = False,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
@@ -152,9 +145,9 @@ def optimize(
     n_jobs : int, default=None
         Number of parallel calls, each in its own process. -1: one per core. None: one, in this
         process. A finished call is told at once, and the next query is asked for.
-    executor : concurrent.futures.Executor or distributed.Client, default=None
-        Makes ``n_jobs`` calls at a time in place of processes: threads, or a Dask cluster. On
-        Dask, ``n_jobs=None`` is the number of threads of the cluster.
+    executor : concurrent.futures.Executor, default=None
+        Makes ``n_jobs`` calls at a time in place of processes: threads, or a cluster, such as
+        ``client.get_executor(pure=False)`` of Dask.
     callbacks : callable or list of callables
         Called with each `Call` after it was told. Returning True ends the loop.
     progress : bool, default=False
@@ -188,15 +181,11 @@ def optimize(
     its own processes of the same kind, and asks for a query only when a worker is free. A call that
     runs in a process when the loop ends is completed there, and not told.
 
-    A process that dies during a call is replaced, and the call is repeated once. If it dies again
-    the call has failed, and the other calls go on. Dask repeats calls of workers that died by
-    itself (``distributed.scheduler.allowed-failures``); then the call has failed. Without workers
-    Dask waits indefinitely, unless ``distributed.scheduler.no-workers-timeout`` is set. The broken
-    pool of an ``executor`` from `concurrent.futures` ends the loop.
-
-    Of an optimizer with ``query_timeout="auto"``, a parallel call fails after 10 times the 95th
-    percentile of the duration of the latest calls, from the 20th on, and at least a minute. Its
-    process is killed; a thread cannot be.
+    A process that dies during a call takes those of the other calls with it. These calls have
+    failed, and the loop goes on with new processes. A call that is lost in an ``executor`` has
+    failed as well; if the executor then takes no further call, this error ends the loop. A call
+    that never returns occupies its worker: limit its time in the function, or give
+    ``max_seconds``.
 
     Examples
     --------
@@ -257,8 +246,9 @@ def optimize(
         catch,
     )
     with contextlib.ExitStack() as stack:
-        loop.workers, n_workers, died = stack.enter_context(_executor(executor, n_jobs))
-        loop.died = died if _accepts_failures(optimizer) else ()
+        loop.workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
+        if _accepts_failures(optimizer) and not isinstance(loop.workers, _InlineExecutor):
+            loop.catch += _LOST
         if progress:
             bar = stack.enter_context(progress_bar(total=n_calls, unit="call"))
             loop.callbacks.append(lambda call: _advance(bar))
@@ -359,120 +349,46 @@ class _InlineExecutor:
         return future
 
 
-class _Processes:
-    """Executor of processes, each with a pool of its own: one that dies breaks no other's call."""
+class _Processes(futures.Executor):
+    """Executor of processes that replaces those that were lost when one of them died."""
 
-    def __init__(self):
-        self._idle, self._busy = [], {}
-        self.began = {}  # times of `time.monotonic`, by future
+    def __init__(self, n_workers):
+        self._n_workers = n_workers
+        self._pool = ProcessPoolExecutor(n_workers)
 
     def submit(self, function, *args):
-        while self._idle:
-            pool = self._idle.pop()
-            # An idle process may have been killed.
-            with contextlib.suppress(BrokenProcessPool):
-                future = pool.submit(function, *args)
-                self.began[future] = time.monotonic()
-                break
-        else:
-            pool = ProcessPoolExecutor(1)
-            # The call begins once the process has started and imported the function.
-            started = pool.submit(callable, function)
-            future = pool.submit(function, *args)
-            started.add_done_callback(partial(self._note_begin, future))
-        self._busy[future] = pool
-        return future
-
-    def _note_begin(self, future, started):
-        self.began[future] = time.monotonic()
-
-    def release(self, future):
-        """Make the process of a call free for another one, or end it if the call still runs."""
-        pool = self._busy.pop(future)
-        self.began.pop(future, None)
-        if future.done() and not isinstance(future.exception(), BrokenProcessPool):
-            self._idle.append(pool)
-        else:
-            pool.shutdown(wait=False, kill_workers=True)
+        try:
+            return self._pool.submit(function, *args)
+        except futures.BrokenExecutor:
+            self._pool = ProcessPoolExecutor(self._n_workers)
+            return self._pool.submit(function, *args)
 
     def shutdown(self):
-        for pool in (*self._idle, *self._busy.values()):
-            pool.shutdown(wait=False)
-
-
-class _Cluster:
-    """Executor of the calls of a Dask client.
-
-    The futures of ``client.get_executor()`` stay pending when a result is lost with its worker and
-    its repetition fails.
-    """
-
-    def __init__(self, client):
-        self._client = client
-
-    def submit(self, function, *args):
-        # pure=False repeats a call that has the same arguments.
-        task, future = self._client.submit(function, *args, pure=False), futures.Future()
-        future.add_done_callback(lambda future: future.cancelled() and task.cancel())
-        self._client.loop.add_callback(self._complete, future, task)
-        return future
-
-    async def _complete(self, future, task):
-        result, error = None, None
-        try:
-            result = await self._client.gather(task, asynchronous=True)
-        except BaseException as exc:  # CancelledError too: ``future.result()`` raises it
-            error = exc
-        task.release()  # or a told call would be repeated when its worker dies
-        if future.set_running_or_notify_cancel():
-            future.set_result(result) if error is None else future.set_exception(error)
+        self._pool.shutdown(wait=False)
 
 
 @contextlib.contextmanager
 def _executor(executor, n_jobs):
-    """Context with an executor, its number of parallel calls, and errors of workers that died."""
+    """Context with an executor and its number of parallel calls."""
     if executor is not None:
-        yield _given_executor(executor, n_jobs)
+        if not isinstance(executor, futures.Executor):
+            is_client = hasattr(executor, "get_executor")
+            advice = "Give client.get_executor(pure=False)." if is_client else ""
+            raise invalid("executor", "a concurrent.futures.Executor", executor, advice=advice)
+        if n_jobs is None:
+            raise invalid("n_jobs", "given with an executor", None)
+        yield executor, check_int(n_jobs, "n_jobs")
         return
     n_workers = effective_n_jobs(1 if n_jobs is None else n_jobs)
     if n_workers == 1:
-        yield _InlineExecutor(), 1, ()
+        yield _InlineExecutor(), 1
         return
     # Separate pools: using the one that joblib reuses breaks its next call.
-    processes = _Processes()
+    processes = _Processes(n_workers)
     try:
-        yield processes, n_workers, (TerminatedWorkerError,)
+        yield processes, n_workers
     finally:
         processes.shutdown()
-
-
-def _given_executor(executor, n_jobs):
-    """Return the user's executor, its number of parallel calls, errors of workers that died."""
-    died = ()
-    if n_jobs is not None:
-        n_workers = check_int(n_jobs, "n_jobs")
-    elif hasattr(executor, "nthreads"):
-        n_workers = sum(executor.nthreads().values())
-        if not n_workers:
-            raise invalid("n_jobs", "given while the cluster has no workers", None)
-    else:
-        raise invalid("n_jobs", "given with an executor", None)
-    if hasattr(executor, "get_executor"):  # a Dask client
-        executor = _Cluster(executor)
-        died = (importlib.import_module("distributed").scheduler.KilledWorker,)
-    if not hasattr(executor, "submit"):
-        raise invalid("executor", "a concurrent.futures.Executor or a dask Client", executor)
-    return executor, n_workers, died
-
-
-@dataclass(frozen=True)
-class _Started:
-    """A call that was started, at a time of `time.monotonic`, and how often its worker died."""
-
-    x: Point
-    t: float
-    began: float = field(default_factory=time.monotonic)
-    n_deaths: int = 0
 
 
 @dataclass
@@ -487,14 +403,12 @@ class _Loop:
     callbacks: list
     catch: tuple
     workers: Any = None
-    died: tuple = ()  # errors of workers that died, told as failures
 
     def __post_init__(self):
         self.calls = []
         self.stopped = None
         self._start = time.monotonic()
-        self._running = {}  # the running calls, by future
-        self._seconds = deque(maxlen=_MAX_CALLS)  # of the latest calls
+        self._running = {}  # x and t of the running calls, by future
         self._telling = None  # the future told last, or being told
         told = getattr(self.optimizer, "told_X_", ())
         asked = getattr(self.optimizer, "next_time_", None)
@@ -509,57 +423,24 @@ class _Loop:
         with self._cancelling():
             while not self._is_over():
                 while len(self._running) < n_workers and self._has_budget():
-                    self._submit(_Started(*self._ask(waits)))
-                patience = np.inf if waits else self._patience()
-                ends = [self._began(future) + patience for future in self._running]
-                end = min([*ends, np.inf if self.deadline is None else self.deadline])
+                    self._submit(*self._ask(waits))
                 timeout = None
-                if self.deadline is not None or patience < np.inf:
-                    timeout = min(max(end - time.monotonic(), 0.0), _MIN_SECONDS)
+                if self.deadline is not None:
+                    timeout = max(self.deadline - time.monotonic(), 0.0)
                 done, _ = futures.wait(self._running, timeout, futures.FIRST_COMPLETED)
                 # Tell several finished calls in the order in which they were asked for.
-                overdue = time.monotonic() - patience
-                for future in list(self._running):
-                    if future in done and self._was_repeated(future):
-                        continue
-                    if future in done or self._began(future) < overdue:
-                        self._tell(future)
-                        for callback in self.callbacks:
-                            if callback(self.calls[-1]):
-                                self.stopped = "callback"
+                for future in [future for future in self._running if future in done]:
+                    self._tell(future)
+                    for callback in self.callbacks:
+                        if callback(self.calls[-1]):
+                            self.stopped = "callback"
 
-    def _began(self, future):
-        """Return the time at which a running call began; infinity if its process starts."""
-        if isinstance(self.workers, _Processes):
-            return self.workers.began.get(future, np.inf)
-        return self._running[future].began
-
-    def _submit(self, call):
-        self._running[self.workers.submit(self.function, call.x, call.t)] = call
-
-    def _release(self, future):
-        """Remove a call from the running ones, and return it."""
-        if isinstance(self.workers, _Processes):
-            self.workers.release(future)
-        future.cancel()
-        return self._running.pop(future)
-
-    def _was_repeated(self, future):
-        """Repeat a finished call if its process died for the first time; return True if so."""
-        died = isinstance(self.workers, _Processes) and isinstance(future.exception(), self.died)
-        if not died or self._running[future].n_deaths:
-            return False
-        call = self._release(future)
-        _logger.warning("A process died at x=%s, t=%s: the call is repeated.", call.x, call.t)
-        self._submit(_Started(call.x, call.t, n_deaths=1))
-        return True
-
-    def _patience(self):
-        """Return the seconds after which a call is given up."""
-        gives_up = has_auto_timeout(self.optimizer) and _accepts_failures(self.optimizer)
-        if not gives_up or len(self._seconds) < _MIN_CALLS:
-            return np.inf
-        return max(_PATIENCE * float(np.quantile(self._seconds, 0.95)), _MIN_SECONDS)
+    def _submit(self, x, t):
+        try:
+            self._running[self.workers.submit(self.function, x, t)] = x, t
+        except BaseException:
+            self._cancel(x, t)
+            raise
 
     def result(self):
         """Return the `Optimization` so far."""
@@ -607,9 +488,9 @@ class _Loop:
             self._tell_finished()
             raise
         finally:
-            for future, call in self._running.items():
+            for future, query in self._running.items():
                 future.cancel()
-                self._cancel(call.x, call.t)
+                self._cancel(*query)
 
     def _tell_finished(self):
         """Tell the calls that finished before an error."""
@@ -649,35 +530,28 @@ class _Loop:
         return x, t
 
     def _tell(self, future):
-        """Tell the value of a finished call, or its failure; a running call has failed."""
+        """Tell the value of a finished call, or its failure."""
         self._telling = future
-        x, t = self._running[future].x, self._running[future].t
-        seconds, y, error = time.monotonic() - self._began(future), np.nan, None
-        outcomes = None
-        if not future.done():
-            error = TimeoutError(f"The call was given up after {seconds:.0f} seconds.")
-            _logger.warning("The call at x=%s, t=%s was given up.", x, t)
-        else:
-            try:
-                y, found = _with_outcomes(future.result())
-                if self.catch:
-                    for name, value in (found or {}).items():
-                        if not is_missing(value):
-                            name = f"outcomes[{name!r}]"
-                            finite_number(value, name, InvalidObservationError, LARGEST_Y)
-                outcomes = found
-                if self.catch and (y is not None or found is None):
-                    finite_number(y, "y", InvalidObservationError, LARGEST_Y)
-            except (*self.catch, *self.died) as exc:
-                y, error = np.nan, exc
-            if not isinstance(error, self.died):
-                self._seconds.append(seconds)
+        x, t = self._running[future]
+        y, outcomes, error = np.nan, None, None
+        try:
+            y, found = _with_outcomes(future.result())
+            if self.catch:
+                for name, value in (found or {}).items():
+                    if not is_missing(value):
+                        name = f"outcomes[{name!r}]"
+                        finite_number(value, name, InvalidObservationError, LARGEST_Y)
+            outcomes = found
+            if self.catch and (y is not None or found is None):
+                finite_number(y, "y", InvalidObservationError, LARGEST_Y)
+        except self.catch as exc:
+            y, error = np.nan, exc
         known = {} if outcomes is None else {"outcomes": outcomes}
         if error is None and (y is not None or outcomes is None):
             self.optimizer.tell(x, y, t, **known)
         else:
             self.optimizer.tell(x, t=t, failed=True, **known)
-        self._release(future)
+        del self._running[future]
         self.clock.told()
         seconds = time.monotonic() - self._start
         y = math.nan if y is None else float(np.reshape(y, ())[()])

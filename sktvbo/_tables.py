@@ -1,6 +1,6 @@
 """Tables and labelled rows as inputs: columns are found by name, not by position.
 
-A table is a data frame of pandas, polars or Arrow, or a dict of columns; a labelled row is a dict,
+A table is a data frame of pandas or polars, or a dict of columns; a labelled row is a dict,
 a pandas Series, or a row of a table.
 """
 
@@ -35,8 +35,10 @@ def frame_columns(X):
     """Return label and column (n,) of each column of a data frame; None for other values."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return [(name, X.iloc[:, i]) for i, name in enumerate(X.columns)]
-    if hasattr(X, "column_names"):  # Arrow
-        return list(zip(X.column_names, X.columns))
+    if hasattr(X, "to_pylist"):  # Arrow
+        expected, advice = "a data frame of pandas or polars", "Give X.to_pandas()."
+        got = "a table of Arrow"
+        raise invalid("X", expected, got=got, advice=advice, error=InvalidObservationError)
     if hasattr(X, "get_columns"):  # polars
         return list(zip(X.columns, X.get_columns()))
     return None
@@ -73,8 +75,7 @@ def rows_of(X):
     table = as_table(X)
     if table is None:
         return X
-    columns = [c.to_pylist() if hasattr(c, "to_pylist") else c for c in table.values()]
-    return [Row(zip(table, values)) for values in zip(*columns)]
+    return [Row(zip(table, values)) for values in zip(*table.values())]
 
 
 def as_row(x):

@@ -4,29 +4,22 @@ Each error is also one of Python's (ValueError, RuntimeError, ...), so ordinary 
 catch it.
 """
 
-from sklearn.exceptions import NotFittedError
-
 __all__ = [
     "AmbiguousQueryWarning",
     "AskTellError",
-    "ClockWarning",
     "DomainError",
-    "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
     "JournalError",
-    "JournalWarning",
     "LimitWarning",
     "MissingExtraError",
     "ModelWarning",
-    "NotBegunError",
     "NotPositiveDefiniteError",
     "OverconfidenceWarning",
     "SktvboError",
     "StepBudgetWarning",
     "UnansweredQueryWarning",
     "UnsupportedKernelError",
-    "VersionWarning",
 ]
 
 
@@ -54,10 +47,6 @@ class AskTellError(SktvboError, RuntimeError):
     """A call that does not fit the state of the optimizer."""
 
 
-class NotBegunError(NotFittedError, AskTellError):
-    """Access to an attribute of a run before its first step."""
-
-
 class MissingExtraError(SktvboError, ImportError):
     """A missing optional dependency."""
 
@@ -74,20 +63,12 @@ class OverconfidenceWarning(ModelWarning):
     """Observations of a run that differ from their predictions by more than these say."""
 
 
-class ForgottenQueryWarning(UserWarning):
-    """More queries are pending than the optimizer stores."""
-
-
 class AmbiguousQueryWarning(UserWarning):
     """Several pending queries match an x that was told or cancelled."""
 
 
 class UnansweredQueryWarning(UserWarning):
     """Observations that answer no pending query, although they probably should."""
-
-
-class ClockWarning(UserWarning):
-    """The computer's clock was set back, and the optimizer's stands still."""
 
 
 class StepBudgetWarning(UserWarning):
@@ -100,11 +81,3 @@ class LimitWarning(UserWarning):
 
 class JournalError(SktvboError, RuntimeError):
     """A journal that cannot be written or read, or belongs to another run."""
-
-
-class JournalWarning(UserWarning):
-    """A run that is resumed keeps other parameters than those given."""
-
-
-class VersionWarning(UserWarning):
-    """A pickle comes from another version of the package."""

@@ -39,6 +39,7 @@ from sktvbo.papers._bardou2024 import UncappedBudget
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 
+from _stored import compare
 from problems import make
 
 PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
@@ -169,7 +170,7 @@ SETS = {"development": development_problems, "held-out": held_out_problems}
 def regrets(optimizers, problems, arguments):
     """Return the regrets of each optimizer by problem, run by run."""
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             optimizers,
             problems,
             arguments.replications,

@@ -22,6 +22,7 @@ The store does not know the constants of `_photovoltaics.py`: with others, use a
 import argparse
 import functools
 import itertools
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,10 @@ from _photovoltaics import BOX, GRID, day
 from joblib import parallel_config
 
 from sktvbo import GPUCB, TVGPUCB, WDBO, RandomSearch, evaluation
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+
+from _stored import compare
 
 SETS = {
     "development": {
@@ -140,7 +145,7 @@ def energy_lost(make_controller, days, seed=0, *, label="controller", store=None
         Name of the controller in the store, the folder of the store, and parallel jobs.
     """
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             {label: make_controller},
             {date: functools.partial(day, date) for date in days},
             clock=evaluation.StepClock(),

@@ -12,6 +12,7 @@ season. Finished runs are stored in FOLDER: the same command resumes.
 """
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from joblib import parallel_config
 
 from sktvbo import RandomSearch, evaluation
 from sktvbo.optimizers._names import ALGORITHMS
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+
+from _stored import compare
 
 SETS = {
     "development": seasonal_problems,
@@ -33,7 +38,7 @@ def regrets(label, problem, arguments, **options):
     """Return average regrets (2, n) of n runs: of all queries, and from the third period on."""
     made = RandomSearch() if label == "random" else ALGORITHMS[label](**options)
     with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
+        comparison = compare(
             {f"{label} {options}": made},
             [problem],
             arguments.replications,

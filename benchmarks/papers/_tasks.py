@@ -1,15 +1,14 @@
 """Tasks and presets: what is run, and the runs themselves."""
 
-import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from _stored import compare, describe, describe_optimizer
 
 from sktvbo import __version__, evaluation
 from sktvbo.evaluation._arguments import check_horizon, random_seeds
-from sktvbo.evaluation._store import describe, describe_optimizer
 
 # Ending of the names, in a comparison, of algorithms as published.
 AS_PUBLISHED = ", as published"
@@ -149,7 +148,7 @@ def run(tasks, seeds, *, n_jobs, store, progress=False, report=print):
     ----------
     tasks : list of Task
     seeds, n_jobs, store, progress
-        See `sktvbo.evaluation.compare`.
+        See `_stored.compare`.
     report : callable, str -> None
         Is told which problem's turn it is.
 
@@ -161,21 +160,18 @@ def run(tasks, seeds, *, n_jobs, store, progress=False, report=print):
     for i, task in enumerate(tasks, 1):
         n_runs = len(seeds) * len(task.optimizers)
         report(f"[{i}/{len(tasks)}] {task.name}: {n_runs} runs")
-        with warnings.catch_warnings():
-            # The failures are shown with the table.
-            warnings.filterwarnings("ignore", message=r"\d+ of \d+ runs failed")
-            comparison = evaluation.compare(
-                task.optimizers,
-                {task.name: task.problem},
-                clock=task.clock,
-                horizon=task.horizon,
-                n_initial=task.n_initial,
-                n_jobs=n_jobs,
-                progress=progress,
-                expert="problem",
-                store=store,
-                seeds=seeds,
-            )
+        comparison = compare(
+            task.optimizers,
+            {task.name: task.problem},
+            clock=task.clock,
+            horizon=task.horizon,
+            n_initial=task.n_initial,
+            n_jobs=n_jobs,
+            progress=progress,
+            expert="problem",
+            store=store,
+            seeds=seeds,
+        )
         results |= comparison.results
         failures += comparison.failures
     return evaluation.Comparison(results, failures)

@@ -23,6 +23,7 @@ from pathlib import Path
 import _tasks
 from _continuous import PRESETS, PRINTED_NOISE
 from _rivals import WdboAlgo, rivals
+from _stored import compare
 from joblib import parallel_config
 from problems import make
 
@@ -88,7 +89,7 @@ def on_equal_terms(arguments):
         clock = evaluation.SimulatedClock(partial(constant, arguments.every))
     else:
         clock = evaluation.ThinkingClock(arguments.query)
-    return evaluation.compare(
+    return compare(
         {name: OPTIMIZERS[name] for name in arguments.optimizers},
         chosen(arguments),
         arguments.replications,

@@ -243,7 +243,7 @@ def _run(arguments, parser):
     except OSError as exc:
         advice = "The finished runs are kept: make room, and the same command goes on."
         why = exc.strerror or exc
-        raise evaluation.StoreError(f"{folder} cannot be written: {why}. {advice}") from exc
+        raise SktvboError(f"{folder} cannot be written: {why}. {advice}") from exc
     print(f"The results are in {folder}")
     if not comparison.failures:
         return 0

@@ -10,7 +10,7 @@ from ._base import Domain
 from ._constrained import Constrained
 from ._context import WithContext
 from ._product import ParameterSpace
-from ._terms import Categorical, Distributed, Ordinal
+from ._terms import Categorical, Ordinal
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,9 @@ def _converted_terms(old, new):
     terms, positions = {}, {}
     for i, (name, before) in enumerate(old._parameters.items()):
         after = new._parameters[name]
-        held = isinstance(before, Distributed)
-        if before.kind != after.kind or (held and before.key != after.key):
-            what = "distribution" if held else "kind"
-            raise _refused(f"one with the same {what} of {name!r}", before.shown, after.shown)
+        if before.kind != after.kind:
+            expected = f"one with the same kind of {name!r}"
+            raise _refused(expected, before.spec, after.spec)
         if isinstance(before, Ordinal):
             choices = _merged(before, after, name)
             after = type(before)([choice.value for choice in choices], after.queried)
@@ -110,7 +109,7 @@ def _merged(before, after, name):
             found.insert(len(found) if isinstance(before, Categorical) else at, choice)
         elif found.index(choice) < at and not isinstance(before, Categorical):
             expected = f"one with the same order of the values of {name!r}"
-            raise _refused(expected, before.shown, after.shown)
+            raise _refused(expected, before.spec, after.spec)
         at = found.index(choice) + 1
     return found
 

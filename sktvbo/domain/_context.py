@@ -62,7 +62,7 @@ class Context:
 
         Returns
         -------
-        tuple, list or distribution
+        tuple or list
         """
         spec = self.spec
         if len(spec) == 1:

@@ -290,7 +290,7 @@ class ParameterSpace(_Product):
 
     Parameters
     ----------
-    parameters : dict of str to tuple, distribution or list
+    parameters : dict of str to tuple or list
         - ``("real", low, high)`` with low < high;
         - ``("log-real", low, high)`` with 0 < low < high;
         - ``("integer", low, high)``, both included, low <= high, at most 2**50 in size;
@@ -301,12 +301,9 @@ class ParameterSpace(_Product):
         - ``("categorical", values)``, a list of distinct values of any type, without an order. They
           are compared by ``==`` and type: 1 and True differ, 1 and ``numpy.int64(1)`` do not;
         - a third item of the latter two, a list of some of the values: only those may be queried;
-        - as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`, or a
-          list or an array of categories; two numbers low < high, which may be meant as a range, are
-          an error. ``uniform``, ``loguniform`` and ``randint`` are a "real",
-          "log-real" and "integer". The unit form of another continuous distribution is its
-          distribution function; from a discrete one random queries are drawn. An infinite support
-          is cut off at the quantile 1e-4 or 1 - 1e-4.
+        - as for scikit-learn's ``RandomizedSearchCV``, a list or an array of categories; two
+          numbers low < high, which may be meant as a range, are an error. For its distributions
+          ``uniform``, ``loguniform`` and ``randint`` write "real", "log-real" and "integer".
 
     Attributes
     ----------
@@ -451,7 +448,7 @@ class ParameterSpace(_Product):
 
     def _shown(self):
         terms = self._parameters.items()
-        return f"{{{', '.join(f'{name!r}: {term.shown}' for name, term in terms)}}}"
+        return f"{{{', '.join(f'{name!r}: {term.spec!r}' for name, term in terms)}}}"
 
     def _key(self):
         return self.names, tuple(term.key for term in self._parameters.values())

@@ -22,19 +22,27 @@ from ._base import TOLERANCE
 def named_term(spec, name):
     """Return the term of a user's ``(kind, ...)``; messages call it ``name``.
 
-    As in `sklearn.model_selection.RandomizedSearchCV`, it may be a distribution or a list of
-    categories.
+    As in `sklearn.model_selection.RandomizedSearchCV`, it may be a list of categories.
     """
     if isinstance(spec, list | tuple) and spec and isinstance(spec[0], str) and spec[0] in _KINDS:
         kind, *rest = spec
         return _KINDS[kind].from_spec(name, *rest)
-    if isinstance(spec, rv_frozen):
-        return distributed_term(spec, name)
-    advice = _advice_on_ranges(spec)
+    advice = _advice_on_distributions(spec) or _advice_on_ranges(spec)
     if isinstance(spec, list | np.ndarray) and not advice:
         return Categorical.from_spec(name, spec)
-    expected = f"{_SPECS}, a frozen distribution of scipy.stats or a list of categories"
+    expected = f"{_SPECS} or a list of categories"
     raise invalid(name, expected, spec, advice=advice, error=DomainError)
+
+
+def _advice_on_distributions(spec):
+    """Return how to write the range of a frozen distribution of scipy.stats."""
+    if not isinstance(spec, rv_frozen):
+        return ""
+    kinds = {"loguniform": "log-real", "reciprocal": "log-real"}
+    kind = kinds.get(spec.dist.name, "real" if hasattr(spec, "pdf") else "integer")
+    ends = zip(spec.support(), ("low", "high"))
+    low, high = (f"{end:g}" if np.all(np.isfinite(end)) else word for end, word in ends)
+    return f"Write ({kind!r}, {low}, {high})."
 
 
 def _advice_on_ranges(spec):
@@ -99,11 +107,6 @@ class Real:
     def spec(self):
         """The parameter in the form of users."""
         return self.kind, self.decode(self.low), self.decode(self.high)
-
-    @property
-    def shown(self):
-        """The parameter in the form of users, as text."""
-        return repr(self.spec)
 
     @property
     def key(self):
@@ -441,103 +444,6 @@ def _is_missing(value):
         return True
     except ValueError:  # an array
         return False
-
-
-# --- distributions of scipy.stats -----------------------------------------------------------------
-
-# An infinite support of a distribution is cut off at this quantile.
-_TAIL = 1e-4
-
-# A distribution that agrees with a term above at these quantiles is replaced by it.
-_QUANTILES = np.linspace(0.0, 1.0, 33)[1:-1, np.newaxis]
-
-
-class Distributed(Real):
-    """Reals with a continuous distribution: the unit form is its distribution function.
-
-    So a distribution defines the scale, as the logarithm does for `LogReal`.
-    """
-
-    kind = "distribution"
-    order = "curved"
-
-    def __init__(self, distribution, low, high):
-        super().__init__(low, high)
-        self.distribution = distribution
-        self._cdf_low, self._cdf_high = distribution.cdf([low, high])
-
-    @property
-    def spec(self):
-        return self.distribution
-
-    @property
-    def shown(self):
-        distribution = self.distribution
-        options = [f"{name}={value!r}" for name, value in distribution.kwds.items()]
-        arguments = ", ".join([*map(repr, distribution.args), *options])
-        return f"scipy.stats.{distribution.dist.name}({arguments})"
-
-    @property
-    def key(self):
-        distribution = self.distribution
-        options = tuple(sorted(distribution.kwds.items()))
-        return type(distribution.dist), distribution.args, options, self.low, self.high
-
-    def to_unit(self, V):
-        return (self.distribution.cdf(V) - self._cdf_low) / (self._cdf_high - self._cdf_low)
-
-    def from_unit(self, U):
-        u = np.clip(U, 0.0, 1.0)
-        found = self.distribution.ppf(self._cdf_low * (1.0 - u) + self._cdf_high * u)
-        # The ends are met exactly.
-        return self.nearest(np.where(u <= 0.0, self.low, np.where(u >= 1.0, self.high, found)))
-
-
-class DistributedInteger(Distributed, Integer):
-    """Integers that are drawn from a discrete distribution, and equally spaced."""
-
-    order = "steps"
-
-    def __init__(self, distribution, low, high):
-        Integer.__init__(self, low, high)
-        self.distribution = distribution
-        self._cdf_low, self._cdf_high = distribution.cdf([low - 1.0, high])
-
-    to_unit = Integer.to_unit
-    from_unit = Integer.from_unit
-
-    def quantile(self, Q):
-        within = self._cdf_low + Q * (self._cdf_high - self._cdf_low)
-        return self.nearest(self.distribution.ppf(within))
-
-
-def distributed_term(distribution, name):
-    """Return the term of a frozen distribution: a plain one if they are equal."""
-    discrete = not hasattr(distribution, "pdf")
-    ends = np.array(distribution.support(), dtype=np.float64)
-    if ends.shape != (2,):
-        raise invalid(
-            name, "a distribution of one number", got="arrays as its parameters", error=DomainError
-        )
-    tails = distribution.ppf([_TAIL, 1.0 - _TAIL])
-    low, high = np.where(np.isfinite(ends), ends, tails).tolist()
-    plain = (Integer, LogInteger) if discrete else (Real, LogReal)
-    kind = DistributedInteger if discrete else Distributed
-    plain[0].check(low, high, f"The bounds of {name}")
-    for other in plain:
-        if other is plain[0] or low > 0.0:
-            term = other(low, high)
-            if np.allclose(term.quantile(_QUANTILES), distribution.ppf(_QUANTILES), rtol=1e-9):
-                return term
-    term = kind(distribution, low, high)
-    if not np.all(np.isfinite(term.quantile(_QUANTILES))):
-        raise invalid(
-            name,
-            "a distribution whose quantiles are finite",
-            got="NaN or infinity",
-            error=DomainError,
-        )
-    return term
 
 
 # --- categories -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from ._comparison import Comparison, Failure
 from ._problems import Fresh
 from ._results import RunResult
 from ._run import Step, run, steps
-from ._store import StoreError
 
 __all__ = [
     "AskTell",
@@ -19,7 +18,6 @@ __all__ = [
     "SimulatedClock",
     "Step",
     "StepClock",
-    "StoreError",
     "ThinkingClock",
     "WallClock",
     "compare",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,15 +16,13 @@ from ._arguments import check_horizon, check_run_options, random_seeds
 from ._ask_tell import check_optimizer
 from ._comparison import Comparison, Failure, record_failure
 from ._problems import is_factory, make_problem, named_problems
-from ._results import RunResult
 from ._run import Trial, progress_bar, record
-from ._store import Store, describe, describe_optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Literal, TypeAlias
 
-    from .._typing import PathLike, RandomState
+    from .._typing import RandomState
     from ..problems import Problem
     from ._ask_tell import Expert, OptimizerLike
     from ._clocks import Clock
@@ -49,7 +46,6 @@ def compare(
     progress: bool = False,
     keep_optimizers: bool = False,
     expert: Expert | None = None,
-    store: PathLike | None = None,
     on_error: Literal["report", "raise"] = "report",
     seeds: Sequence[int] | None = None,
 ) -> Comparison:
@@ -83,11 +79,6 @@ def compare(
         Keep the final optimizers in the results, which makes the results large.
     expert : callable, (X, t) -> (q,), or "problem", default=None
         See `run`.
-    store : path-like, default=None
-        Folder with a JSON file per finished run. The same call, repeated after an interruption or
-        with more algorithms, problems or replications, makes only the missing runs. A run with
-        another parameter, option, clock, problem or version of this package is another run.
-        Failed runs are not stored. Only the calling process writes.
     on_error : {"report", "raise"}, default="report"
         "report": continue after a failed run, warn at the end and list it in ``failures``.
         "raise": stop at once and raise the error of the run.
@@ -105,24 +96,18 @@ def compare(
     ValueError
         No optimizer or problem, two problems of the same name, or an invalid option. With
         ``on_error="raise"``, any error of a run.
-    StoreError
-        The store cannot be read or written. The stored runs remain.
     MissingExtraError
         ``progress=True`` without tqdm.
 
     Warns
     -----
     UserWarning
-        Runs have failed, or the store has damaged files, whose runs are repeated.
+        Runs have failed.
 
     Notes
     -----
-    In a store, functions among the settings, such as a response time or an objective, are compared
-    by their code and the constants they close over. Other functions and variables they use are
-    ignored.
-
     When a worker process is killed, for lack of memory for example, joblib stops. Finished runs are
-    kept and the others are reported as failures. With a store, the same call makes them.
+    kept and the others are reported as failures.
 
     Examples
     --------
@@ -140,11 +125,6 @@ def compare(
     _check(optimizers, problems, options)
     check_choice(on_error, ("report", "raise"), "on_error")
     effective_n_jobs(n_jobs)  # raises an error for an invalid number
-    if store is not None and keep_optimizers:
-        raise invalid("keep_optimizers", "False with a store", keep_optimizers)
-    if store is not None and seeds is None and random_state is None:
-        advice = "It makes the seeds reproducible."
-        raise invalid("random_state", "given with a store", random_state, advice=advice)
     if seeds is None:
         seeds = random_seeds(random_state, check_int(n_replications, "n_replications"))
     else:
@@ -154,25 +134,16 @@ def compare(
 
     keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds]
     outcomes = [None] * len(keys)
-    if store is not None:
-        store = Store(store)
-        settings = _settings(optimizers, problems, options)
-        outcomes = [store.load(*key, settings[key[:2]]) for key in keys]
-    missing = {i: key for i, key in enumerate(keys) if outcomes[i] is None}
     calls = [
         delayed(_attempt)(
             i, key, optimizers[key[0]], problems[key[1]], options, keep_optimizers, on_error
         )
-        for i, key in missing.items()
+        for i, key in enumerate(keys)
     ]
-    bar = nullcontext()
-    if progress:
-        bar = progress_bar(total=len(keys), initial=len(keys) - len(missing), unit="run")
-    with bar, closing(_outcomes(calls, missing, n_jobs, on_error)) as arriving:
+    bar = progress_bar(total=len(keys), unit="run") if progress else nullcontext()
+    with bar, closing(_outcomes(calls, keys, n_jobs, on_error)) as arriving:
         for i, outcome in arriving:
             outcomes[i] = outcome
-            if store is not None and isinstance(outcome, RunResult):
-                store.save(*keys[i], settings[keys[i][:2]], outcome)
             if progress:
                 bar.update()
 
@@ -225,7 +196,7 @@ def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
 
 def _outcomes(calls, keys, n_jobs, on_error):
     """Yield the return values of the calls, then failures of the calls without one."""
-    waiting = dict(keys)
+    waiting = dict(enumerate(keys))
     try:
         for i, outcome in _arriving(calls, n_jobs):
             del waiting[i]
@@ -251,15 +222,3 @@ def _arriving(calls, n_jobs):
             yield from Parallel(n_jobs=n_jobs)(calls[start : start + size])
     else:
         yield from parallel(calls)
-
-
-def _settings(optimizers, problems, options):
-    """Return all settings of a run except its seed, by (algorithm, problem)."""
-    common = {"version": version("sktvbo"), **describe(options)}
-    by_optimizer = {name: describe_optimizer(optimizer) for name, optimizer in optimizers.items()}
-    by_problem = {name: describe(problem) for name, problem in problems.items()}
-    return {
-        (a, p): {"optimizer": by_optimizer[a], "problem": by_problem[p], **common}
-        for a in optimizers
-        for p in problems
-    }

@@ -1,12 +1,9 @@
-"""Atomic writes of files, and JSON with a checksum."""
+"""Atomic writes of files, and JSON."""
 
 import contextlib
-import hashlib
 import json
 import os
 from pathlib import Path
-
-_CHECKSUM_KEY = "sha256"
 
 
 @contextlib.contextmanager
@@ -43,22 +40,3 @@ def read_json(path):
 
 def _refuse(name):
     raise ValueError(f"{name} is not JSON")
-
-
-def add_checksum(content):
-    """Return a dict of plain data together with its checksum."""
-    return {**content, _CHECKSUM_KEY: _checksum(content)}
-
-
-def verify_checksum(content):
-    """Return the dict given to `add_checksum`, or raise ValueError if it has changed."""
-    if not isinstance(content, dict):
-        raise ValueError(f"a {type(content).__name__}, not an object")
-    bare = {name: value for name, value in content.items() if name != _CHECKSUM_KEY}
-    if content.get(_CHECKSUM_KEY) != _checksum(bare):
-        raise ValueError("its checksum does not match")
-    return bare
-
-
-def _checksum(content):
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -164,10 +164,6 @@ def _with_columns(table, numbers):
             # By position: names may be duplicates, or no strings.
             table.isetitem(i, values)
         return table
-    if hasattr(table, "column_names"):
-        for i, values in numbers.items():
-            table = table.set_column(i, table.column_names[i], [values])
-        return table
     table = table.clone()
     for i, values in numbers.items():
         series = type(table.to_series(i))
@@ -237,7 +233,7 @@ def _as_array(column):
     """Return values (n,) of a column, dates in UTC, and the kind: ZONED, or None if unknown yet."""
     if isinstance(column, list | tuple):
         return np.fromiter(column, dtype=object, count=len(column)), None
-    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    dtype = getattr(column, "dtype", None)
     arrow = getattr(dtype, "pyarrow_dtype", dtype)
     zone = getattr(arrow, "tz", None) or getattr(dtype, "time_zone", None)
     kind, step = getattr(dtype, "kind", ""), getattr(arrow, "unit", None)

@@ -7,15 +7,11 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, Ration
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
-from ._exact_posterior import Dense
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 from ._starts import MOST, extents_of, far_lengthscales, leaves, scaled_kernels
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
-
-# Up to this many rows exact regression takes a few seconds.
-_MAX_ROWS_EXACT = 5_000
 
 # Rows carry the range of a column if it is this many times that of the others, and if they are at
 # most the second part of all. From the third number of rows on.
@@ -131,15 +127,6 @@ def _advise_on_range(label, column):
             f"Column {label} extends over {whole:.4g}, and over {rest:.4g} without {len(far)} of "
             f"{n} rows, such as row {far[0]} with {column[far[0]]:.6g}. If these are errors, or "
             "stand for missing values, correct or drop them: they are far from all other rows."
-        )
-
-
-def advise_on_size(rows, kind, owner):
-    """Warn of many rows if the class of ``Conditioned`` takes O(n³)."""
-    if issubclass(kind, Dense) and rows.n > _MAX_ROWS_EXACT:
-        _warn(
-            f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
-            "SparseTimeVaryingGPRegressor takes O(n)."
         )
 
 

@@ -46,7 +46,6 @@ from ._fit_warnings import (
     advise_on_fit,
     advise_on_outliers,
     advise_on_rows,
-    advise_on_size,
 )
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
@@ -598,8 +597,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if start is not None:
             at_start = covariance.with_theta(np.clip(start, *covariance.bounds.T))
         kind, *basis = self._choose_conditioning(at_start, rows)
-        if warn:
-            advise_on_size(rows, kind, type(self).__name__)
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
         rows = rows.with_held_scale()

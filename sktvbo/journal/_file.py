@@ -82,7 +82,7 @@ class Journal:
     ``start_points``. A JournalError lists the differences, and how to go on with other limits:
     ``with_parameters`` of the optimizer records them in the file, once for all programs. Other
     parameters are those of the file, attributes show them, and a
-    `~sktvbo.exceptions.JournalWarning` names those that were given otherwise. Parameters with
+    warning names those that were given otherwise. Parameters with
     functions or objects of custom classes, which the file cannot hold, are those of the
     constructor.
 

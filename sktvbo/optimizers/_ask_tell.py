@@ -248,7 +248,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        ForgottenQueryWarning
+        UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
@@ -301,7 +301,7 @@ class AskTell(Durable):
 
         Warns
         -----
-        ForgottenQueryWarning, StepBudgetWarning
+        UserWarning, StepBudgetWarning
             As in ``ask``.
 
         Examples
@@ -628,7 +628,7 @@ class AskTell(Durable):
 
         A ``domain`` is of the same kind as before, with the same number of dimensions and the same
         context. Bounds may be wider or narrower; arms, members and categories may be added and
-        withdrawn. Named parameters have the same names and kinds, and a distribution is the same.
+        withdrawn. Named parameters have the same names and kinds.
         Values of an ordinal have the same order. A withdrawn category is a value that may only have
         been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
 

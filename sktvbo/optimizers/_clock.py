@@ -6,7 +6,7 @@ import numpy as np
 
 from .._validation import LARGEST_X, finite_array, finite_number, invalid
 from .._warnings import warn_caller
-from ..exceptions import ClockWarning, InvalidObservationError
+from ..exceptions import InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
 from ._lock import StepLock
 
@@ -63,7 +63,6 @@ class CalendarTime:
                 f"The computer's clock jumped back by {back:.6g} s. The clock 'calendar' stands "
                 f"still at {stands:.6g} s until it catches up. To go on, give the times: ask(t), "
                 "or another clock.",
-                ClockWarning,
             )
         return found
 

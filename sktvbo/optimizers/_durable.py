@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from .._sklearn import BaseEstimator
 from .._validation import plain_number
 from .._values import containers_copied, replaced
 from .._warnings import warn_caller
-from ..exceptions import AskTellError, JournalError, NotBegunError, VersionWarning
+from ..exceptions import AskTellError, JournalError
 from ..journal import Journal
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from .._typing import PathLike
 
 
+class _NotBegunError(NotFittedError, AskTellError):
+    """Access to an attribute of a run before its first step."""
+
+
 class Durable(BaseEstimator):
     """Estimator with a run, which begins with the first step.
 
@@ -61,7 +66,7 @@ class Durable(BaseEstimator):
         """Return the state of the run, or raise if there is none."""
         run = self._resumed()
         if run is None:
-            raise NotBegunError(
+            raise _NotBegunError(
                 f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
             )
         return run
@@ -76,7 +81,7 @@ class Durable(BaseEstimator):
         except (ValueError, TypeError) as exc:
             # An AttributeError: hasattr() is False.
             name = type(self).__name__
-            raise NotBegunError(f"This {name} has no run, and cannot begin one. {exc}") from exc
+            raise _NotBegunError(f"This {name} has no run, and cannot begin one. {exc}") from exc
 
     def _run_or_new(self):
         """Return the state of the run, or of a new one."""
@@ -336,8 +341,7 @@ class Durable(BaseEstimator):
             warn_caller(
                 f"This {type(self).__name__} was pickled by sktvbo {made_by} and is read by "
                 f"{mine}: results may differ, or it may fail. A journal or to_json() raises an "
-                "error when it cannot be read.",
-                VersionWarning,
+                "error when it cannot be read."
             )
         super().__setstate__(state)
         self._lock = StepLock()

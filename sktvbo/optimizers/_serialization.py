@@ -21,7 +21,7 @@ from .._warnings import warn_caller
 from ..domain import as_domain
 from ..domain._change import Change, renumbered
 from ..domain._step_limit import as_step_limit
-from ..exceptions import JournalError, JournalWarning
+from ..exceptions import JournalError
 from ..gaussian_process._fitted import FittedGP
 from ..journal._encoding import (
     CODE,
@@ -460,7 +460,6 @@ def with_stored_parameters(optimizer, header, source):
             f"The run in {source} keeps the parameters that it has. "
             f"{'; '.join(filter(None, replaced.values()))}. For others, take the optimizer that "
             "with_parameters() returns.",
-            JournalWarning,
         )
     return new, list(replaced)
 

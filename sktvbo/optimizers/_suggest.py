@@ -11,7 +11,6 @@ import numpy as np
 from .._values import replaced
 from .._warnings import warn_caller
 from ..acquisition import PosteriorMean
-from ..exceptions import ForgottenQueryWarning
 from ._budget import REST
 from ._choice import Choice
 from ._log import log_queries, logger
@@ -119,7 +118,6 @@ def _with_pending(run, queries, asked):
             f"{n_forgotten + MAX_PENDING} queries were asked for and not told; the latest "
             f"{MAX_PENDING} of them are stored. Tell each one as it was asked for, or cancel(x) "
             "it. A forgotten one can still be told with its time: tell(x, y, t).",
-            ForgottenQueryWarning,
         )
     return replaced(run, pending=pending)
 

@@ -5,7 +5,6 @@ there, this method only computes; ``plot`` draws, any number of times and on any
 pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 """
 
-from ._animation import animate_run
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
 from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
@@ -19,5 +18,4 @@ __all__ = [
     "RelevancyDisplay",
     "SliceDisplay",
     "TrackDisplay",
-    "animate_run",
 ]

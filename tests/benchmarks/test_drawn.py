@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from _presets import PRESETS
+from _stored import describe_optimizer
 from benchmarks.cases import run
 from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.evaluation import StepClock
-from sktvbo.evaluation._store import describe_optimizer
 from sktvbo.optimizers._names import ALGORITHMS
 
 

@@ -19,7 +19,7 @@ from numpy.testing import assert_array_equal
 from sktvbo import GPUCB, WDBO, BayesianOptimizer, RandomSearch
 from sktvbo.acquisition import UCB
 from sktvbo.domain import as_domain
-from sktvbo.exceptions import AskTellError, ClockWarning
+from sktvbo.exceptions import AskTellError
 from sktvbo.optimizers._durable import run_of
 from sktvbo.plotting import RelevancyDisplay, SliceDisplay, TrackDisplay
 
@@ -212,7 +212,7 @@ def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
     sys.setswitchinterval(1e-5)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", ClockWarning)
+            warnings.simplefilter("error", UserWarning)
             in_threads(len(WORK), work)
     finally:
         sys.setswitchinterval(interval)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo import GPUCB, RandomSearch, SparQGPUCB
+from sktvbo import GPUCB, RandomSearch, SparQGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
@@ -48,7 +48,6 @@ TABLES = {
         {k: float for k in columns if k != "loss"}
     ),
     "polars": lambda columns: pl.DataFrame(columns),
-    "Arrow": lambda columns: pa.table(columns),
     "dict": dict,
     "dict of arrays": lambda columns: {k: np.array(v, dtype=object) for k, v in columns.items()},
     "dict of Series": lambda columns: dict(pd.DataFrame(columns).items()),
@@ -63,6 +62,16 @@ def test_columns_of_named_parameters(form):
     assert_array_equal(space.validate_points(table), ROWS)
     assert_array_equal(space.to_unit(table), space.to_unit(ROWS))
     assert_array_equal(Constrained(space, lambda x: True).validate_points(table), ROWS)
+
+
+def test_a_table_of_arrow_is_refused_with_the_remedy():
+    table = pa.table(columns_of(POINTS, PERMUTED))
+    tell = lambda table: RandomSearch(SPACE).tell_many(table, np.zeros(3), np.arange(3.0))  # noqa: E731
+    for call in (ParameterSpace(SPACE).validate_points, tell):
+        with pytest.raises(InvalidObservationError, match=r"Arrow instead\. Give X\.to_pandas\(\)"):
+            call(table)
+    with pytest.raises(ValueError, match=r"Give X\.to_pandas\(\)"):
+        TimeVaryingGPRegressor().fit(pa.table({"t": [datetime(2026, 3, 1)]}), [1.0])
 
 
 @each_table

@@ -87,14 +87,6 @@ def test_existing_parameters_are_set(problem):
     assert given.domain is None
 
 
-def test_runs_of_a_foreign_optimizer_are_stored(problem, tmp_path):
-    once = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
-    again = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
-    assert once.summary() == again.summary()
-    compare({"foreign": Foreign(0.5)}, [problem], 2, store=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 4
-
-
 def test_the_result_of_a_function_must_ask_and_tell(problem):
     with pytest.raises(TypeError, match="The result of an optimizer function must be"):
         run(lambda domain, seed: object(), problem)

@@ -327,23 +327,6 @@ def test_periods_of_dates_in_the_default_unit_are_named():
 # --- sizes ----------------------------------------------------------------------------------------
 
 
-def test_many_rows_name_the_sparse_regressor(monkeypatch):
-    X, y = drifting()
-    monkeypatch.setattr("sktvbo.gaussian_process._fit_warnings._MAX_ROWS_EXACT", 149)
-    ((category, message),) = warned(TimeVaryingGPRegressor(Matern(0.3), Matern(2.0)), X, y)
-    assert category is ModelWarning
-    assert message.startswith(
-        "TimeVaryingGPRegressor takes O(n³) time and O(n²) memory for its n ="
-    )
-    assert "SparseTimeVaryingGPRegressor" in message
-    assert warned(SparseTimeVaryingGPRegressor(random_state=0), X, y) == []
-    at_one_place = np.column_stack([np.zeros(150), X[:, 1]])
-    gp = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0, nu=1.5), optimizer=None)
-    assert warned(gp.set_params(solver="kalman"), at_one_place, y) == []
-    monkeypatch.undo()
-    assert warned(TimeVaryingGPRegressor(Matern(0.3), Matern(2.0)), X, y) == []
-
-
 def rough(n=1000):
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, 100.0, n))])

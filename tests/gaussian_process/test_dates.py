@@ -85,7 +85,6 @@ FORMS = {
     "pandas in Arrow": (pandas_frame(NAIVE, **arrow(pa.timestamp("us"))), "naive"),
     "pandas to_numpy": (pandas_frame(STAMPS).to_numpy(), "naive"),
     "polars": (pl.DataFrame({"place": PLACE, "when": NAIVE}), "naive"),
-    "Arrow": (pa.table({"place": PLACE, "when": pa.array(NAIVE)}), "naive"),
     "rows of datetime": (rows(NAIVE), "naive"),
     "rows of datetime64": (rows([np.datetime64(date, "ns") for date in NAIVE]), "naive"),
     "rows of Timestamp": (rows(STAMPS), "naive"),
@@ -100,14 +99,11 @@ FORMS = {
         ),
         "zoned",
     ),
-    "Arrow zoned": (pa.table({"place": PLACE, "when": pa.array(DATES)}), "zoned"),
     "rows of zoned datetime": (rows(LOCAL), "zoned"),
 }
 
 
 def cut(X, part):
-    if isinstance(X, pa.Table):
-        return X.take(np.arange(N)[part])
     return X.iloc[part] if hasattr(X, "iloc") else X[part]
 
 

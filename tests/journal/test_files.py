@@ -11,7 +11,7 @@ import pytest
 
 from sktvbo import WDBO, Journal, RandomSearch, journal
 from sktvbo._cli import main
-from sktvbo.exceptions import JournalError, JournalWarning
+from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file
 from sktvbo.journal._encoding import NotPlainError, decode, encode
 from sktvbo.journal._file import JournalFile
@@ -222,7 +222,7 @@ def test_a_state_that_makes_no_sense_is_refused(path):
 
 def test_a_default_is_not_replaced_by_a_custom_part(path):
     opt = resumed(path, acquisition=lambda mean, std, state: mean)
-    with pytest.warns(JournalWarning, match=r"acquisition: expected None, got <function") as caught:
+    with pytest.warns(UserWarning, match=r"acquisition: expected None, got <function") as caught:
         assert opt.n_told_ == STEPS
     assert "n_initial_points" not in str(caught[0].message)
 

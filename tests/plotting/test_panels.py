@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from contract.cases import fingerprint
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
 
 from sktvbo import WDBO
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
@@ -24,7 +23,7 @@ SPACE = {
     "depth": ("integer", 2, 9),
     "width": ("log-integer", 8, 1024),
     "seed": ("integer", 0, 10**6),
-    "drop": stats.norm(0.0, 1.0),
+    "drop": ("real", -4.0, 4.0),
     "loss": ["l1", None],
     "size": ("ordinal", ["small", "large"]),
     "load": ("discrete", [0, 1, 10]),

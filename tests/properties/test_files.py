@@ -6,13 +6,13 @@ import gzip
 import io
 import json
 import tempfile
-import warnings
 from pathlib import Path
 
 import bench
 import numpy as np
 import pytest
 from _specs import make_optimizer, parse, split_list
+from _stored import describe
 from datasets import _intel_log
 from datasets._table import Table
 from hypothesis import example, given
@@ -21,8 +21,7 @@ from properties import strategies as some
 
 from sktvbo import WDBO, _cli, journal
 from sktvbo.evaluation import Comparison, RunResult
-from sktvbo.evaluation._files import add_checksum, read_json, verify_checksum, write_json
-from sktvbo.evaluation._store import Store, describe
+from sktvbo.evaluation._files import read_json, write_json
 from sktvbo.exceptions import InvalidObservationError, JournalError
 
 objects = st.dictionaries(some.texts, some.json_values, max_size=4)
@@ -86,44 +85,6 @@ def test_json_files_come_back(content):
         write_json(path, content)
         assert read_json(path) == content
         assert [entry.name for entry in path.parent.iterdir()] == ["file"]
-
-
-@given(objects, st.data())
-def test_a_seal_is_broken_by_any_change(content, data):
-    whole = json.loads(json.dumps(add_checksum(content)))
-    assert verify_checksum(whole) == {k: v for k, v in content.items() if k != "sha256"}
-    other = dict(whole)
-    name = data.draw(st.sampled_from(sorted(whole)))
-    if data.draw(st.booleans()):
-        del other[name]
-    else:
-        other[name] = data.draw(some.json_values)
-    if json.dumps(other, sort_keys=True) != json.dumps(whole, sort_keys=True):
-        with pytest.raises(ValueError, match="checksum"):
-            verify_checksum(other)
-
-
-@given(results().filter(lambda r: r.seed is not None), some.texts, some.texts, objects)
-def test_a_store_has_what_it_was_given(result, algorithm, problem, settings):
-    with new_path() as path:
-        store = Store(path)
-        key = algorithm, problem, result.seed
-        assert store.load(*key, settings) is None
-        store.save(*key, settings, result)
-        assert store.load(*key, settings).to_dict() == result.to_dict()
-        assert store.load(algorithm, problem, result.seed + 1, settings) is None
-        assert store.load(algorithm + "x", problem, result.seed, settings) is None
-
-
-@given(st.binary(max_size=200) | objects.map(lambda o: json.dumps(o).encode()))
-def test_a_store_with_any_file_in_place_of_a_run(content):
-    with new_path() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        store = Store(folder)
-        store.save("a", "p", 1, {}, RunResult("p", 1.0, 0, *[np.empty(0)] * 7, seed=1))
-        (path,) = folder.iterdir()
-        path.write_bytes(content)
-        assert store.load("a", "p", 1, {}) is None
 
 
 @given(st.binary(max_size=200) | some.json_values.map(lambda o: json.dumps(o).encode()))

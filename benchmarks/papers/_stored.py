@@ -1,24 +1,24 @@
-"""Folder of finished runs, and descriptions of their settings as plain data."""
+"""Comparisons whose finished runs are kept, and descriptions of settings as plain data."""
 
-import contextlib
 import functools
 import hashlib
 import json
 import math
 import re
-import tempfile
 import types
+import warnings
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import nullcontext
 
 import numpy as np
+from joblib import Memory, Parallel, delayed
 from scipy.stats.distributions import rv_frozen
 
-from .._warnings import warn_caller
-from ..exceptions import SktvboError
-from ._ask_tell import SET_BY_RUN
-from ._files import add_checksum, read_json, verify_checksum, write_json
-from ._results import RunResult
+from sktvbo import __version__, evaluation
+from sktvbo.evaluation._arguments import random_seeds
+from sktvbo.evaluation._ask_tell import SET_BY_RUN
+from sktvbo.evaluation._problems import named_problems
+from sktvbo.evaluation._run import progress_bar
 
 # Attributes of a problem that each run resets: its cache of optima and its noise.
 _RESET_BY_RUN = ("_optima", "_rng")
@@ -28,88 +28,69 @@ _RESET_BY_RUN = ("_optima", "_rng")
 _CONSTANT = (int, float, str, tuple, np.generic, np.ndarray, types.FunctionType, functools.partial)
 
 
-class StoreError(SktvboError, OSError):
-    """Error raised when a store cannot be read or written."""
+def compare(
+    optimizers,
+    problems,
+    n_replications=10,
+    *,
+    store,
+    seeds=None,
+    n_jobs=None,
+    progress=False,
+    **options,
+):
+    """Return `evaluation.compare` of runs that a folder keeps.
 
-
-class Store:
-    """Finished runs, one JSON file each, written atomically and named by a digest of the settings.
+    Another algorithm, problem, option or version of this package makes other runs. Failed runs are
+    not kept.
 
     Parameters
     ----------
-    folder : path-like
-        Created if it does not exist.
-
-    Raises
-    ------
-    StoreError
-        The folder cannot be written.
+    optimizers, problems, n_replications, seeds, n_jobs, progress, **options
+        As in `evaluation.compare`.
+    store : path-like
     """
+    problems = named_problems(problems)
+    seeds = random_seeds(0, n_replications) if seeds is None else seeds
+    keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds]
+    run = Memory(store, verbose=0).cache(_run, ignore=["optimizer", "problem", "options"])
+    algorithms = {name: describe_optimizer(optimizer) for name, optimizer in optimizers.items()}
+    functions = {name: describe(problem) for name, problem in problems.items()}
+    settings = json.dumps([__version__, describe(options)], sort_keys=True)
+    calls = (
+        delayed(_kept)(
+            run,
+            *(a, p, seed, json.dumps([algorithms[a], functions[p]], sort_keys=True) + settings),
+            *(optimizers[a], problems[p], options),
+        )
+        for a, p, seed in keys
+    )
+    results, failures = {key[:2]: [] for key in keys}, []
+    bar = progress_bar(total=len(keys), unit="run") if progress else nullcontext()
+    with bar:
+        for key, found in zip(keys, Parallel(n_jobs, batch_size=1, return_as="generator")(calls)):
+            results[key[:2]] += found.results[key[:2]]
+            failures += found.failures
+            if progress:
+                bar.update()
+    return evaluation.Comparison(results, failures)
 
-    def __init__(self, folder):
-        self.folder = Path(folder).absolute()  # what is run may change the present folder
-        with self._as_store_error():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            # Fail before the first run rather than after it.
-            tempfile.TemporaryFile(dir=self.folder).close()
 
-    def load(self, algorithm, problem, seed, settings):
-        """Return the finished `RunResult` of these settings, or None if missing or damaged.
+def _run(algorithm, name, seed, settings, optimizer, problem, options):
+    """Return the comparison of one run."""
+    with warnings.catch_warnings():
+        # The failures are in the comparison.
+        warnings.filterwarnings("ignore", message=r"\d+ of \d+ runs failed")
+        return evaluation.compare({algorithm: optimizer}, {name: problem}, seeds=[seed], **options)
 
-        Raises
-        ------
-        StoreError
-            The folder cannot be read.
-        """
-        run, path = self._place(algorithm, problem, seed, settings)
-        try:
-            with self._as_store_error():
-                content = verify_checksum(read_json(path)) if path.exists() else None
-            if content is None:
-                return None
-            result = RunResult.from_dict(content.pop("result"))
-            if content != run or result.seed != seed:
-                raise ValueError("it belongs to another run")
-            return result
-        except (ValueError, KeyError) as exc:
-            warn_caller(
-                f"{path} does not hold a finished run ({type(exc).__name__}: {exc}): "
-                f"{algorithm!r} on {problem!r} with seed {seed} is run again.",
-            )
-            return None
 
-    def save(self, algorithm, problem, seed, settings, result):
-        """Store a finished run.
-
-        Raises
-        ------
-        StoreError
-            The folder cannot be written, or the disk is full.
-        """
-        run, path = self._place(algorithm, problem, seed, settings)
-        with self._as_store_error():
-            write_json(path, add_checksum(run | {"result": result.to_dict()}))
-
-    def _place(self, algorithm, problem, seed, settings):
-        """Return the identity of a run, as JSON has it, and the path of its file."""
-        run = {"algorithm": algorithm, "problem": problem, "seed": seed, "settings": settings}
-        text = json.dumps(run, sort_keys=True)
-        names = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in (algorithm, problem)]
-        name = f"{'_'.join(names)}_{seed}_{_digest(text.encode())[:16]}.json"
-        return json.loads(text), self.folder / name
-
-    @contextlib.contextmanager
-    def _as_store_error(self):
-        """Context that turns an OSError into a `StoreError` with advice."""
-        try:
-            yield
-        except OSError as exc:
-            raise StoreError(
-                exc.errno,
-                f"The store must be readable and writable. Got {exc.strerror!r} instead. Its runs "
-                "are kept: make room and compare again, or use another folder",
-                str(self.folder),
-            ) from exc
+def _kept(run, *arguments):
+    """Return the result of a cached call, and forget a failure."""
+    item = run.call_and_shelve(*arguments)
+    found = item.get()
+    if found.failures:
+        item.clear()
+    return found
 
 
 def describe_optimizer(optimizer):
