@@ -202,6 +202,23 @@ cdef void solve(
             i += TILE
 
 
+def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
+    """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side.
+
+    L is the leading n x n block.
+    """
+    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1]
+    _check(L, n)
+    if B.shape[1] != n:
+        raise ValueError("each row of B must hold n numbers")
+    if n == 0 or m == 0:
+        return
+    cdef double* work = _buffer(2 * TILE * TILE)
+    with nogil:
+        solve(&L[0, 0], ld, n, &B[0, 0], m, transpose, work)
+    free(work)
+
+
 cdef void lanes_of(const double* B, Py_ssize_t n, Py_ssize_t m, double* x) noexcept nogil:
     """Write m <= LANES rows B (m, n) as columns of x (n, LANES), padded with zeros."""
     cdef Py_ssize_t i, j
@@ -226,26 +243,6 @@ cdef void solve_few(
     for i in range(m):
         for j in range(n):
             B[i * n + j] = work[j * LANES + i]
-
-
-def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
-    """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side.
-
-    L is the leading n x n block.
-    """
-    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1]
-    _check(L, n)
-    if B.shape[1] != n:
-        raise ValueError("each row of B must hold n numbers")
-    if n == 0 or m == 0:
-        return
-    cdef double* work = _buffer(max(LANES * n, 2 * TILE * TILE))
-    with nogil:
-        if m <= LANES:
-            solve_few(&L[0, 0], ld, n, &B[0, 0], m, transpose, work)
-        else:
-            solve(&L[0, 0], ld, n, &B[0, 0], m, transpose, work)
-    free(work)
 
 
 def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):

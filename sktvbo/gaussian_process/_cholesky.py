@@ -200,15 +200,17 @@ class DenseCholesky:
 
     def half_solve(self, B, transpose=False):
         """Replace each row b of B (m, n) by L⁻¹ b, or L⁻ᵀ b, and return B."""
-        few = self.n < MIN_ROWS_FOR_THREADS or len(B) <= _MAX_COLUMNS_IN_ONE_PASS
-        solve = _tiles.solve_lower if few and len(B) > 1 else _cholesky.solve_lower
+        one_thread = self.n < MIN_ROWS_FOR_THREADS and len(B) > 1
+        solve = _tiles.solve_lower if one_thread else _cholesky.solve_lower
         solve(self._buffer.array, self.n, B, transpose=transpose)
         return B
 
     def solve(self, b):
-        """Return Δ⁻¹ b for b (n,), or for each row b of an array (m, n)."""
-        X = np.array(b, dtype=np.float64, ndmin=2)
-        return self.half_solve(self.half_solve(X), transpose=True).reshape(np.shape(b))
+        """Return Δ⁻¹ b for b (n,)."""
+        x = np.array(b, dtype=np.float64, ndmin=2)
+        _cholesky.solve_lower(self._buffer.array, self.n, x)
+        _cholesky.solve_lower(self._buffer.array, self.n, x, transpose=True)
+        return x[0]
 
     def inverse(self):
         """Return Δ⁻¹ (n, n), both triangles; O(n³)."""

@@ -490,12 +490,12 @@ class _Likelihood(Criterion):
 
 def _solve_for_weights(solver, rows, mean_variance):
     """Return mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity on overflow."""
-    y, mean, is_learnt = rows.targets, ZERO, mean_variance > 0.0
-    a, *ones = solver.solve([y, np.ones(len(y))] if is_learnt else [y])
+    y, mean = rows.targets, ZERO
+    a = solver.solve(y)
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-        if is_learnt:
-            (u,) = ones
+        if mean_variance > 0.0:
+            u = solver.solve(np.ones(len(y)))
             mean, gain = estimate_mean(mean_variance, u.sum(), u @ y, u)
             a -= mean.value * mean.direction
             value += gain
