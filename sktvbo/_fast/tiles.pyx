@@ -259,6 +259,30 @@ def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
         multiply(b"N", b"N", m, n, depth, 1.0, &A[0, 0], depth, &B[0, 0], n, 0.0, &out[0, 0], n)
 
 
+def half_product(const double[:, ::1] A, const double[:, ::1] C, double[:, ::1] out):
+    """Write A T to ``out`` (m, n), for A (m, n) and a symmetric C = T + T' (n, n).
+
+    T is lower triangular in tiles, and half of C in those on its diagonal: half of the operations
+    of A C. Of C the upper triangle of tiles is not read.
+    """
+    cdef Py_ssize_t m = A.shape[0], n = A.shape[1], j = 0, w, r
+    if C.shape[0] != n or C.shape[1] != n or out.shape[0] != m or out.shape[1] != n:
+        raise ValueError("half_product: A (m, n), C (n, n) and out (m, n) do not fit each other")
+    if m == 0 or n == 0:
+        return
+    cdef const double* a = &A[0, 0]
+    cdef const double* c = &C[0, 0]
+    cdef double* o = &out[0, 0]
+    with nogil:
+        while j < n:
+            w = min(TILE, n - j)
+            r = j + w
+            multiply(b"N", b"N", m, w, w, 0.5, a + j, n, c + j * n + j, n, 0.0, o + j, n)
+            if r < n:
+                multiply(b"N", b"N", m, w, n - r, 1.0, a + r, n, c + r * n + j, n, 1.0, o + j, n)
+            j += TILE
+
+
 def product_with_few(const double[:, :] A, const double[:, ::1] B, double[:, ::1] out):
     """Write A B to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them.
 

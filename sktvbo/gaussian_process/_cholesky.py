@@ -270,6 +270,18 @@ def product(A, B):
     return out
 
 
+def half_product(A, C):
+    """Return A T (m, n) for A (m, n) and a symmetric C = T + Tᵀ (n, n); half the cost of A C.
+
+    T is triangular, up to small blocks on its diagonal; q_i = A_i C A_iᵀ is 2 A_i T A_iᵀ.
+    """
+    if len(C) >= MIN_ROWS_FOR_THREADS:
+        return blas.dtrmm(1.0, C.T, A.T, lower=0).T - A * (0.5 * C.diagonal())
+    out = np.empty(A.shape)
+    _tiles.half_product(np.ascontiguousarray(A), np.ascontiguousarray(C), out)
+    return out
+
+
 # aᵀ b, without BLAS and its threads; see `matvec`.
 dot = partial(np.einsum, "i,i->")
 

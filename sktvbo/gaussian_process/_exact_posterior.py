@@ -36,10 +36,9 @@ _MANY = 10
 _MIN_ROWS_TO_UPDATE = 200
 
 
-# Update the forms of relevancies, rather than compute these from full matrices, after this many
-# updates with the same hyperparameters: a search discards them, and to compute them takes as long
-# as several steps. Only for at most this many pairs of coefficients in time for each row.
-_MIN_HELD, _MAX_PAIRS = 24, 0.25
+# Update the forms of relevancies, rather than compute these from full matrices, only for at most
+# this many pairs of coefficients in time for each row.
+_MAX_PAIRS = 0.25
 
 
 @dataclass(eq=False)
@@ -52,12 +51,13 @@ class Cache:
     lower_precision : ndarray of shape (n, n) or None
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
     places : PlaceConvolutions or None
+        Of the first rows; `relevancy_sweep` extends them.
     forms : RelevancyForms or None
         Updated with ``inverse``.
     sweep : RelevancySweep or None
         The last one whose removals `drop` can take over.
-    n_held : int
-        Number of updates with the same hyperparameters.
+    n_sweeps : int
+        Number of sweeps from full matrices with the same hyperparameters.
     """
 
     inverse: Inverse | None = None
@@ -65,40 +65,40 @@ class Cache:
     places: PlaceConvolutions | None = None
     forms: RelevancyForms | None = None
     sweep: object = None
-    n_held: int = 0
+    n_sweeps: int = 0
 
-    def append(self, rows, n, change):
-        """Return the cache of rows whose first n it was made from.
+    def append(self, rows, change):
+        """Return the cache of more rows.
 
         ``change`` are the arguments of `Inverse.append` for a single new row, or None.
         """
         inverse, places, forms = self.inverse, self.places, self.forms
-        if places is not None:
-            for i in range(n, rows.n):
-                places = places.append(rows.S[: i + 1])
         if change is None or inverse is None:
-            return Cache(places=places, n_held=self.n_held + 1)
+            return Cache(places=places, n_sweeps=self.n_sweeps)
         if forms is not None:
+            places = places.extended(rows.S)
             forms = forms.append(places, rows.t, inverse, *change)
         inverse = inverse.append(*change)
-        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
+        return Cache(inverse, places=places, forms=forms, n_sweeps=self.n_sweeps)
 
     def drop(self, indices):
         """Return the cache without some rows, in ascending order."""
         inverse, places, forms = self.inverse, self.places, self.forms
         if self.sweep is not None:
             left, known = self.sweep.state
-            n_gone = np.count_nonzero(np.isin(indices, left, invert=True))
-            if isinstance(known, UpdatedForms) and n_gone == inverse.n - len(left):
+            at = np.full(inverse.n, -1)
+            at[left] = np.arange(len(left))
+            at = at[indices]
+            if isinstance(known, UpdatedForms) and (at < 0).sum() == inverse.n - len(left):
                 # The sweep has removed some of these rows, and no others.
                 inverse, forms, places = known.inverse, known.forms, known.forms.places
-                indices = np.flatnonzero(np.isin(left, indices))
+                indices = at[at >= 0]
         for i in reversed(indices):
             if forms is not None:
                 forms = forms.drop(i, inverse)
             inverse = None if inverse is None else inverse.drop(i)
             places = None if places is None else places.drop(i)
-        return Cache(inverse, places=places, forms=forms, n_held=self.n_held + 1)
+        return Cache(inverse, places=places, forms=forms, n_sweeps=self.n_sweeps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Dense(BasisPosterior, Conditioned):
         change = None
         if self.cache.inverse is not None and rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE:
             change = self._change_of_inverse(k[:-1], solver)
-        return self._updated(rows, solver, self.cache.append(rows, n, change))
+        return self._updated(rows, solver, self.cache.append(rows, change))
 
     def leave_one_out(self):
         # The prediction without row i is y_i − a_i / P_ii, with variance 1 / P_ii, which includes
@@ -227,7 +227,7 @@ class Dense(BasisPosterior, Conditioned):
         for i in reversed(indices):
             solver = solver.drop(int(i))
         if n < _MIN_ROWS_TO_UPDATE:
-            cache = Cache(places=cache.places, n_held=cache.n_held)
+            cache = Cache(places=cache.places, n_sweeps=cache.n_sweeps)
         return self._updated(rows, solver, cache.drop(indices))
 
     def at(self, now):
@@ -252,7 +252,7 @@ class Dense(BasisPosterior, Conditioned):
 
     def _recomputed(self, rows):
         new = super()._recomputed(rows)
-        new.cache.n_held = self.cache.n_held + 1
+        new.cache.n_sweeps = self.cache.n_sweeps
         return new
 
     def _residual(self, rows, solver, count):
@@ -298,6 +298,7 @@ class Dense(BasisPosterior, Conditioned):
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if cache.places is None:
             cache.places = PlaceConvolutions.of(spatial, rows.S)
+        cache.places = cache.places.extended(rows.S)
         now = now - rows.layout.origin
         determined = self.inverse.diagonal.max() * RESOLUTION * signal > 1.0
         forms = None if determined else self._forms_at(now, temporal.future_basis)
@@ -308,6 +309,7 @@ class Dense(BasisPosterior, Conditioned):
         # Theorem 4.1, divided by the decay of the newest observation and ∫ k_S²: relevancies are
         # ratios, and old data or hundreds of dimensions do not give 0/0.
         ages = now - rows.t
+        cache.n_sweeps += 1
         C = temporal.future(ages, ages, ages.min()) * cache.places.C
         if determined:
             mean_variance = self.covariance.mean_variance
@@ -317,10 +319,12 @@ class Dense(BasisPosterior, Conditioned):
     def _forms_at(self, now, basis):
         """Return the `RelevancyForms` at a time since the origin; None where they are slower.
 
-        O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``.
+        O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``. A search
+        discards them: they are computed once as many sweeps from full matrices, which cost as
+        much, had the same hyperparameters.
         """
         inverse, rows, forms = self.inverse, self.rows, self.cache.forms
-        if basis is None or self.cache.n_held < _MIN_HELD or not inverse.n_updates:
+        if basis is None or self.cache.n_sweeps < basis.size or not inverse.n_updates:
             return None
         if len(basis.weights) > _MAX_PAIRS * rows.n:
             return None

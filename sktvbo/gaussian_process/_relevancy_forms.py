@@ -21,7 +21,7 @@ import numpy as np
 
 from .._fast import cholesky as _cholesky
 from .._values import replaced
-from ._cholesky import Buffer, dot, matvec, product
+from ._cholesky import Buffer, dot, half_product, matvec, product
 from ._future import FutureBasis
 from ._inverse import COMPARE_EVERY, MAX_ERROR, Block, Inverse
 
@@ -70,6 +70,13 @@ class PlaceConvolutions:
         """C_S (n, n)."""
         return self.block.dense
 
+    def extended(self, S):
+        """Append those of places S that are more than n, O(n) each."""
+        places = self
+        for i in range(len(self.at), len(S)):
+            places = places.append(S[: i + 1])
+        return places
+
     def append(self, S):
         """Append the last one of places S (n + 1, d); O(n), O(n²) where many rows have gone."""
         places, n = self, len(self.at)
@@ -85,7 +92,9 @@ class PlaceConvolutions:
         return PlaceConvolutions(self.spatial, buffer, at)
 
     def drop(self, i):
-        """Drop row i, O(n)."""
+        """Drop row i, O(n); one of those that were not appended changes nothing."""
+        if i >= len(self.at):
+            return self
         return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.at, i))
 
 
@@ -106,7 +115,7 @@ class FixedForms:
     def __init__(self, P, C, unit):
         self.unit, self._P, self._C = unit, unit * P, np.ascontiguousarray(C)
         self._at = np.arange(len(P))
-        self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
+        self._q = 2.0 * np.einsum("ij,ij->i", self._P, half_product(self._P, self._C))
         self._sum()
 
     @property
@@ -185,12 +194,9 @@ class RelevancyForms:
         """Compute the forms of P (n, n) and rows at times t (n,), O(n³ m)."""
         B, C, P = basis(now - t), places.C, unit * P
         k, l = basis.pairs
-        G = np.empty((len(t), len(k)))
-        for j, b in enumerate(B.T):
-            here = np.flatnonzero(l == j)
-            half = product(P, b[:, np.newaxis] * C)  # P D_l C_S
-            half *= P
-            G[:, here] = product(half, B[:, k[here]])
+        # diag(P D_l T D_k P), C_S = T + Tᵀ, is one half of G_kl; the other one is that of k and l.
+        halves = np.stack([product(half_product(P * b, C) * P, B) for b in B.T], axis=1)
+        G = halves[:, k, l] + halves[:, l, k]
         weighted = product(P * C, B)
         V = np.einsum("nr,nr->r", B[:, k], weighted[:, l])
         return cls(basis, places, now, unit, B, G, V)

@@ -80,6 +80,17 @@ def test_product(rng, shape):
     assert_allclose(out, twin.product(A, B), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (40, 32), (7, 65), (70, 300)])
+def test_half_product(rng, shape):
+    n = shape[1]
+    A, C, out = rng.normal(size=shape), rng.normal(size=(n, n)), np.full(shape, np.nan)
+    C += C.T
+    fast.half_product(A, C, out)
+    assert_allclose(out, twin.half_product(A, C), rtol=1e-12, atol=1e-12)
+    whole = 2.0 * np.einsum("ij,ij->i", out, A)
+    assert_allclose(whole, np.einsum("ij,jk,ik->i", A, C, A), rtol=1e-12, atol=1e-10)
+
+
 @pytest.mark.parametrize("columns", [0, 1, 3, 8, 9, 17])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (7, 8), (8, 9), (17, 0), (40, 130)])
 def test_product_with_few(rng, shape, columns):

@@ -29,3 +29,9 @@ def product(A, B):
 
 def product_with_few(A, B):
     return np.array([A @ b for b in B.T]).T.reshape(len(A), B.shape[1])
+
+
+def half_product(A, C, tile=32):
+    """Return A T, C = T + Tᵀ, T lower triangular in tiles."""
+    at = np.arange(len(C)) // tile
+    return A @ (C * np.heaviside(np.subtract.outer(at, at), 0.5))
