@@ -81,8 +81,8 @@ class BayesianOptimizer(AskTell):
         Required probability that all limits hold at a query; it needs ``start_points`` within the
         limits, and no custom surrogate. None weighs queries by the probability that they hold.
     exploration : float in [0, 1), default=0.0
-        Share of the queries that are far from the latest 60, where the surrogate is most uncertain,
-        whatever it expects there (see Notes); not with a custom surrogate.
+        Share of the queries that are at a random place far from the latest 60, whatever the
+        surrogate expects there (see Notes). Not with a custom surrogate.
 
     Notes
     -----
@@ -130,10 +130,10 @@ class BayesianOptimizer(AskTell):
     point, or to the least predicted violation near known places. Hyperparameters are learnt:
     violations may be more frequent.
 
-    With ``exploration=0.04`` every 25th query is at the candidate of the largest standard deviation
-    whose prior correlation with the latest 60 observations, failures and pending queries is below
-    ½: about a lengthscale away. It is within all limits, with probability ½ or ``safety``. If there
-    is no such place, for instance within ``max_step``, the query is as usual.
+    With ``exploration=0.04`` every 25th query is at a random place whose prior correlation with the
+    latest 60 observations, with failures and with pending queries is below ½: about a lengthscale
+    away. It is within all limits, with probability ½ or ``safety``. If there is no such place, for
+    instance within ``max_step``, the query is as usual.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 

@@ -15,12 +15,13 @@ _N_LATEST, _NEAR = 60, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Exploration(Part):
-    """A share of the queries, in turn, for the most uncertain place that is far from the latest.
+    """A share of the queries, in turn, at a random place that is far from the latest ones.
 
     A surrogate that has seen nothing change for long believes that places far from the optimum are
-    still worse. Only a query there shows what has become better. If all places are near those of
-    the latest 60 observations, of failures or of pending queries, or those that are not probably
-    violate a limit or fail, the query is as usual.
+    still worse. Only a query there shows what has become better. The most uncertain places would be
+    at the faces of the domain, near which there is less to be found. If all places are near the
+    latest 60 observations, failures or pending queries, or the others probably violate a limit or
+    fail, the query is as usual.
 
     Attributes
     ----------
@@ -41,23 +42,21 @@ class Exploration(Part):
         if not choice.is_query or int(self.share * (n + 1)) == int(self.share * n):
             return None
         places = _far_places(choice)
-        return partial(_most_uncertain, choice, places) if len(places) else None
+        if not len(places):
+            return None
+        x = choice.space.decode(places[[choice.rng.randint(len(places))]])[0]
+        return partial(Found, x, choice.t)
 
 
 def _far_places(choice):
     """Return candidates (m, u) far from the latest queries that probably succeed."""
-    latest = choice.run.history.latest(_N_LATEST)
-    known = choice.places_of([entry.row for entry in latest])
     n = choice.effort.get("n_candidates", N_CANDIDATES)
     places = choice.space.candidates(n, choice.rng)
-    kernel = choice.surrogate.spatial_kernel_
-    near = kernel(places, known) > _NEAR * kernel.diag(places)[:, np.newaxis]
-    places = places[~near.any(axis=1)]
+    latest = choice.run.history.latest(_N_LATEST)
+    known = choice.places_of([entry.row for entry in latest])
+    if len(places):
+        kernel = choice.surrogate.spatial_kernel_
+        near = kernel(places, known) > _NEAR * kernel.diag(places)[:, np.newaxis]
+        places = places[~near.any(axis=1)]
     chance = choice.chance(choice.t)
     return places if chance is None or not len(places) else places[chance.succeeds(places)]
-
-
-def _most_uncertain(choice, places):
-    """Return the `Found` with the largest standard deviation of some places (m, u)."""
-    _, std = choice.surrogate.posterior_at(choice.t)(places)
-    return Found(choice.space.decode(places[[np.argmax(std)]])[0], choice.t)
