@@ -319,7 +319,10 @@ class TimeVaryingSampler(BaseSampler):
             point = space.encode(drawn.get(other.number, {}) | enqueued | other.params)
             if point is not None:
                 optimizer.announce(point, self._time_of(study, other))
-        run = replaced(run_of(optimizer), rng=self._rng(trial, space))
+        run = run_of(optimizer)
+        # Some queries in turn visit or explore; the trial before may be of another process.
+        pending = replaced(run.pending, n_total=trial.number)
+        run = replaced(run, rng=self._rng(trial, space), pending=pending)
         optimizer = with_run(optimizer, run)
         params = space.decode(optimizer.ask(now))
         # Some algorithms use the times of earlier queries.

@@ -173,6 +173,7 @@ class AskTell(Durable):
     surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
     max_size = step_budget = refit_every = None
     robust = _visits_members = _asks_expert = False
+    exploration = 0.0
     n_initial_points = sys.maxsize
 
     # Name in tables and pictures; None: that of the class.

@@ -80,6 +80,9 @@ class BayesianOptimizer(AskTell):
     safety : float in [0.5, 1), default=None
         Required probability that all limits hold at a query; it needs ``start_points`` within the
         limits, and no custom surrogate. None weighs queries by the probability that they hold.
+    exploration : float in [0, 1), default=0.0
+        Share of the queries that are at a random place far from the latest 60, whatever the
+        surrogate expects there (see Notes). Not with a custom surrogate.
 
     Notes
     -----
@@ -127,6 +130,11 @@ class BayesianOptimizer(AskTell):
     point, or to the least predicted violation near known places. Hyperparameters are learnt:
     violations may be more frequent.
 
+    With ``exploration=0.04`` every 25th query is at a random place whose prior correlation with the
+    latest 60 observations, with failures and with pending queries is below ½: about a lengthscale
+    away. It is within all limits, with probability ½ or ``safety``. If there is no such place, for
+    instance within ``max_step``, the query is as usual.
+
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Examples
@@ -156,6 +164,7 @@ class BayesianOptimizer(AskTell):
     robust: bool = False
     outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = None
     safety: float | None = None
+    exploration: float = 0.0
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -246,9 +255,16 @@ class BayesianOptimizer(AskTell):
             for name in ("outcome_constraints", "start_points"):
                 if getattr(self, name) is None:
                     raise invalid(name, "given with safety=...", None, self)
-            if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
-                expected = "None, or one of sktvbo.gaussian_process, with safety=..."
-                raise invalid("surrogate", expected, self.surrogate, self)
+            self._check_own_surrogate("safety")
+        check_real(self.exploration, "exploration", self, interval="[0, 1)")
+        if self.exploration:
+            self._check_own_surrogate("exploration")
+
+    def _check_own_surrogate(self, name):
+        """Raise a ValueError if the surrogate is custom, with a parameter that excludes it."""
+        if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
+            expected = f"None, or one of sktvbo.gaussian_process, with {name}=..."
+            raise invalid("surrogate", expected, self.surrogate, self)
 
     def _check_robust(self):
         """Raise a ValueError if the surrogate cannot weigh outliers."""

@@ -4,6 +4,7 @@ from ._budget import StepTimer
 from ._calibration import Calibration
 from ._cancelled import Cancelled
 from ._expert import Expert
+from ._exploration import Exploration
 from ._failures import Failures
 from ._limits import Limits
 from ._start import Start
@@ -18,6 +19,7 @@ KINDS = (
     StepLimiter,
     Cancelled,
     Start,
+    Exploration,
     Limits,
     Visits,
     Expert,

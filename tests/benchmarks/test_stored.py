@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 
+import _stored
 import numpy as np
 import pytest
 from _stored import compare, describe, describe_optimizer
@@ -15,7 +16,6 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor, evaluation
 from sktvbo.evaluation import Fresh, SimulatedClock
-from sktvbo.papers import _stored
 from sktvbo.problems import from_callable, make
 
 
@@ -202,7 +202,11 @@ def test_settings_are_the_same_in_another_process(capsys):
         ], sort_keys=True))
     """
     code = textwrap.dedent(code)
-    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "1",
+        "PYTHONPATH": os.path.dirname(_stored.__file__),
+    }
     command = [sys.executable, "-c", code]
     other = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     exec(code, {"__name__": "__main__"})

@@ -93,6 +93,7 @@ VALUES = [
     (opts.WDBO, "max_step", r".*dict of no names\. Got 'rate'", [{"rate": 0.1}]),
     (opts.WDBO, "maximize", "True or False", ["False", 0, 1, None, np.int64(1), np.array([True])]),
     (opts.WDBO, "outcome_constraints", "None or a dict", [{}, "load < 1", [1], {3: (0.0, 1.0)}]),
+    (opts.WDBO, "exploration", r"a float in the range \[0, 1\)", [-0.1, 1.0, NAN, None, "much"]),
     (opts.WDBO, "safety", r"a float in the range \[0.5, 1\)", [0.4, 1.0, NAN, "high"]),
     (opts.WDBO, "step_budget", r"a float in the range \(0, inf\)", [0.0, -1.0, INF, NAN, "fast"]),
     (opts.WDBO, "time_unit", "'ns', 'us'", ["year", None]),

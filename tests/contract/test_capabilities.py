@@ -17,11 +17,13 @@ from sklearn.gaussian_process.kernels import ExpSineSquared
 
 from sktvbo import ABO, BOLT, TVGPUCB, WDBO, BayesianOptimizer, Journal
 from sktvbo.domain import FiniteSet, WithContext, as_domain
+from sktvbo.optimizers import _exploration
 from sktvbo.staleness import SlidingWindow
 
 QUERIES, BATCH, CHANGE, GLITCH = 24, 3, 12, 17
 LOW, HIGH, CENTRE = np.array([0.0, -1.0]), np.array([2.0, 1.0]), np.array([0.4, 0.4])
 START, STEP, LIMIT, SAFETY, PERIOD, BUDGET = [0.4, -0.6], 0.25, 0.7, 0.9, 10.0, 0.5
+EXPLORED = 4
 INNER = [(0.2, 1.6), (-0.8, 0.8)]
 MEMBERS = np.array(list(itertools.product(np.linspace(0, 2, 6), np.linspace(-1, 1, 6))))
 
@@ -53,6 +55,7 @@ OPTIONS = {
     "minimize": {"maximize": False},
     "start": {"start_points": [START]},
     "members": {},
+    "exploration": {"exploration": 1.0 / EXPLORED},
 }
 
 
@@ -300,6 +303,14 @@ def check_members(trial, tmp_path):
     assert all((np.isclose(MEMBERS, x).all(axis=1)).any() for x in trial.x)
 
 
+def check_exploration(trial, tmp_path):
+    """Every fourth query is farther than the others from all before."""
+    places, numbers = np.array([unit(x) for x in trial.x]), np.arange(8, QUERIES)
+    gaps = np.array([np.linalg.norm(places[:i] - places[i], axis=1).min() for i in numbers])
+    explores = numbers % EXPLORED == EXPLORED - 1
+    assert np.median(gaps[explores]) > 1.5 * np.median(gaps[~explores])
+
+
 SAFE_STEPS = "safety", "max_step"
 CHECKS = {name: globals()[f"check_{name}"] for name in OPTIONS}
 
@@ -334,7 +345,8 @@ def with_algorithms():
 
 
 @pytest.mark.parametrize(("names", "algorithm"), [*with_algorithms()])
-def test_each_promise_holds_beside_the_others(names, algorithm, tmp_path):
+def test_each_promise_holds_beside_the_others(names, algorithm, tmp_path, monkeypatch):
+    monkeypatch.setattr(_exploration, "_NEAR", 0.9)  # the world is smooth
     trial = driven(algorithm, names, tmp_path)
     for name in names:
         CHECKS[name](trial, tmp_path)

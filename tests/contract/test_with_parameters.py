@@ -88,6 +88,7 @@ OTHERS = {
         "start_points": [[1.0, 0.0]],
         "outcome_constraints": {"objective": (-9.0, None)},
     },
+    "exploration": 0.3,
     "alpha": 0.5,
     "delta": 0.2,
     "drift_variance": 0.1,

@@ -64,6 +64,12 @@ def test_it_follows_the_optimum(direction):
     assert abs(np.median(late) - 4.6) < 0.5
 
 
+def test_the_members_of_a_small_space_are_visited_in_turn():
+    study = new_study()
+    study.optimize(lambda trial: (trial.suggest_int("depth", 1, 12) - 3) ** 2, n_trials=45)
+    assert set(params(study, "depth")) == {*range(1, 13)}
+
+
 @pytest.mark.parametrize("algorithm", ["W-DBO", "BOLT", "SWGPUCB", "random", ETGPUCB()])
 def test_algorithms_by_name_or_made(algorithm):
     study = new_study(algorithm)
