@@ -67,6 +67,9 @@ SPACES = {
     "context": ({"arm": list("abcde"), "load": Context("real", 0.0, 1.0)}, in_context),
 }
 
+# The best value of each space, beyond the limit.
+BEST = dict(zip(SPACES, [0.9, 0.8, 0.9, 1.0, 2.0, 2.0, 0.9, 0.9]))
+
 
 def asked(kind, algorithm, seed, n_steps=N_STEPS, lifted=np.inf, own=False):
     """Yield for each query (value, outcome, predicted probability that the limit holds)."""
@@ -107,8 +110,9 @@ def main():
             if arguments.lifted:
                 own = arguments.lifted == "own"
                 runs = [np.array(list(run(3 * N_STEPS, N_STEPS, own)))[N_STEPS:] for run in runs]
-                best = max(value for value, *_ in np.vstack(runs))
-                after = [np.append(np.flatnonzero(run[:, 0] == best), 999)[0] for run in runs]
+                after = [
+                    np.append(np.flatnonzero(run[:, 0] > BEST[kind] - 1e-9), 999)[0] for run in runs
+                ]
                 print(f"{np.mean(after):12.0f}", end="", flush=True)
                 continue
             runs = np.array([list(run())[:N_STEPS] for run in runs])

@@ -7,8 +7,9 @@ steps as the run is old, and where nothing changes visits become rare as 1 / tim
 most 20 members it is every fifth query, and a visit lasts for 50 observations at least. In one of
 at most 1000, where visits of all cost more, it is every 40th query, and the one after the n-th at
 the same point, n = 4, 8, 16, ...: more of these would show nothing of other members. What is known
-to violate a limit, or to fail, comes last, and a visit of it lasts for 150 observations at least:
-where nothing has changed so far, a model never forgets it.
+to violate a limit, or to fail, is visited as well, as a model never forgets it where nothing has
+changed so far. This visit lasts for 150 observations at least. A member of a larger space that was
+never visited, and is expected to fail, is left out.
 """
 
 import numpy as np
@@ -56,12 +57,10 @@ class Visits(Part):
         members = space.candidates(_MANY_MEMBERS)
         latest, fails = _latest_visits(choice, members), choice.fails(members)
         # No member becomes due before the next turn.
-        n = choice.run.history.total + every
-        least = np.where(fails, _FAILING_LASTS, _LASTS if size <= _FEW_MEMBERS else 0)
+        n, is_few = choice.run.history.total + every, size <= _FEW_MEMBERS
+        least = np.where(fails, _FAILING_LASTS, _LASTS if is_few else 0)
         due = latest < n - np.maximum((n + 1) // 2, least)
-        due |= (latest < 0) & ~fails
-        if (due & ~fails).any():
-            due &= ~fails
+        due = np.where(latest < 0, ~fails | (due & is_few), due)
         due &= latest == latest[due].min(initial=n)
         return space.among(members[due]) if due.any() else space
 
