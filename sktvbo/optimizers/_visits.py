@@ -7,7 +7,9 @@ steps as the run is old, and where nothing changes visits become rare as 1 / tim
 most 20 members it is every fifth query, and a visit lasts for 50 observations at least. In one of
 at most 1000, where visits of all cost more, it is every 40th query, and the one after the n-th at
 the same point, n = 4, 8, 16, ...: more of these would show nothing of other members. What is known
-to violate a limit, or to fail, is not visited; as models forget, it becomes due again.
+to violate a limit, or to fail, is visited as well, as a model never forgets it where nothing has
+changed so far. This visit lasts for 150 observations at least. A member of a larger space that was
+never visited, and is expected to fail, is left out.
 """
 
 import numpy as np
@@ -19,6 +21,7 @@ from ._part import Part
 # The numbers above, and of the latest observations, beyond which none counts as a visit.
 _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
+_FAILING_LASTS = 150
 
 # Categories are tried by this number of queries; those that are added later, at every fifth query.
 _TRIED_BY = 30
@@ -51,12 +54,14 @@ class Visits(Part):
             turn = not choice.queries and _is_repeated(choice.run.history.entries)
         if not (turn or _is_turn(choice, every)):
             return space
-        members = _promising(choice, space.candidates(_MANY_MEMBERS))
-        latest = _latest_visits(choice, members)
+        members = space.candidates(_MANY_MEMBERS)
+        latest, fails = _latest_visits(choice, members), choice.fails(members)
         # No member becomes due before the next turn.
-        n = choice.run.history.total + every
-        known = n - max((n + 1) // 2, _LASTS if size <= _FEW_MEMBERS else 0)
-        due = (latest == latest.min(initial=n)) & (latest < max(known, 0))
+        n, is_few = choice.run.history.total + every, size <= _FEW_MEMBERS
+        least = np.where(fails, _FAILING_LASTS, _LASTS if is_few else 0)
+        due = latest < n - np.maximum((n + 1) // 2, least)
+        due = np.where(latest < 0, ~fails | (due & is_few), due)
+        due &= latest == latest[due].min(initial=n)
         return space.among(members[due]) if due.any() else space
 
 
@@ -76,18 +81,14 @@ def _with_untried_categories(choice, space):
         if tried[columns].all():
             continue
         # Constraints and limits may exclude a category.
-        places = _promising(choice, space.candidates(N_CANDIDATES))
+        places = space.candidates(N_CANDIDATES)
+        places = places[~choice.fails(places)]
         untried = places[:, columns].any(axis=0) & ~tried[columns]
         if untried.any():
             upper = space.upper.copy()
             upper[columns[~untried]] = 0.0
             space = space.within(space.lower, upper)
     return space
-
-
-def _promising(choice, U):
-    """Return those of some places (m, u) that are not known to fail at present."""
-    return U[~choice.fails(U)]
 
 
 def _latest_visits(choice, members):

@@ -180,6 +180,18 @@ def test_what_is_known_to_violate_a_limit_is_visited_again_once_that_is_forgotte
     assert narrowed(opt, at_turn, 1e6) == 1  # arm 0, visited until step 39
 
 
+@pytest.mark.parametrize("kind", [GPUCB, TVGPUCB, pytest.param(WDBO, marks=pytest.mark.slow)])
+def test_a_violator_that_no_model_forgets_is_visited_after_150_observations(kind):
+    opt = kind(Arms(3), outcome_constraints={"g": (None, 1.0)}, refit_every=1000, random_state=0)
+    arms, at_turn = np.append(np.zeros(5), np.resize([1.0, 2.0], 145)), [([2.0], 200.0)] * 4
+    y = 0.1 * np.random.RandomState(0).normal(size=150)
+    for part, size in ((slice(145), 3), (slice(145, 150), 1)):  # arm 0, visited until step 4
+        outcomes = {"g": 0.1 * y[part] + 2.0 * (arms[part] == 0.0)}
+        opt.tell_many(arms[part, np.newaxis], y[part], np.arange(150.0)[part], outcomes=outcomes)
+        assert narrowed(opt, at_turn) == size
+        assert opt.probability_feasible([[0.0]], 150.0)[0] < 0.05
+
+
 @pytest.mark.parametrize(("outcome", "others"), [(2.0, [1.0, 1.0]), (0.0, [0.0, 0.0])])
 def test_a_category_that_is_known_to_violate_a_limit_is_not_tried(monkeypatch, outcome, others):
     monkeypatch.setattr(_visits, "_N_LATEST", 10)  # "c" counts as untried
