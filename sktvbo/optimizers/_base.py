@@ -36,6 +36,13 @@ if TYPE_CHECKING:
     from ..staleness import StaleDataPolicy
 
 
+# What a required safety needs, and why.
+_NEEDED_BY_SAFETY = {
+    "outcome_constraints": "It has the limits that must hold: {'latency': (None, 200.0)}.",
+    "start_points": "They are points that are known to be within the limits.",
+}
+
+
 @algorithm
 class BayesianOptimizer(AskTell):
     """Optimizer of a function that changes with time, composed of three parts.
@@ -243,9 +250,9 @@ class BayesianOptimizer(AskTell):
             self._check_robust()
         if self.safety is not None:
             check_real(self.safety, "safety", self, interval="[0.5, 1)")
-            for name in ("outcome_constraints", "start_points"):
+            for name, what in _NEEDED_BY_SAFETY.items():
                 if getattr(self, name) is None:
-                    raise invalid(name, "given with safety=...", None, self)
+                    raise invalid(name, f"given with safety={self.safety}", None, self, advice=what)
             if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
                 expected = "None, or one of sktvbo.gaussian_process, with safety=..."
                 raise invalid("surrogate", expected, self.surrogate, self)
