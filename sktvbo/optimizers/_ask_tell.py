@@ -171,6 +171,7 @@ class AskTell(Durable):
     # --- what the steps ask of every algorithm; with a model, its parameters and hooks ------------
 
     surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
+    outcome_scales = None
     max_size = step_budget = refit_every = None
     robust = _visits_members = _asks_expert = False
     n_initial_points = sys.maxsize
