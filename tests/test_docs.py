@@ -58,7 +58,7 @@ def test_the_pages_are_few_words():
     written = [path for path in [README, *PAGES] if path.name != "differences.rst"]
     n = sum(len(path.read_text(encoding="utf-8").split()) for path in written)
     print(f"{n} words")
-    assert n <= 25_000
+    assert n <= 26_500
 
 
 def test_every_page_is_in_one_list_of_contents():

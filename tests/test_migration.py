@@ -21,6 +21,9 @@ MODULES = {
     "wdbo-algo": "wdbo_algo",
     "scikit-optimize": "skopt",
     "Optuna": "optuna",
+    "bayesian-optimization": "bayes_opt",
+    "Xopt": "xopt",
+    "river": "river",
     "scikit-learn": "sklearn",
     "sktvbo": "sktvbo",
 }
@@ -38,8 +41,9 @@ def test_all_programs_are_found():
 def test_it_runs(whose, code):
     if "import optuna" in code:
         pytest.importorskip("optuna")
-    if find_spec(MODULES[whose]) is None or ("GPSampler" in code and find_spec("torch") is None):
-        pytest.skip(f"{whose} is not installed")
+    needed = [MODULES[whose], *(["torch"] * ("GPSampler" in code)), *(["xopt"] * ("xopt" in code))]
+    if any(find_spec(name) is None for name in needed):
+        pytest.skip(f"{' or '.join(needed)} is not installed")
     names = {"__name__": "__main__"}
     exec(textwrap.dedent(FIRST), names)
     exec(compile(code, whose, "exec"), names)

@@ -53,6 +53,21 @@ PAGES = {
     "multi-objective": "faq",
     "where to measure next": "guide/active_learning",
     "active learning": "guide/active_learning",
+    "autoscaling": "guide/limits",
+    "heavy tail": "guide/limits",
+    "simplex": "guide/domains",
+    "sum to one": "guide/domains",
+    "binary": "guide/bandits faq",
+    "control group": "recipes",
+    "stuck": "faq",
+    "local optimum": "faq",
+    "explore more": "faq",
+    "accelerator": "migration",
+    "convergence plot": "guide/pictures",
+    "holiday": "guide/seasons",
+    "hysteresis": "guide/optimizers",
+    "budget pacing": "guide/budgets",
+    "embedded": "recipes performance install",
 }
 
 

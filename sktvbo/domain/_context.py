@@ -16,6 +16,7 @@ from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._convert import without_context
 from ._product import Box, ParameterSpace
+from ._terms import Ordinal
 
 if TYPE_CHECKING:
     from typing import Any
@@ -284,7 +285,7 @@ class WithContext(Domain):
 
     def _expected(self):
         if isinstance(self.context, ParameterSpace):
-            return f"a dict of {', '.join(map(repr, self.context.names))} within what they may be"
+            return f"a dict of {'; '.join(map(_expected_of, self.context._parameters.items()))}"
         return f"an array of shape ({self.context.n_dims},) of finite numbers"
 
     # --- methods of all domains -------------------------------------------------------------------
@@ -379,6 +380,14 @@ class WithContext(Domain):
         WithContext
         """
         return cls(**state)
+
+
+def _expected_of(parameter):
+    """Return what the value of a context's parameter (name, term) has to be, as text."""
+    name, term = parameter
+    if isinstance(term, Ordinal):
+        return f"{name!r}, one of {[choice.value for choice in term.choices]}"
+    return f"{name!r}, a finite{' positive' * term.kind.startswith('log')} number"
 
 
 def as_domain(domain: DomainLike) -> Domain:

@@ -209,6 +209,7 @@ class FeasibleSet:
             f"satisfied by some point of the domain{' within reach' * self.space.limited}",
             owner=self.rules.owner,
             got=f"none among {n}",
+            advice="An equation is a LinearConstraint with lb = ub." * self.rules.has_functions,
             error=DomainError,
         )
 

@@ -43,8 +43,8 @@ class Rules:
         Rounding errors of A x - b.
     linear : tuple of ndarray, (k, d), (k,) and (k,)
         Coefficients and bounds of the other linear constraints.
-    by_answer : bool
-        True if one of the callables returns bools rather than numbers.
+    has_functions, by_answer : bool
+        True if there are callables, and if one of them returns bools rather than numbers.
     """
 
     def __init__(self, constraints, domain, owner):
@@ -63,6 +63,7 @@ class Rules:
             for c in constraints
             if not isinstance(c, LinearConstraint)
         ]
+        self.has_functions = bool(self._functions)
         self.by_answer = any(function.by_answer for function in self._functions)
 
     def gaps(self, X):
@@ -111,7 +112,8 @@ class _FunctionConstraint:
                     "without equations between functions, lb < ub",
                     owner=owner,
                     got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
-                    advice="Solve it for one of the variables, and leave that one out.",
+                    advice="Between plain reals give a LinearConstraint with lb = ub. Otherwise "
+                    "solve it for one of the variables, and leave that one out.",
                     error=DomainError,
                 )
         else:

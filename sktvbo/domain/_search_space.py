@@ -62,6 +62,8 @@ class SearchSpace:
         Row of the context.
     window : (float, float) or None
         Earliest and latest time of a query, in the user's unit.
+    fixed : ndarray of shape (d,), or None
+        Row of the values that all places have; NaN where they are free.
     n_halvings : int
         Halvings of a line that locate its last allowed place.
     n_starts : int
@@ -80,6 +82,7 @@ class SearchSpace:
     avoided: tuple[Array, float] | None = None
     context: Array | None = None
     window: tuple[float, float] | None = None
+    fixed: Array | None = None
     n_halvings: int = 50
     n_starts: int = 6
 
@@ -116,8 +119,8 @@ class SearchSpace:
         beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
-        size = 1 if domain.continuous.all() and not continuous.any() else domain.size
-        found = SearchSpace(domain, lower, upper, continuous, size, limited=True, beyond=beyond)
+        size = domain.size if (lower < upper).any() else 1
+        found = SearchSpace(domain, lower, upper, continuous, size, True, beyond, fixed=self.fixed)
         members = self._listed_members()
         if members is not None:
             members = found._inside_or_nearest(members, members)
@@ -146,7 +149,7 @@ class SearchSpace:
                 return found.among(left) if len(left) else self
         places = self.candidates(_N_TRIED)
         if len(places) and found._is_avoided(places).mean() > _MOST_AVOIDED:
-            return self.avoiding(U, 0.5 * distance)
+            return self.avoiding(U, 0.5 * distance) if distance > _ROUNDING else self
         return found
 
     def _is_avoided(self, U):
@@ -217,9 +220,10 @@ class SearchSpace:
         domain, found = self.domain, np.array(U)
         chosen = found[:, : domain.n_unit]
         moved = np.clip(chosen, 0.0, 1.0)
-        if not domain.continuous.all():
-            members = domain.unit_of(domain._from_unit(chosen))
-            moved = np.where(domain.continuous, moved, members)
+        if not domain.continuous.all() or self.fixed is not None:
+            members = domain.unit_of(self._members(chosen))
+            free = domain.continuous & (self.fixed is None or self.continuous[: domain.n_unit])
+            moved = np.where(free, moved, members)
         chosen[:] = moved
         return found
 
@@ -268,13 +272,18 @@ class SearchSpace:
 
         The chosen coordinates are those of a member of the domain, exactly.
         """
-        rows = self.domain._from_unit(U[:, : self.domain.n_unit])
+        rows = self._members(U[:, : self.domain.n_unit])
         if self.context is not None:
             rows = np.column_stack([rows, np.tile(self.context, (len(U), 1))])
         if self.window is not None:
             (low, high), u = self.window, U[:, -1]
             rows = np.column_stack([rows, np.clip(low * (1.0 - u) + high * u, low, high)])
         return rows
+
+    def _members(self, U):
+        """Return the rows (m, k) of the members nearest to places (m, u), with what is fixed."""
+        rows = self.domain._from_unit(U)
+        return rows if self.fixed is None else np.where(np.isnan(self.fixed), rows, self.fixed)
 
     # --- limits -----------------------------------------------------------------------------------
 
@@ -302,7 +311,14 @@ class SearchSpace:
         """Return places (m, k) of the domain, scaled into the limits."""
         domain = self.domain
         low, high = self.lower[: domain.n_unit], self.upper[: domain.n_unit]
-        places = low + places * (high - low)
+        drawn = places
+        places = low + drawn * (high - low)
+        for columns in domain.categories:
+            left = columns[high[columns] > 0.0]
+            if 0 < len(left) < len(columns):  # each of those left is drawn as often
+                own = left[np.argmax(drawn[:, columns], axis=1) % len(left)]
+                places[:, columns] = low[columns]
+                places[np.arange(len(places)), own] = high[own]
         members = domain.to_unit(domain.from_unit(places))
         # Reals stay where they are: their rows may be on another scale, with other roundings.
         places = np.where(domain.continuous, np.clip(places, low, high), members)

@@ -48,10 +48,16 @@ _REMEDIES = {
     "length_scale": (
         "f changes faster than the rows can show, or the bound is in another unit. Lower the "
         "bound if the rows are dense enough, or start nearer to the data",
-        "f hardly changes in these columns. Leave them out, or in time make the model static by "
-        "temporal_kernel=ConstantKernel(1.0, 'fixed'). Raise the bound if it is in another unit",
+        "f hardly changes in these columns. Leave them out, or raise the bound if it is in another "
+        "unit",
     ),
 }
+_IN_TIME = (
+    "f hardly changes over the times of these rows. If more rows follow, they may show a change. "
+    "Otherwise make the model static by temporal_kernel=ConstantKernel(1.0, 'fixed'), or raise "
+    "the bound if it is in another unit"
+)
+_SEASONS = ", or give hyperpriors=season_priors(period)"
 # Meaning if y is not standardized, which may be the reason.
 _UNSCALED = {
     ("noise_variance", 1): "the model explains y as noise, or y has a large scale. Use "
@@ -130,10 +136,11 @@ def _advise_on_range(label, column):
         )
 
 
-def advise_on_fit(covariance, rows, searched, is_standardized):
+def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
 
-    The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y.
+    The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y,
+    ``has_priors`` to the hyperparameters.
     """
     learnt = set(covariance.names if searched else ())
     scaled = scaled_kernels(covariance, rows)
@@ -169,20 +176,39 @@ def advise_on_fit(covariance, rows, searched, is_standardized):
         # Amplitudes of seasons that are too smooth for the data are arbitrary.
         found = {key: v for key, v in found.items() if not key[0].endswith("constant_value")}
     extents = extents_of(covariance, rows) if found else {}
+    kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)} if found else {}
     for (name, side), value in found.items():
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]
         if not is_standardized:
             remedy = _UNSCALED.get((name, side), remedy)
+        if side and name.endswith("length_scale") and name.startswith(("temporal", "level")):
+            remedy = _IN_TIME
+        if covariance.periodic_bounds and name.startswith("temporal") and not has_priors:
+            remedy += _SEASONS
         if name in sharp:
             raised = value > 1.01 * covariance.periodic_bounds[name]
             remedy = f"the season is sharper. {_RAISED if raised else 'Lower the bound'}"
         if side and extents.get(name, 0.0) > value:
             remedy = f"its columns extend over {extents[name]:.4g}. {_IN_THEIR_UNIT}"
         _warn(
-            f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: {remedy}.",
+            f"{_described(name, kernels)} ended at its {('lower', 'upper')[side]} bound, "
+            f"{value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
+
+
+def _described(name, kernels):
+    """Return the name of a hyperparameter, of a sum or product with the kernel that it belongs to.
+
+    ``kernels`` are the `leaves` by name.
+    """
+    owner, _, own = name.rpartition("__")
+    whole, _, place = owner.rpartition("__")
+    kernel = kernels.get(owner)
+    if own == "constant_value":
+        kernel = kernels.get(f"{whole}__{'k1' if place == 'k2' else 'k2'}")
+    return f"{name} (of {kernel!r})" if place in ("k1", "k2") and kernel is not None else name
 
 
 def _advise_on_periods(covariance, rows):

@@ -181,7 +181,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self._advises:
             if self.robust:
                 advise_on_outliers(new._gp)
-            advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
+            searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
+            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, has_priors)
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)

@@ -171,6 +171,7 @@ class AskTell(Durable):
     # --- what the steps ask of every algorithm; with a model, its parameters and hooks ------------
 
     surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
+    outcome_scales = None
     max_size = step_budget = refit_every = None
     robust = _visits_members = _asks_expert = False
     exploration = 0.0
@@ -222,7 +223,14 @@ class AskTell(Durable):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t: Time | None = None, context: ContextLike = None) -> Point:
+    def ask(
+        self,
+        t: Time | None = None,
+        context: ContextLike = None,
+        *,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+    ) -> Point:
         """Return the point to query now.
 
         A query is pending until it is told or cancelled. The surrogate is conditioned on its own
@@ -237,6 +245,11 @@ class AskTell(Durable):
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`: the query is the best
             choice in this context.
+        fixed : dict, default=None
+            Values that some parameters have in this query, by name ("x0", "x1", ... without names).
+        available : dict of lists, or array-like of shape (m, d), default=None
+            The only values, by name, that parameters with steps may have in this query; or the only
+            members of a `FiniteSet`. Start points that do not fit wait.
 
         Returns
         -------
@@ -246,6 +259,8 @@ class AskTell(Durable):
         ------
         InvalidObservationError
             The time is not finite, goes backwards, or is a date among numbers.
+        DomainError
+            No point of the domain, or none within ``max_step``, has what is fixed or available.
 
         Warns
         -----
@@ -258,20 +273,46 @@ class AskTell(Durable):
         --------
         suggest : Query with its handle and its time, or a batch of queries.
         """
-        return self._asked(t, 1, context, may_wait=False)[0].x
+        return self._asked(t, 1, context, fixed, available, may_wait=False)[0].x
 
     @overload
     def suggest(
-        self, t: Time | None = None, n: None = None, *, context: ContextLike = None
+        self,
+        t: Time | None = None,
+        n: None = None,
+        *,
+        context: ContextLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
     ) -> Query: ...
     @overload
     def suggest(
-        self, t: Time | None = None, *, n: int, context: ContextsLike = None
+        self,
+        t: Time | None = None,
+        *,
+        n: int,
+        context: ContextsLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
     ) -> list[Query]: ...
     @overload
-    def suggest(self, t: Time | None, n: int, *, context: ContextsLike = None) -> list[Query]: ...
     def suggest(
-        self, t: Time | None = None, n: int | None = None, *, context: ContextsLike = None
+        self,
+        t: Time | None,
+        n: int,
+        *,
+        context: ContextsLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+    ) -> list[Query]: ...
+    def suggest(
+        self,
+        t: Time | None = None,
+        n: int | None = None,
+        *,
+        context: ContextsLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
     ) -> Query | list[Query]:
         """Return the next query, as a `Query` with its time, or a batch of queries.
 
@@ -287,6 +328,8 @@ class AskTell(Durable):
             surrogate is at another place if one is left.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, as in ``ask``; with ``n`` also a list of n of them.
+        fixed, available : dict, default=None
+            As in ``ask``, for all queries of a batch.
 
         Returns
         -------
@@ -295,7 +338,7 @@ class AskTell(Durable):
 
         Raises
         ------
-        InvalidObservationError
+        InvalidObservationError, DomainError
             As in ``ask``.
         ValueError
             ``n`` is not an integer of at least 1.
@@ -316,14 +359,15 @@ class AskTell(Durable):
         ([0, 1, 2], 1.0)
         """
         if n is None:
-            return self._asked(t, 1, context, may_wait=True)[0]
-        return self._asked(t, check_int(n, "n"), context, may_wait=True)
+            return self._asked(t, 1, context, fixed, available, may_wait=True)[0]
+        return self._asked(t, check_int(n, "n"), context, fixed, available, may_wait=True)
 
-    def _asked(self, t, size, context, may_wait):
+    def _asked(self, t, size, context, fixed, available, *, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
+        only = {"fixed": fixed, "available": available}
         with self._lock(), self._timed_step() as before:
             t, run = before.read_present_time(t)
-            after, found = suggest(run, t, size, context, may_wait=may_wait)
+            after, found = suggest(run, t, size, context, may_wait=may_wait, **only)
             first = after.pending.n_total - size
             queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
             queries = handles(run.domain, queries)

@@ -18,7 +18,7 @@ from ._ask_tell import AskTell
 from ._default_models import drifting_surrogate, smooth_surrogate, static_surrogate
 from ._feasibility import Feasibility
 from ._observe import is_searching, posterior_at_rows, refit, with_first_models
-from ._outcomes import OBJECTIVE, measured, view
+from ._outcomes import OBJECTIVE, measured, of_scale, view
 from ._parameters import algorithm
 from ._places import rows_and_times
 from ._state import too_few
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from .._typing import Array, ContextLike, ContextsLike, Model, Point, PointsLike, Time
     from ..acquisition import Acquisition
     from ..staleness import StaleDataPolicy
+
+
+# What a required safety needs, and why.
+_NEEDED_BY_SAFETY = {
+    "outcome_constraints": "It has the limits that must hold: {'latency': (None, 200.0)}.",
+    "start_points": "They are points that are known to be within the limits.",
+}
 
 
 @algorithm
@@ -77,6 +84,9 @@ class BayesianOptimizer(AskTell):
     outcome_constraints : mapping of str to (low, high), default=None
         Limits of outcomes that are measured beside y, None for no limit: ``{"latency": (None,
         200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
+    outcome_scales : mapping of str to {"linear", "log"}, default=None
+        Scale on which an outcome's model is Gaussian, "linear" if it is not named. "log" suits
+        positive outcomes with a heavy tail, such as latencies.
     safety : float in [0.5, 1), default=None
         Required probability that all limits hold at a query; it needs ``start_points`` within the
         limits, and no custom surrogate. None weighs queries by the probability that they hold.
@@ -163,6 +173,7 @@ class BayesianOptimizer(AskTell):
     seasonal_periods: float | timedelta | np.timedelta64 | str | Sequence[Any] | None = None
     robust: bool = False
     outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = None
+    outcome_scales: Mapping[str, str] | None = None
     safety: float | None = None
     exploration: float = 0.0
 
@@ -252,9 +263,9 @@ class BayesianOptimizer(AskTell):
             self._check_robust()
         if self.safety is not None:
             check_real(self.safety, "safety", self, interval="[0.5, 1)")
-            for name in ("outcome_constraints", "start_points"):
+            for name, what in _NEEDED_BY_SAFETY.items():
                 if getattr(self, name) is None:
-                    raise invalid(name, "given with safety=...", None, self)
+                    raise invalid(name, f"given with safety={self.safety}", None, self, advice=what)
             self._check_own_surrogate("safety")
         check_real(self.exploration, "exploration", self, interval="[0, 1)")
         if self.exploration:
@@ -411,7 +422,8 @@ class BayesianOptimizer(AskTell):
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
-            Predict observations, with noise, instead of the function. The mean is the same.
+            Predict observations, with noise, instead of the function. The mean is the same, but for
+            outcomes on a logarithmic scale.
         outcome : str, default=None
             Name of an outcome to predict in place of the objective.
 
@@ -450,7 +462,9 @@ class BayesianOptimizer(AskTell):
         if outcome is not None and outcome not in names:
             raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
         run = _with_belief(run, "predict()")
+        scale = "linear"
         if outcome not in (None, OBJECTIVE):
+            scale = run.config.measured_scales[names.index(outcome)]
             run = view(run, names.index(outcome))
             if run.surrogate is None:
                 expected, got = (
@@ -458,7 +472,8 @@ class BayesianOptimizer(AskTell):
                     f"{outcome!r}, which is not",
                 )
                 raise invalid("outcome", expected, got=got, error=AskTellError)
-        mean, std = _predicted(run, rows, times, include_noise and return_std)
+        needs_noise = include_noise and (return_std or scale == "log")
+        mean, std = of_scale(scale, *_predicted(run, rows, times, needs_noise))
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean

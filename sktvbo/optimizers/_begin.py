@@ -13,7 +13,7 @@ from ..exceptions import DomainError, InvalidObservationError
 from ..kernels import ChordalMatern
 from ..staleness import MaximumSize
 from ._clock import make_clock
-from ._outcomes import check_names, limits_of
+from ._outcomes import check_names, limits_of, scales_of
 from ._parts import begun_parts
 from ._state import History, Log, PendingQueries, RunConfig, RunState, n_stored
 
@@ -42,6 +42,7 @@ def first_state(algorithm):
         start_points=_start_points(algorithm, domain),
         size_limit=size_limit,
         limits=limits,
+        scales=scales_of(algorithm.outcome_scales, limits, algorithm),
     )
     return RunState(
         config=config,

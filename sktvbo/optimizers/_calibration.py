@@ -9,6 +9,7 @@ from scipy.special import bdtri, chdtri, ndtri
 from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
+from ..staleness import KeepAll
 from ._log import logger
 from ._part import Part
 
@@ -85,10 +86,7 @@ class Calibration(Part):
         message = (
             f"The last {_N_RESIDUALS} observations differ from their predictions by {size:.3g} "
             f"times the predicted standard deviation ({kind}): the surrogate is "
-            "overconfident. Let it learn the noise (noise_variance_bounds), or give a larger "
-            "noise_variance or y_variance. If the function changes or jumps, take a temporal "
-            "kernel with a shorter lengthscale, or an algorithm that forgets. to_frame() has "
-            "predictions and residuals."
+            f"overconfident. {_remedies(run)} to_frame() has predictions and residuals."
         )
         logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": float(size)}})
         warn_caller(message, OverconfidenceWarning)
@@ -96,3 +94,21 @@ class Calibration(Part):
 
     def continued(self, run, new, change):
         return run.part(self.name)
+
+
+def _remedies(run):
+    """Return what may help an overconfident run, as sentences."""
+    algorithm, found = run.algorithm, []
+    if algorithm.seasonal_periods is None:
+        found.append("If y has a daily or another period, give seasonal_periods.")
+    if not algorithm.robust:
+        found.append("If single values are far from all others, use robust=True.")
+    if algorithm.surrogate is not None:
+        found.append(
+            "Let the surrogate learn the noise (noise_variance_bounds), or give it a larger "
+            "noise_variance, or a temporal kernel with a shorter lengthscale."
+        )
+    found.append("Tell the noise of single values, where it is known, as y_variance.")
+    if type(run.policy) is KeepAll:
+        found.append("If the function changes or jumps, take an algorithm that forgets: WDBO.")
+    return " ".join(found)

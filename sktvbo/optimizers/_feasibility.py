@@ -19,6 +19,7 @@ from ._outcomes import (
     data_by_name,
     is_missing,
     measurements,
+    scaled_limits,
     summed,
     without_noise,
     without_violation,
@@ -73,7 +74,7 @@ class Feasibility:
         known, data, self._parts, self._limits = run.part("limits"), data_by_name(run), [], []
         models, self._unit_of = iter(known.models), run.domain.unit_of
         self._n_unknown, self.is_modelled = 0, []
-        for name, *limits in run.config.limits:
+        for name, *limits in scaled_limits(run):
             surrogate = run.model if name == OBJECTIVE else next(models).surrogate
             self.is_modelled.append(surrogate is not None)
             if surrogate is None:

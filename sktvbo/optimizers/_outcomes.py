@@ -37,6 +37,7 @@ class _OutcomeHistory(History):
     """History of a run in which the outcome ``index`` takes the place of y."""
 
     index: int = field(kw_only=True)
+    scale: str = field(kw_only=True)
     n_measured: float = math.inf
 
     of_outcome = True
@@ -44,7 +45,50 @@ class _OutcomeHistory(History):
     def _outside(self, data):
         for entry in super()._outside(data):
             if entry.outcomes[self.index] is not None:
-                yield replace(entry, y=entry.outcomes[self.index], variance=0.0)
+                y = on_scale(self.scale, entry.outcomes[self.index])
+                yield replace(entry, y=float(y), variance=0.0)
+
+
+# --- scales ---------------------------------------------------------------------------------------
+
+
+def on_scale(scale, values):
+    """Return values of an outcome, or its limits, as its model has them."""
+    return np.log(values) if scale == "log" else values
+
+
+def of_scale(scale, mean, std):
+    """Return mean and standard deviation of an outcome from those of its model."""
+    if scale != "log":
+        return mean, std
+    mean = np.exp(mean + 0.5 * std**2)
+    return mean, mean * np.sqrt(np.expm1(std**2))
+
+
+def scales_of(scales, limits, owner):
+    """Return the scale of each limit (list), of the parameter ``outcome_scales``."""
+    name, names = "outcome_scales", [limit.name for limit in limits if limit.name != OBJECTIVE]
+    scales = {} if scales is None else scales
+    if not isinstance(scales, Mapping) or not set(scales) <= set(names):
+        expected = f"None or a dict of measured outcomes ({', '.join(map(repr, names)) or 'none'})"
+        raise invalid(name, expected, scales, owner)
+    for outcome, scale in scales.items():
+        if scale not in ("linear", "log"):
+            got = f"{outcome!r}: {scale!r}"
+            raise invalid(name, "a dict of 'linear' or 'log'", owner=owner, got=got)
+    for outcome, low, high in limits:
+        if scales.get(outcome) == "log" and (-np.inf < low <= 0.0 or high <= 0.0):
+            got = f"a limit {low if low > -np.inf else high} of {outcome!r}"
+            raise invalid(name, "'log' for positive limits", owner=owner, got=got)
+    return [scales.get(limit.name, "linear") for limit in limits]
+
+
+def _check_scale(scale, values, label):
+    """Raise unless values of an outcome, NaN if not measured, have a place on its scale."""
+    if scale == "log" and np.any(np.asarray(values, dtype=np.float64) <= 0.0):
+        expected, error = "positive, as outcome_scales has its logarithm", InvalidObservationError
+        advice = "Tell None where it was not measured."
+        raise invalid(label, expected, values, advice=advice, error=error)
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -106,15 +150,26 @@ def measured(run):
     return [limit.name for limit in run.config.measured_limits]
 
 
+def scaled_limits(run):
+    """Return the limits (list of `Limit`) on the scales of the outcomes' models."""
+    found = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for (name, low, high), scale in zip(run.config.limits, run.config.scales):
+            low = max(low, 0.0) if scale == "log" else low
+            found.append(Limit(name, float(on_scale(scale, low)), float(on_scale(scale, high))))
+    return found
+
+
 def outcomes_of(run, outcomes, failed=False):
     """Return the outcomes (k,) of one observation, see `Observation`; it may have ``failed``."""
-    columns = _columns(run, outcomes, failed)
-    return columns and tuple(
-        None
-        if is_missing(value)
-        else finite_number(value, f"outcomes[{name!r}]", InvalidObservationError, LARGEST_Y)
-        for name, value in columns.items()
-    )
+    columns, found = _columns(run, outcomes, failed), []
+    for (name, value), scale in zip((columns or {}).items(), run.config.measured_scales):
+        label = f"outcomes[{name!r}]"
+        if not is_missing(value):
+            value = finite_number(value, label, InvalidObservationError, LARGEST_Y)
+            _check_scale(scale, value, label)
+        found.append(None if is_missing(value) else value)
+    return columns and tuple(found)
 
 
 def many_outcomes_of(run, outcomes, failed):
@@ -131,7 +186,7 @@ def many_outcomes_of(run, outcomes, failed):
     if columns is None or all(column is None for column in columns.values()):
         return [columns and (None,) * len(columns)] * n
     found = np.empty((n, len(columns)))
-    for i, (name, column) in enumerate(columns.items()):
+    for i, ((name, column), scale) in enumerate(zip(columns.items(), run.config.measured_scales)):
         label = f"outcomes[{name!r}]"
         values = real_array(column, label, InvalidObservationError)
         if values.shape != (n,):
@@ -142,6 +197,7 @@ def many_outcomes_of(run, outcomes, failed):
             expected = "finite, or NaN where it was not measured"
             raise invalid(label, expected, column, error=InvalidObservationError)
         check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
+        _check_scale(scale, values, label)
         found[:, i] = values
     return [tuple(None if v != v else v for v in row) for row in found.tolist()]
 
@@ -189,6 +245,12 @@ def kept_outcomes(run, new):
             got=f"a limit of {unknown[0]!r}",
             advice="Begin another run, and tell_many() observations with this outcome.",
         )
+    scales = dict(zip(known, run.config.measured_scales))
+    for name, scale in zip(measured(new), new.config.measured_scales):
+        if run.history.total and scales.get(name, scale) != scale:
+            expected = f"{scales[name]!r} for {name!r}, as before"
+            advice = "Begin another run, and tell_many() the observations."
+            raise invalid("outcome_scales", expected, scale, new.algorithm, advice=advice)
     return [known.index(name) for name in measured(new) if name in known]
 
 
@@ -203,7 +265,8 @@ def outcomes_of_failures(run, new):
 def view(run, i):
     """Return a run in which the i-th outcome that is measured takes the place of y."""
     models = models_of(run)
-    data, history = _data_of(run, i), _OutcomeHistory(**vars(run.history), index=i)
+    scale, data = run.config.measured_scales[i], _data_of(run, i)
+    history = _OutcomeHistory(**vars(run.history), index=i, scale=scale)
     n_missing = run.algorithm._min_to_learn - len(data)
     if n_missing > 0 and data.positions is not run.data.positions:
         n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
@@ -226,11 +289,12 @@ def _data_of(run, i):
     which observations were removed.
     """
     data, values, failures = run.data, run.part("limits").values[:, i], run.failures
-    measured = ~np.isnan(values)
+    measured, scale = ~np.isnan(values), run.config.measured_scales[i]
+    values = on_scale(scale, values)
     found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
     if not measured.all():
         found = found.take(measured)
-    y, rows = failures.outcomes[:, i], failures.rows
+    y, rows = on_scale(scale, failures.outcomes[:, i]), failures.rows
     chosen = ~np.isnan(y)
     if 0 < len(data) < run.history.n_told:
         chosen &= rows[:, -1] >= data.rows[:, -1].min()
@@ -314,10 +378,11 @@ def measurements(run, n_latest=None):
 
 def beyond_limits(run, outcomes, y):
     """Return distances (k, m) beyond limits, see `measurements`, of outcomes (m, q) and y (m,)."""
-    values = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}
+    scaled = map(on_scale, run.config.measured_scales, outcomes.T)
+    values = dict(zip(measured(run), scaled)) | {OBJECTIVE: y}
     found = [
         np.maximum(np.maximum(low - values[name], values[name] - high), 0.0)
-        for name, low, high in run.config.limits
+        for name, low, high in scaled_limits(run)
     ]
     return np.array(found)
 
@@ -329,8 +394,13 @@ def summed(distances):
 
 
 def outcomes_by_name(run, told):
-    """Return what was measured of everything that has a limit (dict), None or NaN if it was not."""
-    return dict(zip(measured(run), told.outcomes or ())) | {OBJECTIVE: told.y}
+    """Return what was measured of everything that has a limit (dict), None or NaN if it was not.
+
+    Values are those of the outcomes' models.
+    """
+    outcomes, scales = told.outcomes or (), run.config.measured_scales
+    found = [None if v is None else on_scale(scale, v) for v, scale in zip(outcomes, scales)]
+    return dict(zip(measured(run), found)) | {OBJECTIVE: told.y}
 
 
 def data_by_name(run):

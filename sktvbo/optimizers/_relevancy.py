@@ -14,6 +14,13 @@ _LEAST, _LEAST_WITH_SEASONS = 10, 100
 class WDBO(Algorithm):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
+    Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
+    is where its upper confidence bound is largest, and observations that hardly change predictions
+    of the present and future are removed. How fast the objective changes is learnt. It is the
+    algorithm to begin with. Parameters that matter: the domain, ``maximize``,
+    ``outcome_constraints``, ``seasonal_periods`` if y has a daily or other period, ``robust`` if
+    single values are wrong, and ``max_size`` or ``step_budget`` to bound the time of a step.
+
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T, w and σ² by marginal likelihood.

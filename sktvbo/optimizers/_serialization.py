@@ -43,7 +43,7 @@ from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
 HELD = ("maximize", "time_unit")
 
 # Parameters that must be those of the run when it is resumed: with those of what is allowed.
-_LIMITS = ("outcome_constraints", "safety", "max_step", "start_points")
+_LIMITS = ("outcome_constraints", "outcome_scales", "safety", "max_step", "start_points")
 _IDENTITY = ("domain", "constraints", *HELD, *_LIMITS)
 
 # Fields of a state that are parts. The history, the data set and the query sizes are restored from

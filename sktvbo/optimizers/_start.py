@@ -40,7 +40,7 @@ class Start(Part):
         while n < len(points):
             x = aim = points[n]
             if not len(allowed_in_context(run.domain, aim[np.newaxis])):
-                break  # it waits for a context in which the constraints allow it
+                break  # it waits for a query for which it is allowed
             for part in at_moment(run, "towards"):
                 x = None if x is None else part.towards(run, t, x)
             if x is None or np.array_equal(x, aim):
@@ -65,10 +65,13 @@ class Start(Part):
 
 
 def allowed_in_context(domain, points):
-    """Return those of some points (k, d) that the constraints allow in the present context."""
-    if domain.n_chosen == domain.n_dims:
-        return points
-    return points[domain.queryable(points)]
+    """Return those of some points (k, d) that may be asked in the present context."""
+    space = domain.search_space()
+    if domain.n_chosen < domain.n_dims:
+        points = points[domain.queryable(points)]
+    if space.limited:  # to what is fixed or available for this query
+        points = points[space.allowed(domain.unit_of(points))]
+    return points
 
 
 def drawn(space, n, rng):

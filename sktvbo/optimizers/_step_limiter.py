@@ -4,13 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._validation import invalid
 from .._values import replaced
 from ..domain import StepLimit
 from ..domain._step_limit import as_step_limit
+from ..exceptions import DomainError
 from ._part import Part
 
 # A step must lead by this part of a straight step nearer to a start point.
 _NEARER = 0.1
+
+# Differences up to this one, in unit form, are rounding errors.
+_SLACK = 1e-9
 
 # Candidates within reach, beside the nearest place.
 _N_CANDIDATES = 64
@@ -77,6 +82,12 @@ class StepLimiter(Part):
             return space
         here, reach = self._reach(run.domain, t)
         low, high = _with_next_values(space, here, here - reach, here + reach)
+        k = space.domain.n_unit
+        gaps = np.maximum(low[:k] - space.upper[:k], space.lower[:k] - high[:k])
+        if (gaps > _SLACK).any():
+            expected = "within max_step of the latest query"
+            got = f"other values, at {run.domain.decode(self.at[:-1])}"
+            raise invalid("What is fixed or available", expected, got=got, error=DomainError)
         return self._part(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
     def near(self, run, t, space):

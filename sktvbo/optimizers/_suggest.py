@@ -11,6 +11,7 @@ import numpy as np
 from .._values import replaced
 from .._warnings import warn_caller
 from ..acquisition import PosteriorMean
+from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._choice import Choice
 from ._log import log_queries, logger
@@ -23,7 +24,7 @@ from ._state import MAX_PENDING, Forecast
 _MAX_HALLUCINATED = 32
 
 
-def suggest(run, t, size, context=None, *, may_wait):
+def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None):
     """Return the run with ``size`` more queries pending, and these queries (x, time).
 
     Parameters
@@ -36,6 +37,8 @@ def suggest(run, t, size, context=None, *, may_wait):
         One context as users give it, or one for each query.
     may_wait : bool
         Queries may be for a later time, if the algorithm chooses it.
+    fixed, available : dict, or None
+        What is left of the domain for these queries, see `of_one_query`.
     """
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
     config, sizes, queries = run.config, run.query_sizes, []
@@ -46,7 +49,11 @@ def suggest(run, t, size, context=None, *, may_wait):
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     n_before, run = run.pending.n_total, replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
-        run, asked = _demanded(in_context(run, row), t, n)
+        run = in_context(run, row)
+        if fixed is not None or available is not None:
+            domain = of_one_query(run.domain, fixed, available)
+            run = replaced(run, config=replaced(run.config, domain=domain))
+        run, asked = _demanded(run, t, n)
         before, found, forecast = run, (), None
         if not follows:
             run, more = _initial_queries(run, t, n - len(asked))

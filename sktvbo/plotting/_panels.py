@@ -501,6 +501,8 @@ class OutcomeTrack:
         Values of all observations, including removed ones.
     mean, std : ndarray of shape (n_times,)
         Prediction at the point recommended at each time.
+    scale : {"linear", "log"}
+        That of the axis, and of the band.
     """
 
     name: str
@@ -510,6 +512,15 @@ class OutcomeTrack:
     told: np.ndarray
     mean: np.ndarray
     std: np.ndarray
+    scale: str = "linear"
+
+    def band(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends (n_times,), (n_times,) of two standard deviations on both sides."""
+        if self.scale == "linear":
+            return self.mean - 2.0 * self.std, self.mean + 2.0 * self.std
+        variance = np.log1p((self.std / self.mean) ** 2)
+        middle = np.log(self.mean) - 0.5 * variance
+        return np.exp(middle - 2.0 * np.sqrt(variance)), np.exp(middle + 2.0 * np.sqrt(variance))
 
 
 @display_data
@@ -612,13 +623,14 @@ class OutcomeDisplay(PanelDisplay):
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
         times = _times(float(told_at.min()), now if until is None else until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
-        for name, low, high in run.config.limits:
+        for (name, low, high), scale in zip(run.config.limits, run.config.scales):
             found = [
                 optimizer.predict(x, t, return_std=True, context=context, outcome=name)
                 for x, t in zip(points, times)
             ]
             label = f"{name} ({units[name]})" if name in units else name
-            tracks.append(OutcomeTrack(name, label, low, high, values[name], *np.array(found).T))
+            track = OutcomeTrack(name, label, low, high, values[name], *np.array(found).T, scale)
+            tracks.append(track)
         return cls(tracks, times, told_at, ~was_removed(optimizer), **labels)
 
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
@@ -651,11 +663,10 @@ class OutcomeDisplay(PanelDisplay):
         for ax, track in zip(axes, self.tracks):
             told = np.column_stack([track.told, self.told_at])
             draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
-            low, high = track.mean - 2.0 * track.std, track.mean + 2.0 * track.std
-            draw_band(ax, self.times, low, high, line_style(0)["color"])
+            draw_band(ax, self.times, *track.band(), line_style(0)["color"])
             ax.plot(self.times, track.mean, **style)
             limits = [limit for limit in (track.low, track.high) if np.isfinite(limit)]
             for limit, label in zip(limits, ("limit", None)):
                 ax.axhline(limit, color="black", linestyle="--", label=label)
-            ax.set(xlabel=f"time ({self.time_unit})", ylabel=track.label)
+            ax.set(xlabel=f"time ({self.time_unit})", ylabel=track.label, yscale=track.scale)
         return self._finish(axes)

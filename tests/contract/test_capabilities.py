@@ -56,6 +56,8 @@ OPTIONS = {
     "start": {"start_points": [START]},
     "members": {},
     "exploration": {"exploration": 1.0 / EXPLORED},
+    "fixed": {},
+    "available": {},
 }
 
 
@@ -95,19 +97,35 @@ class Trial:
     load: list = field(default_factory=list)
     failed: list = field(default_factory=list)
     batches: list = field(default_factory=list)
+    fixed: dict = field(default_factory=dict)
+    available: dict = field(default_factory=dict)
     glitch: int | None = None
     seconds: list = field(default_factory=list)
 
     def given(self, t):
         return {"context": [context_at(t)]} if "context" in self.names else {}
 
+    def only(self):
+        """What is left of the domain for the next step: x0 is held, or every other row is there."""
+        i, found = len(self.batches), {}
+        if "fixed" in self.names and i % 3 == 1 and len(self.x) != CHANGE:
+            self.fixed[i] = self.x[-1][0]
+            found["fixed"] = {"x0": self.x[-1][0]}
+        if "available" in self.names:
+            members = domain_of({*self.names} - {"context"}, len(self.x) >= CHANGE).points
+            rows = np.unique(members[:, 1])[(i + 1) % 2 :: 2]
+            self.available[i] = members[np.isin(members[:, 1], rows)]
+            found["available"] = self.available[i] if i % 4 else {"x1": rows}
+        return found
+
     def ask(self, t):
+        given = self.given(t) | self.only()
         if "batch" in self.names:
-            found = self.opt.suggest(t, BATCH, **self.given(t))
+            found = self.opt.suggest(t, BATCH, **given)
         elif "journal" in self.names:  # handles and points alike
-            found = [self.opt.suggest(t, **self.given(t))]
+            found = [self.opt.suggest(t, **given)]
         else:
-            x = self.opt.ask(t, **self.given(t))
+            x = self.opt.ask(t, **given)
             found = [self.opt.pending_[-1]]
             assert_array_equal(found[0].x, x)
         self.batches.append(range(len(self.x), len(self.x) + len(found)))
@@ -152,8 +170,8 @@ class Trial:
 
 
 def domain_of(names, changed=False):
-    inner = INNER if changed else list(zip(LOW, HIGH))
-    if "members" in names:
+    inner = INNER if changed and "change" in names else list(zip(LOW, HIGH))
+    if "members" in names or "available" in names:
         low, high = np.array(inner).T
         inside = ((low <= MEMBERS) & (high >= MEMBERS)).all(axis=1)
         inner = FiniteSet(MEMBERS[inside])
@@ -309,6 +327,17 @@ def check_exploration(trial, tmp_path):
     gaps = np.array([np.linalg.norm(places[:i] - places[i], axis=1).min() for i in numbers])
     explores = numbers % EXPLORED == EXPLORED - 1
     assert np.median(gaps[explores]) > 1.5 * np.median(gaps[~explores])
+
+
+def check_fixed(trial, tmp_path):
+    assert len(trial.fixed) >= 2
+    for i, value in trial.fixed.items():
+        assert all(trial.x[j][0] == value for j in trial.batches[i])
+
+
+def check_available(trial, tmp_path):
+    for i, members in trial.available.items():
+        assert all((members == trial.x[j][:2]).all(axis=1).any() for j in trial.batches[i])
 
 
 SAFE_STEPS = "safety", "max_step"

@@ -25,7 +25,8 @@ from sktvbo.journal import Journal
 
 # Of all with a model, and of all optimizers.
 MODEL = ["surrogate", "acquisition", "n_initial_points", "refit_every", "max_size", "step_budget"]
-MODEL += ["seasonal_periods", "robust", "outcome_constraints", "safety", "exploration"]
+MODEL += ["seasonal_periods", "robust", "outcome_constraints", "outcome_scales", "safety"]
+MODEL += ["exploration"]
 SHARED = ["maximize", "clock", "constraints", "random_state", "history", "journal", "max_step"]
 SHARED += ["start_points", "query_timeout", "time_unit"]
 

@@ -78,10 +78,10 @@ def test_contexts_are_one_for_all_or_one_for_each():
         (BOX, "much", r"an array of shape \(1,\) of finite numbers"),
         (BOX, {"load": 3.0}, r"an array of shape \(1,\)"),
         (BOX, [[1.0], [2.0], [3.0]], r"one for all, or one for each of 2 point\(s\). Got 3"),
-        (NAMED, {"load": 3.0}, "a dict of 'load', 'flow', 'sky'"),
+        (NAMED, {"load": 3.0}, "a dict of 'load', a finite number; 'flow', a finite positive"),
         (NAMED, {"load": 1.0, "flow": 10.0, "sky": "snow"}, "one of"),
-        (NAMED, {"load": 1.0, "flow": -1.0, "sky": "sun"}, "within what they may be"),
-        (NAMED, [1.0, 10.0, 2.0], "within what they may be"),
+        (NAMED, {"load": 1.0, "flow": -1.0, "sky": "sun"}, "'flow', a finite positive number"),
+        (NAMED, [1.0, 10.0, 2.0], r"'sky', one of \['sun', 'rain'\]"),
         (Box([(0, 1)]), 3.0, "None for a domain without a context"),
     ],
 )

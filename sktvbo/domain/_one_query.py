@@ -1,0 +1,149 @@
+"""The domain of one query: some parameters are fixed, or only some values are available now."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from .._validation import invalid
+from .._values import replaced
+from ..exceptions import DomainError, InvalidObservationError
+from ._constrained import Constrained
+from ._context import WithContext
+from ._finite import FiniteSet
+from ._product import ParameterSpace
+from ._rules import Rules
+from ._terms import Categorical, Discrete, Real
+
+
+def of_one_query(domain, fixed, available):
+    """Return a domain, in its current context, whose search space is that of one query.
+
+    Parameters
+    ----------
+    domain : Domain
+    fixed : dict of str to object, or None
+        Values of parameters, by the names of their columns.
+    available : dict of str to list, array-like of shape (m, d), or None
+        The only values that parameters may have, or the only members of a finite set.
+
+    Returns
+    -------
+    Domain
+
+    Raises
+    ------
+    InvalidObservationError
+        An unknown name, or a value of a wrong type.
+    DomainError
+        A value is not one of the domain, or no point has all of these values.
+    """
+    if isinstance(domain, WithContext):
+        return replaced(domain, chosen=of_one_query(domain.chosen, fixed, available))
+    whole = domain.domain if isinstance(domain, Constrained) else domain
+    terms, row, rules = _terms(whole), np.full(whole.n_dims, np.nan), []
+    if available is not None and not isinstance(available, Mapping):
+        rules, available = [_is_member(whole, available)], None
+    for name, value in _named(fixed, "fixed", terms).items():
+        row[list(terms).index(name)] = _number(terms[name], value, f"fixed[{name!r}]")
+    lists = {
+        name: _numbers(terms[name], values, f"available[{name!r}]")
+        for name, values in _named(available, "available", terms).items()
+    }
+    rules += [_has_value(terms, name, numbers) for name, numbers in lists.items()]
+    space = replace(domain.search_space(), fixed=row)
+    try:
+        space = space.within(*_limits(whole, terms, row, lists))
+        if rules:
+            constraints = [*getattr(domain, "constraints", ()), *rules]
+            space = space.constrained(Rules(constraints, whole, "a query"))
+        is_empty = not space.allowed(space.candidates(1)).any()
+    except DomainError:
+        is_empty = True
+    if is_empty:
+        expected, got = "what some point of the domain has", f"{fixed} and {available}"
+        raise invalid("What is fixed and available", expected, got=got, error=DomainError)
+    return replaced(domain, _whole=space)
+
+
+def _terms(domain):
+    """Return the terms of a domain by the names of its columns."""
+    if isinstance(domain, ParameterSpace):
+        return dict(domain._parameters)
+    if isinstance(domain, FiniteSet):
+        terms = [Discrete(np.unique(column)) for column in domain.points.T]
+    else:
+        terms = [Real(low, high) for low, high in zip(domain.lower, domain.upper)]
+    return dict(zip(domain.columns, terms))
+
+
+def _named(values, what, terms):
+    """Return values by name, a dict, of which all names are known."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) or not values.keys() <= terms.keys():
+        expected = f"a dict of some of {', '.join(map(repr, terms))}"
+        advice = "A context is given as context=..."
+        raise invalid(what, expected, values, advice=advice, error=InvalidObservationError)
+    return values
+
+
+def _number(term, value, what):
+    """Return the number in a row of a parameter's value, validated."""
+    number = np.array([[term.encode(value, what)]])
+    if not (np.isfinite(number).all() and term.inside(number).all()):
+        expected = term.expected.format(term.low, term.high)
+        raise invalid(what, expected, value, error=DomainError)
+    return term.nearest(number).item()
+
+
+def _numbers(term, values, what):
+    """Return the numbers of a list of values, validated."""
+    if isinstance(term, Real) and not np.isfinite(term.size):
+        expected, advice = "of a parameter that has steps", "Bounds of a real are constraints."
+        raise invalid(what, expected, values, advice=advice, error=DomainError)
+    if isinstance(values, str) or not np.iterable(values) or not len(list(values)):
+        raise invalid(what, "a list of at least one value", values, error=InvalidObservationError)
+    return [_number(term, value, what) for value in values]
+
+
+def _limits(domain, terms, row, lists):
+    """Return lowest and highest unit coordinates (u,) of the values that are left."""
+    space = domain.search_space()
+    low, high = space.lower.copy(), space.upper.copy()
+    ends = np.append(domain.unit_columns[1:], domain.n_unit)
+    for i, (name, term) in enumerate(terms.items()):
+        numbers = lists.get(name, []) if np.isnan(row[i]) else [row[i]]
+        if not numbers:
+            continue
+        columns = slice(domain.unit_columns[i], ends[i])
+        if isinstance(term, Categorical):
+            high[columns] = np.isin(np.arange(term.n_unit), numbers)
+            if len(numbers) == 1:
+                low[columns] = high[columns] = term.to_unit(np.array([numbers]))[0]
+        else:
+            rows = np.tile(domain.lower, (len(numbers), 1))
+            rows[:, i] = numbers
+            units = domain.unit_of(rows)[:, columns]
+            low[columns], high[columns] = units.min(axis=0), units.max(axis=0)
+    return low, high
+
+
+def _has_value(terms, name, numbers):
+    """Return the constraint that a parameter has one of some values."""
+    term, i = terms[name], list(terms).index(name)
+
+    def has_value(point):
+        value = point[name] if isinstance(point, Mapping) else point[i]
+        return term.encode(value, name) in numbers
+
+    return has_value
+
+
+def _is_member(domain, points):
+    """Return the constraint that a point is one of some members of a finite set."""
+    if not isinstance(domain, FiniteSet):
+        expected = "a dict of values by the names of parameters; members of a finite set as a list"
+        raise invalid("available", expected, points, error=InvalidObservationError)
+    members = set(domain.indices(np.reshape(points, (-1, domain.n_dims))).tolist())
+    return lambda point: domain.index(point) in members
