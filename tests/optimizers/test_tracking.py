@@ -185,7 +185,10 @@ AGAIN = {
 }
 
 
-@pytest.mark.parametrize("case", AGAIN)
+@pytest.mark.parametrize(
+    "case",
+    ["pickle", "journal", *(pytest.param(n, marks=pytest.mark.slow) for n in ("copy", "json"))],
+)
 def test_a_run_goes_on_alike(case, tmp_path):
     options = {"surrogate": surrogate(solver="kalman")}
     opt = tracker(history=0, journal=tmp_path / "run.db" if case == "journal" else None, **options)
