@@ -24,6 +24,7 @@ from contract.cases import (
     in_turns,
     objective,
     same_state,
+    some,
 )
 from contract.test_atomic import places_of, some_of, stopped_at
 from numpy.testing import assert_allclose, assert_array_equal
@@ -266,7 +267,7 @@ def remedy_of(error):
     return re.search(r"change the run once: (.*\.close\(\))", str(error.value))[1]
 
 
-@pytest.mark.parametrize("name", EDITED)
+@pytest.mark.parametrize("name", some(EDITED, ("outcome_constraints", "max_step", "domain")))
 def test_an_edited_limit_is_refused_until_the_run_is_changed_once(name, path):
     """By every program: that with the new value before the change, that with the old one after."""
     opt, edited = limited(path), EDITED[name]

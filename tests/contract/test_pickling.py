@@ -15,6 +15,7 @@ from contract.cases import (
     STEPS,
     in_turns,
     same_state,
+    some,
 )
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint
@@ -235,7 +236,11 @@ RUNS |= {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+# These go on from a journal in the tests of capabilities as well.
+CAPABILITIES = ("constraints", "failures", "limited steps", "outliers", "seasons", "start points")
+
+
+@pytest.mark.parametrize("name", some(RUNS, set(RUNS).difference(CAPABILITIES)))
 def test_a_run_goes_on_with_all_that_it_had(name, tmp_path):
     kind, domain, options, step = RUNS[name]
     seldom = {} if kind is SparQGPUCB else {"refit_every": 3}

@@ -122,11 +122,10 @@ def test_seasons_are_added_to_a_kernel(kernel):
 @pytest.mark.parametrize(
     ("kind", "most"),
     [
-        (WDBO, 0.5),
         (TVGPUCB, 0.5),
         *(
             pytest.param(kind, 0.5, marks=pytest.mark.slow)
-            for kind in (ABO, BayesianOptimizer, UITVBO)
+            for kind in (WDBO, ABO, BayesianOptimizer, UITVBO)
         ),
     ],
 )

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from contract.cases import ask_and_tell, points_of, same_state
+from contract.cases import ask_and_tell, points_of, same_state, some
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
@@ -185,7 +185,7 @@ AGAIN = {
 }
 
 
-@pytest.mark.parametrize("case", AGAIN)
+@pytest.mark.parametrize("case", some(AGAIN, ("pickle", "journal")))
 def test_a_run_goes_on_alike(case, tmp_path):
     options = {"surrogate": surrogate(solver="kalman")}
     opt = tracker(history=0, journal=tmp_path / "run.db" if case == "journal" else None, **options)
