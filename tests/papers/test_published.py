@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from papers.cases import HORIZONS
 from scipy.stats import qmc
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -29,10 +30,6 @@ CLASSES = {
     for kind in map(optimizers.__dict__.get, optimizers.__all__)
     if getattr(kind, "label", None)
 }
-# Lengths of the runs in the experiments of the papers.
-HORIZONS = {"W-DBO": {"horizon": 1.0}, "ABO": {"horizon": 1.0}, "BOLT": {"horizon": 600.0}}
-HORIZONS |= {"R-GP-UCB": {"horizon": 200}}
-HORIZONS |= {name: {"horizon": 500} for name in ("SW-GP-UCB", "BR-GP-UCB", "W-GP-UCB")}
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
 # The unit square holds them as they are, since they span it.
 PLACES = np.vstack([[0.0, 0.0], [1.0, 1.0], np.random.RandomState(3).uniform(size=(14, 2))])
