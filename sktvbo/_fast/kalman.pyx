@@ -2,10 +2,8 @@
 
 The state is z = (z_1, ..., z_p), each z_a with a number per place, M places, N = p M numbers. Its
 covariance P (N, N) has the prior T (x) K with K (M, M) in space and T (p, p) in time. From one time
-to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. A sum of s such
-products, as for components that depend on the place and others that all places share, has
-Q (s p, p) and K (s M, M) with the factors below each other. At each time, z_1 is observed at b >= 0
-of the places, with noise R: with H the observed rows of the identity,
+to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. At each time, z_1
+is observed at b >= 0 of the places, with noise R: with H the observed rows of the identity,
 C = H P, S = C H' + diag(R) = L L', U = L^-1 C and E = L^-1 (Y - H m),
 
     m <- m + U' E,    P <- P - U' U,    and then  P H' = C' S^-1 diag(R) in the observed rows and
@@ -69,15 +67,15 @@ cdef void _transposed(const double* X, Py_ssize_t n, double* out) noexcept nogil
             out[i * n + j] = X[j * n + i]
 
 
-cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t s, Py_ssize_t p,
-                Py_ssize_t M, double* P, bint transpose, double* work) noexcept nogil:
+cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p, Py_ssize_t M,
+                double* P, bint transpose, double* work) noexcept nogil:
     """Update P <- (A (x) 1) P (A (x) 1)' + Q (x) K; with A' for A, and without Q if NULL.
 
     ``work`` (N, N) is used for p > UNROLLED only.
     """
-    cdef Py_ssize_t N = p * M, i, j, a, b, l
+    cdef Py_ssize_t N = p * M, i, j, a, b
     cdef double c, q
-    if p == 1 and s == 1:
+    if p == 1:
         c = A[0] * A[0]
         q = 0.0 if Q == NULL else Q[0]
         if c == 1.0 and q == 0.0:
@@ -111,15 +109,14 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t s,
                     P[(a * M + i) * N + j] = c
     if Q == NULL:
         return
-    for l in range(s):
-        for a in range(p):
-            for b in range(p):
-                q = Q[(l * p + a) * p + b]
-                if q == 0.0:
-                    continue
-                for i in range(M):
-                    for j in range(M):
-                        P[(a * M + i) * N + b * M + j] += q * K[(l * M + i) * M + j]
+    for a in range(p):
+        for b in range(p):
+            q = Q[a * p + b]
+            if q == 0.0:
+                continue
+            for i in range(M):
+                for j in range(M):
+                    P[(a * M + i) * N + b * M + j] += q * K[i * M + j]
 
 
 cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_ssize_t b,
@@ -210,10 +207,9 @@ cdef Py_ssize_t _check(
     cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], i, widest = 1
     if p == 0 or M == 0 or Y.shape[1] == 0:
         raise ValueError("there must be a state, a place and a column of targets")
-    i = K.shape[0] // M
-    if (A.shape[2] != p or Q.shape[1] != i * p or Q.shape[2] != p
-            or Q.shape[0] != A.shape[0] or K.shape[0] != i * M or i == 0):
-        raise ValueError("A (u, p, p), Q (u, s p, p) and K (s M, M) do not fit together")
+    if (A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p or Q.shape[0] != A.shape[0]
+            or K.shape[0] != M):
+        raise ValueError("A (u, p, p), Q (u, p, p) and K (M, M) do not fit together")
     if Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]:
         raise ValueError("site (n,), Y (n, k) and R (n,) do not fit together")
     if start.shape[0] != T + 1 or start[0] < 0 or start[T] > site.shape[0]:
@@ -249,13 +245,13 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
            double[:, ::1] sums, kept_m=None, kept_P=None):
     """Filter T times in place. Returns 0, or the time + 1 at which S is not positive definite.
 
-    ``move`` (T,) is the index of A (u, p, p) and Q (u, s p, p) that lead to each time. Rows
+    ``move`` (T,) is the index of A (u, p, p) and Q (u, p, p) that lead to each time. Rows
     ``start[i]`` to ``start[i + 1]`` of ``site`` (n,), Y (n, k) and R (n,) are the observations at
     time i. ``sums`` (k, k + 1) is increased by E' E, and its last column by log |S|. ``kept_m``
     (T, k, N) and ``kept_P`` (T, N, N), if given, receive mean and covariance after each time.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, q, b, first, widest, s = K.shape[0] // max(M, 1)
+    cdef Py_ssize_t i, j, l, q, b, first, widest
     cdef bint keep = kept_P is not None
     cdef double[:, :, ::1] m_out
     cdef double[:, :, ::1] P_out
@@ -272,8 +268,7 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
         for i in range(T):
             for j in range(k):
                 _mix(&A[move[i], 0, 0], p, M, &m[j, 0], False, &work[0])
-            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], s, p, M, &P[0, 0], False,
-                  &work[0])
+            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
             if b > 0:
                 if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
@@ -304,14 +299,14 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
 
     ``first_m`` and ``first_P`` are the moments before the first time; other arrays as in `filter`.
 
-    - ``slopes``: (on_A (u, p, p), on_Q (u, s p, p), on_K (s M, M), on_R (n,)). Twice the derivative
+    - ``slopes``: (on_A (u, p, p), on_Q (u, p, p), on_K (M, M), on_R (n,)). Twice the derivative
       of the log likelihood is added to the first three and written to ``on_R``.
     - ``queries``: (first (T + 1,), place (q,), W (w, c), out (q, k + 1)). ``out`` receives the
       smoothed means of z_1 at places and their variance, at each time after its observations. A
       place below M is one of the M; place M + i is W_i times the first c <= N numbers of the state.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest, s = K.shape[0] // max(M, 1)
+    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest
     cdef int n_ = <int> N, b_
     cdef double total, one = 1.0, zero = 0.0
     cdef char no = b"N", yes = b"T"
@@ -331,7 +326,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
         for i in range(3):
             if on_A.shape[i] != A.shape[i] or on_Q.shape[i] != Q.shape[i]:
                 raise ValueError("slopes in A and Q must have their shapes")
-        if on_K.shape[0] != s * M or on_K.shape[1] != M or on_R.shape[0] != R.shape[0]:
+        if on_K.shape[0] != M or on_K.shape[1] != M or on_R.shape[0] != R.shape[0]:
             raise ValueError("slopes in K and R must have their shapes")
     if asked:
         query, place, W, out = queries
@@ -364,7 +359,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
             before_P = &first_P[0, 0] if i == 0 else &kept_P[i - 1, 0, 0]
             memcpy(&P[0, 0], before_P, N * N * sizeof(double))
             memcpy(&m[0, 0], before_m, k * N * sizeof(double))
-            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], s, p, M, &P[0, 0], False, &work[0])
+            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
             for j in range(k):
                 _mix(&A[u, 0, 0], p, M, &m[j, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
@@ -426,12 +421,12 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                             total = total + E[j * k + l] * E[j * k + l]
                         on_R[first + j] = total
             if learning:
-                _learn(s, p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
+                _learn(p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
                        &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0], &on_Q[u, 0, 0],
                        &on_K[0, 0], &work[0])
             for j in range(k):
                 _mix(&A[u, 0, 0], p, M, &r[j, 0], True, &work[0])
-            _move(&A[u, 0, 0], NULL, NULL, s, p, M, &Lambda[0, 0], True, &work[0])
+            _move(&A[u, 0, 0], NULL, NULL, p, M, &Lambda[0, 0], True, &work[0])
     return 0
 
 
@@ -473,7 +468,7 @@ cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t width, Py_ssize_t
     out[k] = variance
 
 
-cdef void _learn(Py_ssize_t s, Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A,
+cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A,
                  const double* Q, const double* K, const double* m, const double* P,
                  const double* r, const double* Lambda, double* G, double* B, double* on_A,
                  double* on_Q, double* on_K, double* work) noexcept nogil:
@@ -492,17 +487,16 @@ cdef void _learn(Py_ssize_t s, Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const d
             q = r[l * N + i]
             for j in range(N):
                 G[i * N + j] += q * r[l * N + j]
-    for l in range(s):
-        for a in range(p):
-            for b in range(p):
-                e = (l * p + a) * p + b
-                total = 0.0
-                for i in range(M):
-                    for j in range(M):
-                        q = G[(a * M + i) * N + b * M + j]
-                        on_K[(l * M + i) * M + j] += Q[e] * q
-                        total = total + q * K[(l * M + i) * M + j]
-                on_Q[e] += total
+    for a in range(p):
+        for b in range(p):
+            e = a * p + b
+            total = 0.0
+            for i in range(M):
+                for j in range(M):
+                    q = G[(a * M + i) * N + b * M + j]
+                    on_K[i * M + j] += Q[e] * q
+                    total = total + q * K[i * M + j]
+            on_Q[e] += total
     # B = P (A (x) 1)', row by row; or as the transpose of (A (x) 1) P.
     if p > UNROLLED:
         _multiply(A, p, M * N, P, False, work)

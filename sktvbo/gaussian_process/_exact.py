@@ -14,7 +14,7 @@ from ._exact_posterior import Dense
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
-from .kalman._state_space import LARGE_STATE, Composed, WithLevel, process_of, state_space
+from .kalman._state_space import LARGE_STATE, Composed, process_of
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -54,7 +54,7 @@ def _filter_seconds(process, n_places, n, n_times, n_gaps):
     """
     p = process.order
     square = (n_places * p) ** 2
-    calls = 5e-3 if isinstance(process, (Composed, WithLevel)) else 1e-3
+    calls = 5e-3 if isinstance(process, Composed) else 1e-3
     if n_places == 1 and process.has_chains:
         return calls + n * (2e-6 + 2e-8 * square)
     a_time = 1.3e-8 if p == 1 else 6e-8
@@ -74,7 +74,7 @@ def _filter_is_faster(process, n_places, rows):
 def _steps_are_faster(process, n_places, n):
     """Return True if the filter is faster for steps of an optimizer with held hyperparameters."""
     size, largest, rows_a_state = n_places * process.order, _MAX_STATE, _ROWS_A_STATE_HELD
-    if isinstance(process, (Composed, WithLevel)):
+    if isinstance(process, Composed):
         largest, rows_a_state = LARGE_STATE, rows_a_state * np.sqrt(process.order)
     return size <= min(n / rows_a_state, largest)
 
@@ -211,8 +211,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
-    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. A level adds its numbers for each
-    place. Not supported are ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
+    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``level_kernel``,
+    ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
     place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
@@ -352,12 +352,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.prior_mean is not None:
             expected = "None with solver='kalman', which does not support a prior mean"
             raise invalid("prior_mean", expected, self.prior_mean, self)
+        if self.level_kernel is not None:
+            expected = "None with solver='kalman', which does not support a level"
+            raise invalid("level_kernel", expected, self.level_kernel, self)
         if process_of(covariance) is None:
-            kind, kernel = "temporal", covariance.temporal
-            if state_space(kernel) is not None:
-                kind, kernel = "level", covariance.level
             raise UnsupportedKernelError(
-                f"The {kind} kernel {kernel} has no Kalman filter. Supported are "
+                f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
                 "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
                 f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "

@@ -53,16 +53,16 @@ def test_only_missing_runs_are_made(tmp_path):
 
 
 def test_failed_runs_are_made_again(tmp_path):
-    broken = True
+    broken = [True]
 
     def factory(seed):
-        if broken:
+        if broken[0]:
             raise ConnectionError("the network is down")
         return make("ackley", horizon=8.0)
 
     options = {"store": tmp_path, "n_initial": 4}
     assert len(compare({"a": RandomSearch()}, {"p": factory}, 2, **options).failures) == 2
-    broken = False
+    broken[0] = False
     assert compare({"a": RandomSearch()}, {"p": factory}, 2, **options).failures == []
 
 

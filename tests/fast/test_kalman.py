@@ -7,22 +7,19 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from twins import kalman as twin
 
 from sktvbo._fast import kalman as fast
-from sktvbo.gaussian_process.kalman._state_space import by_part, state_space
+from sktvbo.gaussian_process.kalman._state_space import state_space
 
-# Kernels of f, or of f and of the level that all places share.
 KERNELS = {
-    "p = 1": (Matern(2.0, nu=0.5),),
-    "p = 2": (Matern(2.0, nu=1.5),),
-    "p = 3": (Matern(2.0, nu=2.5),),
-    "p = 4": (Matern(2.0, nu=1.5) + Matern(0.5, nu=0.5) * Matern(3.0, nu=1.5),),
-    "p = 1 and a level": (Matern(2.0, nu=0.5), Matern(0.6, nu=1.5)),
-    "p = 3 and a level": (Matern(2.0, nu=2.5), Matern(0.6, nu=0.5)),
+    "p = 1": Matern(2.0, nu=0.5),
+    "p = 2": Matern(2.0, nu=1.5),
+    "p = 3": Matern(2.0, nu=2.5),
+    "p = 4": Matern(2.0, nu=1.5) + Matern(0.5, nu=0.5) * Matern(3.0, nu=1.5),
 }
 
 
 @pytest.fixture(params=KERNELS.values(), ids=list(KERNELS))
 def process(request):
-    return state_space(*request.param)
+    return state_space(request.param)
 
 
 def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
@@ -31,14 +28,11 @@ def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
     gaps, n, T = process.clock(np.array([0.4, 1.7, 1e-3])), int(np.sum(counts)), len(counts)
     A, Q = process.transitions(gaps)
     K = 1.3 * RBF(0.5)(rng.uniform(size=(M, 2)))
-    if process.level is not None:
-        # Not quite the same at all places: the textbook inverts covariances.
-        K = np.vstack([K, 0.4 * np.ones((M, M)) + 0.1 * np.eye(M)])
     start = np.append(0, np.cumsum(counts)).astype(np.intp)
     site = rng.randint(M, size=n).astype(np.intp)
     Y, R = rng.normal(size=(n, k)), rng.uniform(0.01, 0.5, n)
     # The initial covariance is the prior one.
-    P = sum(np.kron(*pair) for pair in zip(*by_part(process.prior(0.0), K)))
+    P = np.kron(process.prior(0.0), K)
     m = rng.normal(size=(k, len(P)))
     move = rng.randint(len(gaps), size=T).astype(np.intp)
     return [move, A, Q, K, start, site, Y, R, m, P]

@@ -243,6 +243,7 @@ REGRESSORS = {
 def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
     temporal = Matern(pd.Timedelta("3h"), "fixed", nu=1.5)
     level = ConstantKernel(0.5, "fixed") * Matern(np.timedelta64(90, "m"), "fixed", nu=0.5)
+    level = None if name == "kalman" else level
     options = {"optimizer": None, "time_unit": unit, "level_kernel": level}
     gp, X = REGRESSORS[name](RBF(0.3), temporal, **options), FORMS["pandas"][0]
     expected = 3.0 / {"h": 1.0, "D": 24.0}[unit]
@@ -250,8 +251,9 @@ def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
     models += [models[1].condition_on(X, Y), models[1].refit(), clone(models[1]).partial_fit(X, Y)]
     for model in models:
         assert model.temporal_kernel_.length_scale == pytest.approx(expected, rel=1e-12)
-        found = model.level_kernel_.get_params()["k2__length_scale"]
-        assert found == pytest.approx(expected / 2.0, rel=1e-12)
+        if level is not None:
+            found = model.level_kernel_.get_params()["k2__length_scale"]
+            assert found == pytest.approx(expected / 2.0, rel=1e-12)
     assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-9)
 
 

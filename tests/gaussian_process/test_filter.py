@@ -36,23 +36,15 @@ TEMPORAL = {
     "Matern 5/2": Matern(3.0, nu=2.5),
     "Wiener": Wiener(0.1, start=-20.0),
     "static": ConstantKernel(1.0, "fixed"),
-    "sum": ConstantKernel(0.7) * Matern(5.0, nu=2.5) + ConstantKernel(0.3) * Forgetting(0.3),
 }
 SEASON = ConstantKernel(0.3) * Matern(20.0, nu=1.5) * ExpSineSquared(5.0, 6.0)
-LEVELS = {
-    "Matern 1/2": Matern(0.7, nu=0.5),
-    "Matern 3/2": ConstantKernel(0.4) * Matern(2.0, nu=1.5),
-    "sum": ConstantKernel(0.2) * Matern(1.0, nu=0.5) + ConstantKernel(2.0) * Matern(9.0, nu=1.5),
+SUMS = {
+    "sum": ConstantKernel(0.7) * Matern(5.0, nu=2.5) + ConstantKernel(0.3) * Forgetting(0.3),
     "season": ConstantKernel(0.4) * Matern(0.6, nu=0.5) + SEASON,
-    "constant": ConstantKernel(0.5),
 }
-PAIRS = [(kernel, "Matern 3/2") for kernel in ("Forgetting", "Matern 5/2", "sum", "static")]
-PAIRS += [("Matern 5/2", level) for level in LEVELS if level != "Matern 3/2"] + [("sum", "sum")]
-SINGLE = [kernel for kernel in TEMPORAL if kernel != "sum"]
-MODELS = {kernel: (TEMPORAL[kernel], None) for kernel in SINGLE}
-MODELS |= {f"{a}, level {b}": (TEMPORAL[a], LEVELS[b]) for a, b in PAIRS}
-every_kernel = pytest.mark.parametrize("temporal", [TEMPORAL[k] for k in SINGLE], ids=SINGLE)
-every_model = pytest.mark.parametrize(("temporal", "level"), MODELS.values(), ids=list(MODELS))
+every_kernel = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
+MODELS = TEMPORAL | SUMS
+every_model = pytest.mark.parametrize("temporal", MODELS.values(), ids=list(MODELS))
 MEANS = {"known": 0.0, "learnt": 2.0, "flat": np.inf}
 every_mean = pytest.mark.parametrize("tau", MEANS.values(), ids=list(MEANS))
 
@@ -135,19 +127,18 @@ def assert_draws(gp, X, mean, cov, n=4000):
 
 @every_model
 @every_mean
-def test_likelihoods_and_their_gradients_elsewhere(temporal, level, tau):
+def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
     X, y = stream()
-    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
-    dense, kalman = both(X, y, **options)
+    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=tau)
     theta = dense.theta_ + np.linspace(-0.3, 0.3, len(dense.theta_))
     (one, slope), (other, found) = (
         gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
     )
     # The series of a season omits 1e-10 of the variance.
-    rtol = 1e-8 if level is LEVELS["season"] else 1e-10
+    rtol = 1e-8 if temporal is SUMS["season"] else 1e-10
     assert_allclose(other, one, rtol=rtol)
     assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=rtol)
-    rtol = 1e-8 if level is None else 1e-7
+    rtol = 1e-7 if temporal in SUMS.values() else 1e-8
     assert_allclose(found, slope, rtol=rtol, atol=rtol * np.abs(slope).max())
 
 
@@ -261,15 +252,14 @@ def test_the_time_column_may_be_first():
     assert_equal(dense, kalman, queries()[:, [2, 0, 1]])
 
 
-@pytest.mark.parametrize("level", [None, LEVELS["Matern 3/2"]], ids=["", "level"])
-def test_sites_whose_gram_matrix_is_singular(level):
+def test_sites_whose_gram_matrix_is_singular():
     """A flat RBF at places in a row."""
     rng = np.random.RandomState(0)
     line = np.column_stack([np.linspace(0.0, 1.0, 40), np.zeros(40)])
     X, y = stream(sites=line)
     assert np.linalg.matrix_rank(RBF(0.6)(line)) < 20
     Q = np.column_stack([rng.uniform(size=(8, 1)), np.zeros(8), rng.uniform(0.0, 25.0, 8)])
-    assert_equal(*both(X, y, spatial_kernel=RBF(0.6), level_kernel=level), Q, rtol=1e-7)
+    assert_equal(*both(X, y, spatial_kernel=RBF(0.6)), Q, rtol=1e-7)
 
 
 def test_arms_of_rank_2():
@@ -307,7 +297,7 @@ def test_300_steps_with_missing_sites_irregular_and_coincident_times(name):
 
 # Each model with a mean and a seed, in turns; the others are slow.
 MODELS_IN_TURNS = [
-    pytest.param(*MODELS[model], MEANS[mean], seed, marks=marks, id=f"{model}-{mean}-{seed}")
+    pytest.param(MODELS[model], MEANS[mean], seed, marks=marks, id=f"{model}-{mean}-{seed}")
     for i, model in enumerate(MODELS)
     for j, mean in enumerate(MEANS)
     for seed in range(3)
@@ -315,13 +305,13 @@ MODELS_IN_TURNS = [
 ]
 
 
-@pytest.mark.parametrize(("temporal", "level", "tau", "seed"), MODELS_IN_TURNS)
-def test_queries_after_all_changes(temporal, level, tau, seed):
+@pytest.mark.parametrize(("temporal", "tau", "seed"), MODELS_IN_TURNS)
+def test_queries_after_all_changes(temporal, tau, seed):
     """At sites, new sites and other places; in order, late, very late, and forgotten."""
     rng = np.random.RandomState(seed)
     X, y = stream(60, seed)
     X = X[np.argsort(X[:, -1], kind="stable")]
-    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
+    options = {"temporal_kernel": temporal, "mean_prior_std": tau}
     dense, kalman = both(X[:40], y[:40], normalize_y=seed == 1, **options)
     Q, draws, end = queries(seed), tau == 2.0, X[-1, -1]
     assert_equal(dense, kalman, Q, draws=draws)
@@ -364,21 +354,21 @@ def test_late_rows_are_inserted(temporal, many):
 
 
 @pytest.mark.parametrize(
-    ("temporal", "level", "n"),
+    ("temporal", "n"),
     [
-        (Forgetting(0.1), None, 17),
-        pytest.param(Matern(3.0, nu=1.5), None, 12, marks=pytest.mark.slow),
-        (Matern(3.0, nu=1.5), LEVELS["Matern 1/2"], 10),
+        (Forgetting(0.1), 17),
+        pytest.param(Matern(3.0, nu=1.5), 12, marks=pytest.mark.slow),
+        (SUMS["sum"], 10),
     ],
     ids=str,
 )
-def test_many_sites_whose_steps_wait_to_be_settled(temporal, level, n):
+def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
     """More steps than may wait, so that the covariance is settled twice in between."""
     axis, rng = np.linspace(0.0, 1.0, n), np.random.RandomState(0)
     grid = np.array([(a, b) for a in axis for b in axis])
     times = np.cumsum(rng.choice([0.0, 0.5, 2.0], size=160))
     X, y = np.column_stack([grid[rng.randint(len(grid), size=160)], times]), rng.normal(size=160)
-    options = {"level_kernel": level, "sites": grid, "mean_prior_std": 1.0}
+    options = {"sites": grid, "mean_prior_std": 1.0}
     dense, kalman = both(X[:10], y[:10], temporal_kernel=temporal, **options)
     n_shared = 0
     for i in range(10, 160):
@@ -403,11 +393,10 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, level, n):
 
 @every_model
 @every_mean
-def test_views_and_their_gradients(temporal, level, tau):
-    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
-    dense, kalman = both(*stream(), **options)
+def test_views_and_their_gradients(temporal, tau):
+    dense, kalman = both(*stream(), temporal_kernel=temporal, mean_prior_std=tau)
     # The dense gradients of the Wiener kernel are differences.
-    rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-8 if level is None else 1e-7
+    rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-7 if temporal in SUMS.values() else 1e-8
     for t in (7.3, 25.0):
         one, other = dense.posterior_at(t), kalman.posterior_at(t)
         for place in (SITES[1], np.array([0.3, 0.4])):
@@ -415,6 +404,11 @@ def test_views_and_their_gradients(temporal, level, tau):
                 assert_allclose(b, a, rtol=rtol, atol=rtol)
         for a, b in zip(one(SITES), other(SITES)):
             assert_allclose(b, a, rtol=1e-8)
+        # Differences between places.
+        since, S = t - dense._gp.rows.layout.origin, np.vstack([SITES, queries()[5:, :2]])
+        one, other = (gp._gp.during(since, since, level=False) for gp in (dense, kalman))
+        for a, b in zip(*(view.joint(S, np.full(len(S), since)) for view in (one, other))):
+            assert_allclose(b, a, rtol=rtol, atol=rtol)
     for low, high in ((21.0, 25.0), (5.0, 22.0)):
         one, other = (gp.fitted_.posterior_between(low, high) for gp in (dense, kalman))
         point = np.array([0.1, 0.2, 0.3])
@@ -541,10 +535,8 @@ def test_models_without_a_filter_are_errors():
     kalman = {"solver": "kalman", "optimizer": None}
     with pytest.raises(UnsupportedKernelError, match=r"has no Kalman filter\. Supported are"):
         TimeVaryingGPRegressor(temporal_kernel=RBF(), **kalman).fit(X, y)
-    with pytest.raises(
-        UnsupportedKernelError, match=r"The level kernel RBF.* has no Kalman filter"
-    ):
-        TimeVaryingGPRegressor(None, Matern(), level_kernel=RBF(), **kalman).fit(X, y)
+    with pytest.raises(ValueError, match=r"'level_kernel' parameter .* None with solver='kalman'"):
+        TimeVaryingGPRegressor(level_kernel=Matern(), **kalman).fit(X, y)
     with pytest.raises(ValueError, match=r"'noise_model' parameter .* None with solver='kalman'"):
         TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **kalman).fit(X, y)
     with pytest.raises(
@@ -583,15 +575,14 @@ def test_no_row_is_filtered_again(monkeypatch):
     assert_equal(dense, gp)
 
 
-@pytest.mark.parametrize("case", ["few sites", "many sites", "level"])
+@pytest.mark.parametrize("case", ["few sites", "many sites"])
 def test_copies_pickles_and_plain_data(case):
     """They continue as the original does: copies and pickles to the bit."""
     many = case == "many sites"
     sites = np.random.RandomState(2).uniform(size=(260, 2)) if many else SITES
     X, y = stream(260, sites=sites)
     X = X[np.argsort(X[:, -1], kind="stable")]
-    level = LEVELS["sum"] if case == "level" else None
-    gp = both(X[:20], y[:20], normalize_y=True, sites=sites, level_kernel=level)[1]
+    gp = both(X[:20], y[:20], normalize_y=True, sites=sites)[1]
     for i in range(20, 200):
         gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
     text = pickle.dumps(gp)

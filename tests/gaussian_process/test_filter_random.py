@@ -29,12 +29,9 @@ def composite(rng, depth=2):
 
 
 def model(rng):
-    """Return (temporal, level) kernels: composites, or walks from a time amid the rows."""
+    """Return a temporal kernel: a composite, or a walk from a time amid the rows."""
     walk = Wiener(rng.uniform(0.05, 0.5), start=rng.uniform(-5.0, 25.0), before="constant")
-    temporal = walk if rng.uniform() < 0.2 else Matern(5.0, nu=0.5) + composite(rng)
-    if rng.uniform() < 0.6:
-        return temporal, None
-    return temporal, walk if rng.uniform() < 0.3 else leaf(rng) * ConstantKernel(0.5)
+    return walk if rng.uniform() < 0.2 else Matern(5.0, nu=0.5) + composite(rng)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +39,7 @@ def model(rng):
 )
 def test_random_models(seed):
     rng = np.random.RandomState(seed)
-    temporal, level = model(rng)
+    temporal = model(rng)
     n, d, n_places = 40, 2, rng.randint(1, 4)
     places = rng.uniform(size=(n_places, d))
     t = np.round(rng.uniform(0.0, 20.0, n), rng.randint(0, 3))
@@ -52,7 +49,7 @@ def test_random_models(seed):
     options = {"spatial_kernel": RBF(0.5)}
     if n_places == 1 and rng.uniform() < 0.7:
         X, Q, options = X[:, d:], Q[:, d:], {"spatial_kernel": None}
-    options |= {"temporal_kernel": temporal, "level_kernel": level}
+    options |= {"temporal_kernel": temporal}
     options |= {"mean_prior_std": rng.choice([0.0, 2.0]), "normalize_y": bool(rng.randint(2))}
     dense, kalman = both(X[:30], rng.normal(size=n)[:30], **options)
     (one, slope), (other, found) = (

@@ -21,43 +21,38 @@ def constant_before(start, drift=0.3):
 
 # The rows are from 0 to 20.
 MODELS = {
-    "no row before": (constant_before(-2.0), None),
-    "some rows before": (constant_before(7.3), None),
-    "a row at the start": (constant_before(np.sort(stream()[0][:, -1])[30]), None),
-    "all rows before": (constant_before(22.0), None),
-    "fixed": (Wiener(0.3, "fixed", start=7.3, before="constant"), None),
-    "level": (Matern(3.0, nu=1.5), constant_before(7.3)),
-    "beside a level": (constant_before(7.3), ConstantKernel(0.5) * Matern(2.0, nu=2.5)),
-    "two starts": (constant_before(3.1), constant_before(12.0, 0.05)),
-    "a start and an error": (Wiener(0.2, start=-9.0), constant_before(12.0)),
+    "no row before": constant_before(-2.0),
+    "some rows before": constant_before(7.3),
+    "a row at the start": constant_before(np.sort(stream()[0][:, -1])[30]),
+    "all rows before": constant_before(22.0),
+    "fixed": Wiener(0.3, "fixed", start=7.3, before="constant"),
 }
-every_model = pytest.mark.parametrize(("temporal", "level"), MODELS.values(), ids=list(MODELS))
+every_model = pytest.mark.parametrize("temporal", MODELS.values(), ids=list(MODELS))
 
 
-def regressors(temporal, level, n=80, **options):
+def regressors(temporal, n=80, **options):
     X, y = stream(n)
-    return both(X, y, temporal_kernel=temporal, level_kernel=level, **options)
+    return both(X, y, temporal_kernel=temporal, **options)
 
 
 @every_model
-def test_likelihoods_gradients_predictions_and_draws_are_the_dense_ones(temporal, level):
-    dense, kalman = regressors(temporal, level, mean_prior_std=2.0)
+def test_likelihoods_gradients_predictions_and_draws_are_the_dense_ones(temporal):
+    dense, kalman = regressors(temporal, mean_prior_std=2.0)
     theta = dense.theta_ + np.linspace(-0.3, 0.3, len(dense.theta_))
     (one, slope), (other, found) = (
         gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
     )
     assert_allclose(other, one, rtol=1e-10)
     assert_allclose(found, slope, rtol=1e-7, atol=1e-8 * np.abs(slope).max())
-    start = temporal.start if isinstance(temporal, Wiener) else level.start
     Q = queries()
-    Q[:2, -1], Q[2, -1] = start, max(start - 1.0, -5.0)
+    Q[:2, -1], Q[2, -1] = temporal.start, max(temporal.start - 1.0, -5.0)
     assert_equal(dense, kalman, Q)
 
 
 @every_model
-def test_queries_after_all_changes(temporal, level):
+def test_queries_after_all_changes(temporal):
     """Rows in order, late, before the start and forgotten, at old and new places."""
-    dense, kalman = regressors(temporal, level, n=40, normalize_y=True)
+    dense, kalman = regressors(temporal, n=40, normalize_y=True)
     end = dense.X_train_[:, -1].max()
     rows = [[*SITES[0], end - 0.1], [0.1, 0.7, end + 0.2], [*SITES[1], end + 3.0]]
     rows += [[*SITES[2], -1.5], [0.4, 0.4, -1.7], [*SITES[1], end + 2.9], [*SITES[2], end + 9.0]]
@@ -67,14 +62,12 @@ def test_queries_after_all_changes(temporal, level):
     assert_equal(dense, kalman, draws=False)
 
 
-@pytest.mark.parametrize("temporal", [constant_before(12.0), Matern(3.0, nu=0.5)], ids=str)
-def test_steps_that_wait_to_be_settled(temporal):
-    """At many places, across the start of the walk of all or of the level."""
-    level = constant_before(12.0) if isinstance(temporal, Matern) else None
-    sites = np.random.RandomState(3).uniform(size=(260 if level is None else 130, 2))
+def test_steps_that_wait_to_be_settled():
+    """At many places, across the start of the walk."""
+    sites = np.random.RandomState(3).uniform(size=(260, 2))
     X, y = stream(80, sites=sites)
     X = X[np.argsort(X[:, -1], kind="stable")]
-    options = {"temporal_kernel": temporal, "level_kernel": level, "sites": sites}
+    options = {"temporal_kernel": constant_before(12.0), "sites": sites}
     dense, kalman = both(X[:10], y[:10], **options)
     grown(dense, kalman, zip(X[10:], y[10:]))
     assert kalman._gp.state.base_t < kalman._gp.state.t
@@ -117,12 +110,11 @@ CALLS = {
 @pytest.mark.parametrize("solver", ["dense", "kalman"])
 @pytest.mark.parametrize("in_level", [False, True], ids=["", "level"])
 def test_times_before_the_start_are_errors(call, solver, in_level):
-    kernels = Wiener(0.1, start=-1.0), None
+    walk = Wiener(0.1, start=-1.0)
+    kernels = {"temporal_kernel": walk}
     if in_level:
-        kernels = Matern(3.0, nu=1.5), kernels[0]
-    gp = TimeVaryingGPRegressor(
-        RBF(0.5), kernels[0], level_kernel=kernels[1], solver=solver, optimizer=None
-    ).fit(*stream())
+        solver, kernels = "dense", {"temporal_kernel": Matern(3.0, nu=1.5), "level_kernel": walk}
+    gp = TimeVaryingGPRegressor(RBF(0.5), **kernels, solver=solver, optimizer=None).fit(*stream())
     for place in (SITES[0], [0.3, 0.4]):
         call(clone(gp).fit(*stream()), [[*place, -0.9]])
         with pytest.raises(ValueError, match=r"times of Wiener must be at or after start=-1\.0\."):
@@ -143,7 +135,6 @@ def test_times_before_the_start_are_errors(call, solver, in_level):
 def test_sums_and_products_are_refused_or_solved_densely(kernel):
     X, y = stream(300)
     assert state_space(kernel) is None
-    assert state_space(Matern(), kernel) is None
     gp = TimeVaryingGPRegressor(temporal_kernel=kernel, solver="kalman", optimizer=None)
     with pytest.raises(UnsupportedKernelError, match=r"sums and products of these, without Wiener"):
         gp.fit(X, y)

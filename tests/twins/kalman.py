@@ -4,9 +4,7 @@ import numpy as np
 
 
 def _moved(A, Q, K, m, P):
-    M, p = K.shape[1], A.shape[1]
-    parts = zip(Q.reshape(-1, p, p), K.reshape(-1, M, M))
-    A, Q = np.kron(A, np.eye(M)), sum(np.kron(q, k) for q, k in parts)
+    A, Q = np.kron(A, np.eye(len(K))), np.kron(Q, K)
     return A, m @ A.T, A @ P @ A.T + Q
 
 

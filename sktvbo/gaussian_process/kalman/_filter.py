@@ -8,8 +8,7 @@ Both are exact. Two columns of targets are filtered, y and 1. They give a learnt
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
 At other places f(x, t) = Σ_j w_j f(x_j, t) plus an independent rest, with w from the Gram matrix in
-space. A level ℓ(t), which all places share, has the weight 1 − Σ_j w_j there: the w are those of
-f − ℓ.
+space.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +36,7 @@ from .._prior_mean import ZERO, Mean, estimate_mean
 from ._series import timeline
 from ._smoother import Observations, Timeline
 from ._state import FilterState
-from ._state_space import Composed, WithLevel, by_part, outputs, process_of
+from ._state_space import Composed, process_of
 
 # The states before this many latest observations are stored: a row that is late by at most this
 # many is inserted at the cost of filtering those after it again.
@@ -130,7 +129,8 @@ class Filter(Conditioned):
         data = _observations(rows, sites, rows.noise(covariance), units)
         try:
             process = process_of(covariance)
-            state = FilterState.of(process, _spatial(covariance, process, sites.S), data)
+            K = covariance.cross(sites.S, _at(process, len(sites)))
+            state = FilterState.of(process, K, data)
             return cls._from_state(covariance, rows, sites, state, units, dense_fallback)
         except NotPositiveDefiniteError:
             if not dense_fallback:
@@ -155,7 +155,7 @@ class Filter(Conditioned):
     @classmethod
     def searchable(cls, covariance, sites, *_):
         process = process_of(covariance)
-        if not isinstance(process, (Composed, WithLevel)):
+        if not isinstance(process, Composed):
             return covariance
         return covariance.with_shortest_periodic(process.shortest_periodic(len(sites)))
 
@@ -201,7 +201,7 @@ class Filter(Conditioned):
         if sites is self.sites:
             return self
         W, _ = self._interpolate(sites.S[len(self.sites) :])
-        K = _spatial(self.covariance, self.state.process, sites.S)
+        K = self.covariance.cross(sites.S, _at(self.state.process, len(sites)))
         return replace(self, sites=sites, state=self.state.extended(K, W), tail=())
 
     def _append_in_order(self, rows):
@@ -262,28 +262,23 @@ class Filter(Conditioned):
     @cached_property
     def _pivots(self):
         """Pivot sites (r,) that span all sites, and the Cholesky factor of their covariance."""
-        factor, order, rank, _ = lapack.dpstrf(self.state.K[: self.state.M], lower=1)
+        factor, order, rank, _ = lapack.dpstrf(self.state.K, lower=1)
         return order[:rank] - 1, np.tril(factor[:rank, :rank])
 
     def _interpolate(self, S):
-        """Return weights (m, c) of the `outputs` at places (m, d), and L⁻¹ K (m, r)."""
+        """Return weights (m, M) of the sites at places (m, d), and L⁻¹ K (m, r)."""
         chosen, L = self._pivots
         where = _at(self.state.process, len(S)), _at(self.state.process, len(chosen))
-        K = self.covariance.varying.cross(S, where[0], self.sites.S[chosen], where[1])
+        K = self.covariance.cross(S, where[0], self.sites.S[chosen], where[1])
         half = solve_triangular(L, K.T, lower=True)
-        W = np.zeros((len(S), self._n_outputs))
+        W = np.zeros((len(S), len(self.sites)))
         W[:, chosen] = solve_triangular(L, half, lower=True, trans=1).T
-        W[:, len(self.sites) :] = 1.0 - W.sum(axis=1, keepdims=True)
         return W, half.T
-
-    @property
-    def _n_outputs(self):
-        return len(outputs(self.state.process, len(self.sites)))
 
     def _residual_covariance(self, S, half, full=False):
         """Return the prior covariance (m, m), or variance (m,), in space given the sites."""
-        at, varying = _at(self.state.process, len(S)), self.covariance.varying
-        prior = varying.cross(S, at) if full else varying.variance(S, at)
+        at, covariance = _at(self.state.process, len(S)), self.covariance
+        prior = covariance.cross(S, at) if full else covariance.variance(S, at)
         return prior - squares(half, full)
 
     def _mean(self, S, t):
@@ -312,7 +307,7 @@ class Filter(Conditioned):
         later = t >= self.state.t
         columns, variance = np.empty((len(t), 2)), np.empty(len(t))
         residual = np.zeros(len(t))
-        W = np.empty((0, self._n_outputs))
+        W = np.empty((0, len(self.sites)))
         if len(outside):
             W, half = self._interpolate(S[outside])
             residual[outside] = self._residual_covariance(S[outside], half)
@@ -341,7 +336,7 @@ class Filter(Conditioned):
         """Return columns (m, 2) and covariance (m, m) of f for a mean of 0."""
         site = self.sites.find(S)
         outside = np.flatnonzero(site < 0)
-        H = np.zeros((len(t), self._n_outputs))
+        H = np.zeros((len(t), len(self.sites)))
         inside = np.flatnonzero(site >= 0)
         H[inside, site[inside]] = 1.0
         if len(outside):
@@ -366,13 +361,13 @@ class Filter(Conditioned):
         """Return all rows as observations."""
         return _observations(self.rows, self.sites, self.rows.noise(self.covariance), self.units)
 
-    def outputs_at(self, t):
-        """Return standardized mean (c,), filtered 1 (c,) and covariance (c, c) of the `outputs`."""
+    def state_at(self, t):
+        """Return standardized mean (M,), filtered 1 (M,) and covariance (M, M) at the sites."""
         if t >= self.state.t:
             m, P = self.state.at(t)
             return *self._rescaled(m.T), P
-        line, c = Timeline.of(self.state.process, self._data(), [t]), self._n_outputs
-        columns, P = line.joint(self.state.K, np.full(c, np.searchsorted(line.t, t)), np.eye(c))
+        line, M = Timeline.of(self.state.process, self._data(), [t]), len(self.sites)
+        columns, P = line.joint(self.state.K, np.full(M, np.searchsorted(line.t, t)), np.eye(M))
         return *self._rescaled(columns), P
 
 
@@ -424,16 +419,12 @@ class FilteredTerm(ProcessPosterior):
 class Snapshot(BasisPosterior):
     """Posterior of a filter as weights on the sites at one time, for `TimeSlice`.
 
-    f is the part that depends on the place, plus a level ℓ of prior variance c. With covariances k
-    of f with the sites, those of the former are k − c, and f has the weight 1 of ℓ. So its moments
-    are those of the sites and of ℓ, with (k − c, 1) for k. Without ``level`` it is the part that
-    depends on the place, around the means of ℓ and of the constant mean.
+    Without ``level`` it is that of differences between places: the constant mean is known.
     """
 
     def __init__(self, gp, t, level=True):
         self._gp, self._t, self._level = gp, t, level
-        self._has_level = level and gp.state.process.level is not None
-        self.rows, self.covariance = gp.rows, gp.covariance if level else gp.covariance.varying
+        self.rows, self.covariance = gp.rows, gp.covariance
 
     @property
     def basis(self):
@@ -441,62 +432,42 @@ class Snapshot(BasisPosterior):
 
     @cached_property
     def mean(self):
-        """Mean of the filter, with its direction in this basis and the constants due to a level."""
-        mean, (_, direction), (offset, one), *_ = self._gp.mean, *self._projection
-        mean = replace(mean, value=mean.value + offset)
+        """Mean of the filter, with its direction in this basis."""
+        mean = self._gp.mean
         if not mean.is_learnt:
             return mean
-        return replace(mean, direction=direction, share=mean.share - one if self._level else 0.0)
+        share = mean.share if self._level else 0.0
+        return replace(mean, direction=self._projection[0][1], share=share)
 
     @cached_property
     def _projection(self):
-        """Weights (2, M) and constants (2,) of y and 1, pivots, matrix of the reduction, and c."""
+        """Weights (2, M) of y and 1, pivots, and matrix of the reduction."""
         gp = self._gp
-        y, one, P = gp.outputs_at(self._t)
-        M, (chosen, L) = len(gp.sites), gp._pivots
-        in_time, in_space = by_part(gp.state.process.prior(self._t), gp.state.K)
-        variances, r = in_time[:, 0, 0], len(chosen)
-        # What depends on the place, at the pivots, and the level.
-        H = np.zeros((r + len(y) - M, len(y)))
-        H[np.arange(r), chosen] = 1.0
-        H[:r, M:], H[r:, M:] = -1.0, 1.0
-        reduction, c = -H @ P @ H.T, 0.0
-        reduction[:r, :r] += variances[0] * in_space[0][np.ix_(chosen, chosen)]
-        if len(H) > r:
-            c = variances[1] * in_space[1, 0, 0]
-            reduction[r, r] += c
+        y, one, P = gp.state_at(self._t)
+        chosen, L = gp._pivots
+        variance = gp.state.process.prior(self._t)[0, 0]
 
         def solve(X):
-            return np.vstack([cho_solve((L, True), X[:r]) / variances[0], X[r:]])
+            return cho_solve((L, True), X) / variance
 
-        columns = solve(H @ np.array([y - gp.mean.value * one, one]).T)
-        inner, constants = solve(solve(reduction).T), np.zeros(2)
-        if self._has_level:
-            constants = columns[r] - c * columns[:r].sum(axis=0)
-        elif len(H) > r:
-            inner, constants[0] = inner[:r, :r], columns[r, 0]
-        weights = np.zeros((2, M))
-        weights[:, chosen] = columns[:r].T
-        return weights, constants, chosen, inner, c
+        at = np.ix_(chosen, chosen)
+        weights = np.zeros((2, len(y)))
+        weights[:, chosen] = solve(np.array([y - gp.mean.value * one, one]).T[chosen]).T
+        return weights, chosen, solve(solve(variance * gp.state.K[at] - P[at]).T)
 
     @property
     def weights(self):
         return self._projection[0][0]
 
-    def _covariances(self, K):
-        """Return the covariances of the variance reduction from those (..., M) with the sites."""
-        _, _, chosen, _, c = self._projection
-        K = K[..., chosen]
-        return np.append(K - c, np.ones((*K.shape[:-1], 1)), axis=-1) if self._has_level else K
-
     def variance_reduction(self, K, full=False):
-        K, inner = self._covariances(K), self._projection[3]
+        _, chosen, inner = self._projection
+        K = K[..., chosen]
         return K @ inner @ K.T if full else np.einsum("ij,jk,ik->i", K, inner, K, optimize=True)
 
     def half_gradient(self, k):
-        _, _, chosen, inner, _ = self._projection
+        _, chosen, inner = self._projection
         slope = np.zeros(len(k))
-        slope[chosen] = (inner @ self._covariances(k))[: len(chosen)]
+        slope[chosen] = inner @ k[chosen]
         return slope
 
     def variance_reduction_with_slope(self, k):
@@ -536,7 +507,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     process, noise = process_of(covariance), rows.noise(covariance)
     units = rows.location, rows.scale
     data = _observations(rows, sites, noise, units)
-    K, M = _spatial(covariance, process, sites.S), len(sites)
+    K, M = covariance.cross(sites.S, _at(process, len(sites))), len(sites)
     learnt = covariance.mean_variance > 0.0
     if not learnt:
         data = replace(data, Y=data.Y[:, :1].copy())
@@ -558,11 +529,9 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
     (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
-    W, points, names = -0.5 * (on_K[:M] + on_K[:M].T), (sites.S, _at(process, M)), covariance.names
-    in_space = covariance.varying.gradient(*points, K[:M], W, np.zeros(M))
-    if covariance.level is not None:
-        in_space = _with_level(covariance, process, in_space, np.sum(on_K[M:]))
-    in_time = [i for i, name in enumerate(names) if name.startswith(("temporal_", "level_"))]
+    W, points, names = -0.5 * (on_K + on_K.T), (sites.S, _at(process, M)), covariance.names
+    in_space = covariance.gradient(*points, K, W, np.zeros(M))
+    in_time = [i for i, name in enumerate(names) if name.startswith("temporal_")]
     in_space[in_time] += slopes
     in_rows = np.empty(rows.n)
     in_rows[np.argsort(rows.t, kind="stable")] = on_R
@@ -575,35 +544,12 @@ def has_white_noise(covariance, S):
     Its part differs between observations of a place, which has a single state.
     """
     at = _at(process_of(covariance), len(S))
-    covariance = covariance.varying
     return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
 
 
 def _at(process, m):
     """Return a time at which the variance in time is 1, repeated m times."""
     return np.full(m, process.start)
-
-
-def _spatial(covariance, process, S):
-    """Return λ K_S (M, M) of places; with a level (2 M, M), its covariance below."""
-    K = covariance.varying.cross(S, _at(process, len(S)))
-    if covariance.level is None:
-        return K
-    variance = covariance.level.diag(np.array([[process.shared.start]]))[0]
-    return np.vstack([K, np.full_like(K, covariance.signal_variance * variance)])
-
-
-def _with_level(covariance, process, slopes, on_variance):
-    """Return slopes in λ and all kernels' theta, from those without the variance of the level.
-
-    ``on_variance`` is the slope in this variance.
-    """
-    value, slope = covariance.level(np.array([[process.shared.start]]), eval_gradient=True)
-    on_variance *= covariance.signal_variance
-    slopes = np.append(slopes, on_variance * slope[0, 0])
-    if covariance.names[:1] == ["signal_variance"]:
-        slopes[0] += on_variance * value[0, 0]
-    return slopes
 
 
 def _observations(rows, sites, noise, units, where=slice(None)):

@@ -97,7 +97,7 @@ def timeline(process, M, data, stops=()):
 
     Parameters
     ----------
-    process : Stationary, Brownian, Composed or WithLevel
+    process : Stationary, Brownian or Composed
     M : int
     data : Observations
     stops : array-like of shape (q,)

@@ -1,8 +1,7 @@
 """Kalman filter and smoother over observations of a few places in the order of time.
 
 Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
-means. K (s M, M) is K_S; with a level s = 2, and the covariance of the level is below K_S. See
-``_fast/kalman.pyx`` for the recursions.
+means. K (M, M) is K_S. See ``_fast/kalman.pyx`` for the recursions.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from scipy.linalg import lapack
 
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
-from ._state_space import outputs
 
 # Number of entries of the derivatives in one hyperparameter that are stored at once.
 _MAX_SLOPES = 2**20
@@ -88,7 +86,7 @@ class Timeline:
 
     Attributes
     ----------
-    process : Stationary, Brownian, Composed or WithLevel
+    process : Stationary, Brownian or Composed
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
     gaps : ndarray of shape (u, ...)
@@ -127,7 +125,7 @@ class Timeline:
         return cls(process, t, gaps, gap, start, data, after is None)
 
     def transitions(self):
-        """Return A (u, p, p) and Q (u, s p, p) of the gaps.
+        """Return A (u, p, p) and Q (u, p, p) of the gaps.
 
         At the beginning A is 0, and Q the prior.
         """
@@ -152,7 +150,7 @@ class Timeline:
 
     def filter_all(self, K):
         """Filter from the prior; returns the sums, and the moments after the last time."""
-        k, N = self.data.Y.shape[1], self.process.order * K.shape[1]
+        k, N = self.data.Y.shape[1], self.process.order * len(K)
         m, P = np.zeros((k, N)), np.zeros((N, N))
         return self.filter(K, m, P), m, P
 
@@ -193,12 +191,12 @@ class Timeline:
 
         Parameters
         ----------
-        K : ndarray of shape (s M, M)
+        K : ndarray of shape (M, M)
         combine : ndarray of shape (k, k'), default=None
             Combines the columns of targets whose outer products enter the derivatives.
         learning : bool
         queries : (time, place, W), default=None
-            Times among ``stops`` (q,), ascending; places (q,); weights (w, c) of the `outputs`.
+            Times among ``stops`` (q,), ascending; places (q,); weights (w, M) of the others.
 
         Returns
         -------
@@ -210,7 +208,7 @@ class Timeline:
         if combine is not None:
             data = Observations(data.t, data.site, data.Y @ combine, data.R)
         line = Timeline(self.process, self.t, self.gaps, self.gap, self.start, data, self.begins)
-        (A, Q), T, N = line.transitions(), len(self.t), self.process.order * K.shape[1]
+        (A, Q), T, N = line.transitions(), len(self.t), self.process.order * len(K)
         k = data.Y.shape[1]
         length = max(1, int(np.ceil(np.sqrt(T))))
         blocks = [slice(i, min(i + length, T)) for i in range(0, T, length)]
@@ -224,10 +222,7 @@ class Timeline:
         if learning:
             slopes = np.zeros_like(A), np.zeros_like(Q), np.zeros_like(K), np.empty(len(data))
         if queries is not None:
-            times, place, weights = queries
-            out = outputs(self.process, K.shape[1])
-            W = np.zeros((len(weights), out[-1] + 1))
-            W[:, out] = weights
+            times, place, W = queries
             first = np.append(np.searchsorted(times, self.t), len(times)).astype(np.intp)
             answers = np.empty((len(times), k + 1))
         for block, (before_m, before_P) in zip(blocks[::-1], states[::-1]):
@@ -256,14 +251,13 @@ class Timeline:
 
         Parameters
         ----------
-        K : ndarray of shape (s M, M)
+        K : ndarray of shape (M, M)
         at : ndarray of int of shape (q,)
             Positions among the times, ascending.
-        H : ndarray of shape (q, c)
-            Weights of the `outputs`.
+        H : ndarray of shape (q, M)
+            Weights of the places.
         """
-        (A, Q), p, M, q = self.transitions(), self.process.order, K.shape[1], len(at)
-        out = outputs(self.process, M)
+        (A, Q), p, M, q = self.transitions(), self.process.order, len(K), len(at)
         k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((k, q)), np.zeros((q, q)), np.zeros((N, q))
@@ -299,8 +293,8 @@ class Timeline:
                 V[filled : filled + b, :old] = taken
                 filled += b
             if new.start < new.stop:
-                C[:, new] = P[:, out] @ H[new].T
-                mean[:, new] = m[:, out] @ H[new].T
-                cov[: new.stop, new] = C[out, : new.stop].T @ H[new].T
+                C[:, new] = P[:, :M] @ H[new].T
+                mean[:, new] = m[:, :M] @ H[new].T
+                cov[: new.stop, new] = C[:M, : new.stop].T @ H[new].T
                 cov[new, :old] = cov[:old, new].T
         return mean.T, cov - V.T @ V

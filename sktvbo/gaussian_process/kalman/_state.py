@@ -7,8 +7,7 @@ propagated, less the outer products of the steps since then,
 
 A step needs one row of P, O(N r) with r steps pending. `_MAX_PENDING` pending steps are applied in
 one matrix product: O(N²) a step at the speed of BLAS. P₀ and the u_k are shared with earlier
-states, which stay valid. Posterior variances of all places are updated at every step. With a level
-Q ⊗ K stands for the sum of two products.
+states, which stay valid. Posterior variances of all places are updated at every step.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,6 @@ from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
 from ._series import timeline
 from ._smoother import NO_ROWS, Timeline
-from ._state_space import by_part
 
 # Maximum number of pending steps, and size of the state from which deferring is faster.
 _MAX_PENDING = 64
@@ -35,10 +33,9 @@ class FilterState:
 
     Attributes
     ----------
-    process : Stationary, Brownian, Composed or WithLevel
-    K : ndarray of shape (s M, M)
-        Prior covariance of the places; with a level s = 2, and the prior covariance of the level at
-        all places is below it.
+    process : Stationary, Brownian or Composed
+    K : ndarray of shape (M, M)
+        Prior covariance of the places.
     t : float
         Time of the latest observation.
     m : ndarray of shape (k, N)
@@ -73,12 +70,12 @@ class FilterState:
     @classmethod
     def of(cls, process, K, data):
         """Filter all observations, from the prior."""
-        sums, m, P = timeline(process, K.shape[1], data).filter_all(K)
+        sums, m, P = timeline(process, len(K), data).filter_all(K)
         return cls._without_pending(process, K, float(data.t[-1]), m, P, sums, len(data))
 
     @classmethod
     def _without_pending(cls, process, K, t, m, P, sums, n):
-        M, p = K.shape[1], process.order
+        M, p = len(K), process.order
         blocks = np.einsum("aibi->abi", P.reshape(p, M, p, M)).copy()
         return cls(process, K, t, m, blocks, sums, n, P, t, np.empty((0, p * M)), np.empty(0))
 
@@ -93,7 +90,7 @@ class FilterState:
 
     @property
     def M(self):
-        return self.K.shape[1]
+        return len(self.K)
 
     @cached_property
     def P(self):
@@ -156,7 +153,7 @@ class FilterState:
             if p > 1
             else (A[0, 0, 0] ** 2 * self.blocks)
         )
-        blocks += _at_places(Q[0], self.K)
+        blocks += np.multiply.outer(Q[0], np.diagonal(self.K))
         blocks -= u[:, np.newaxis] * u
         # The subtraction may cancel the digits of the observed variance.
         blocks[:, 0, site] = blocks[0, :, site] = c[:, site] * (R / variance)
@@ -189,8 +186,7 @@ class FilterState:
         """Return the covariance (p, M) of the state at time t with f at a place."""
         p, M, r = self.process.order, self.M, self.n_pending
         rows = self.base_P[site::M].reshape(p, p, M)
-        in_time, in_space = by_part(Q, self.K)
-        c = A @ np.tensordot(A[0], rows, 1) + in_time[:, :, 0].T @ in_space[:, site]
+        c = A @ np.tensordot(A[0], rows, 1) + np.outer(Q[:, 0], self.K[site])
         if r:
             moved = self._transitions(t, self.pending_t)[0]
             U = self.pending_u.reshape(r, p, M)
@@ -200,15 +196,15 @@ class FilterState:
         return c
 
     def extended(self, K, W):
-        """Return the state with more places, interpolated with weights W (w, c) of the `outputs`.
+        """Return the state with more places, interpolated with weights W (w, M) of the others.
 
-        K (s (M + w), M + w) is the prior covariance of all places.
+        K (M + w, M + w) is the prior covariance of all places.
         """
-        p, M, M2, prior = self.process.order, self.M, K.shape[1], self.process.prior(self.t)
+        p, M, M2, prior = self.process.order, self.M, len(K), self.process.prior(self.t)
         # Variance reduction at the present places, interpolated to the others.
-        reduction = _kronecker(prior, self.K) - self.P
+        reduction = np.kron(prior, self.K) - self.P
         reduction = self._interpolated(self._interpolated(reduction, W).T, W)
-        P = (_kronecker(prior, K) - reduction).reshape(p, M2, p, M2)
+        P = (np.kron(prior, K) - reduction).reshape(p, M2, p, M2)
         # Without round-off at the present places.
         P[:, :M, :, :M] = self.P.reshape(p, M, p, M)
         m, P = self._interpolated(self.m.T, W).T.copy(), P.reshape(p * M2, -1)
@@ -216,13 +212,8 @@ class FilterState:
 
     def _interpolated(self, X, W):
         """Return columns X (N, r) of the state with more places; see `extended`."""
-        level, M = self.process.level, self.M
-        X = X.reshape(-1, M, X.shape[1])
-        new = np.matmul(W[:, :M], X)
-        if level is not None:
-            new[level:] = X[level:, :1]
-            new[0] += W[:, M:] * X[level, :1]
-        return np.concatenate([X, new], axis=1).reshape(-1, X.shape[2])
+        X = X.reshape(-1, self.M, X.shape[1])
+        return np.concatenate([X, np.matmul(W, X)], axis=1).reshape(-1, X.shape[2])
 
     # --- posterior --------------------------------------------------------------------------------
 
@@ -232,32 +223,18 @@ class FilterState:
             A, Q = self._transitions(t[:1], self.t)
             m = np.tensordot(self.m.reshape(len(self.m), -1, self.M), A[0, 0], (1, 0))
             v = np.einsum("a,b,abi->i", A[0, 0], A[0, 0], self.blocks)
-            v += _at_places(Q[0], self.K)[0, 0]
+            v += Q[0, 0, 0] * np.diagonal(self.K)
             return m[:, site].T, v[site]
         A, Q = self._transitions(t, self.t)
         m = np.einsum("qa,kaq->qk", A[:, 0], self.m.reshape(len(self.m), -1, self.M)[:, :, site])
         v = np.einsum("qa,qb,abq->q", A[:, 0], A[:, 0], self.blocks[:, :, site])
-        in_time, in_space = by_part(Q, self.K)
-        return m, v + np.einsum("qs,sq->q", in_time[:, :, 0, 0], in_space[:, site, site])
+        return m, v + Q[:, 0, 0] * self.K[site, site]
 
     def at(self, t):
-        """Return means (k, c) and covariance (c, c) of the `outputs` at a time from t on."""
-        p, M, level = self.process.order, self.M, self.process.level
+        """Return means (k, M) and covariance (M, M) of f at the places at a time from t on."""
+        p, M = self.process.order, self.M
         A, Q = self._transitions(t, self.t)
-        rows, c = ([0], M) if level is None else ([0, level], M + 1)
-        A, (in_time, in_space) = A[0][rows], by_part(Q[0], self.K)
-        m = np.matmul(A, self.m.reshape(len(self.m), p, M)).reshape(len(self.m), -1)
-        P = np.einsum("xa,aibj,yb->xiyj", A, self.P.reshape(p, M, p, M), A, optimize=True)
-        P += np.einsum("sxy,sij->xiyj", in_time[:, rows][:, :, rows], in_space)
-        return m[:, :c], P.reshape(m.shape[1], -1)[:c, :c]
-
-
-def _at_places(Q, K):
-    """Return Σ_s Q_s k_s (..., p, p, M), with the diagonals k_s of K_s."""
-    in_time, in_space = by_part(Q, K)
-    return np.einsum("...sab,si->...abi", in_time, np.einsum("sii->si", in_space))
-
-
-def _kronecker(Q, K):
-    """Return Σ_s Q_s ⊗ K_s (N, N)."""
-    return sum(np.kron(*pair) for pair in zip(*by_part(Q, K)))
+        A = A[0, 0]
+        m = np.tensordot(self.m.reshape(-1, p, M), A, (1, 0))
+        P = np.einsum("a,aibj,b->ij", A, self.P.reshape(p, M, p, M), A, optimize=True)
+        return m, P + Q[0, 0, 0] * self.K

@@ -21,11 +21,6 @@ factors (Solin and Särkkä 2014): of A and P∞, and with M = A P∞ Aᵀ = P�
     Q = Q₁ ⊗ P₂ + M₁ ⊗ Q₂,
 
 which has no cancellation.
-
-A level, which all places share, adds components to the state of each place. They are the same
-everywhere: their covariance in space is constant. So all places still move by one A, and the code
-is that for places without a level; true states shared by all places would be fewer, p M + p_L
-instead of (p + p_L) M.
 """
 
 from dataclasses import dataclass, field
@@ -121,7 +116,7 @@ class Stationary:
     log_slope: float | None = None
     start: float = field(default=0.0, init=False)
 
-    has_chains, level = True, None
+    has_chains = True
 
     @property
     def observed(self):
@@ -206,7 +201,7 @@ class Brownian:
     kernel: Wiener
     order: int = field(default=1, init=False)
 
-    has_chains, level = False, None
+    has_chains = False
 
     @property
     def start(self):
@@ -328,8 +323,6 @@ class Composed:
 
     composite: Composite
     start: float = field(default=0.0, init=False)
-
-    level = None
 
     @cached_property
     def _factors(self):
@@ -499,104 +492,6 @@ class Composed:
         return X
 
 
-@dataclass(frozen=True)
-class WithLevel:
-    """Sum of a process of each place and of a level, a process that all places share.
-
-    The state has the components of both; the first one is f, their sum. Covariances are sums of
-    Kronecker products with two matrices in space. Their factors in time are stacked: Q (k, 2 p, p),
-    P∞ (2 p, p).
-
-    Parameters
-    ----------
-    varying, shared : Stationary, Brownian or Composed
-    """
-
-    varying: object
-    shared: object
-
-    has_chains = False
-
-    @property
-    def start(self):
-        return self.varying.start
-
-    @property
-    def order(self):
-        return self.varying.order + self.shared.order
-
-    @property
-    def level(self):
-        """Position of the level among the components; None without one."""
-        return self.varying.order
-
-    def shortest_periodic(self, n_places):
-        composed = [p for p in (self.varying, self.shared) if isinstance(p, Composed)]
-        return max((p.shortest_periodic(n_places) for p in composed), default=SHORTEST_PERIODIC)
-
-    def clock(self, t):
-        return np.column_stack([self.varying.clock(t), self.shared.clock(t)])
-
-    def prior(self, t):
-        return self._stacked(self.varying.prior(t), self.shared.prior(t))
-
-    def prior_slopes(self, t):
-        slopes = self.varying.prior_slopes(t), self.shared.prior_slopes(t)
-        return self._stacked(*_side_by_side(*slopes))
-
-    def transitions(self, gaps):
-        gaps, gaps2 = gaps.T
-        (A, Q), (A2, Q2) = self.varying.transitions(gaps), self.shared.transitions(gaps2)
-        return self._with_sum(A, A2), self._stacked(Q, Q2)
-
-    def slopes(self, gaps):
-        gaps, gaps2 = gaps.T
-        pairs = zip(self.varying.slopes(gaps), self.shared.slopes(gaps2))
-        (A, A2), (Q, Q2) = (_side_by_side(*pair) for pair in pairs)
-        return self._with_sum(A, A2), self._stacked(Q, Q2)
-
-    def _stacked(self, Q, Q2):
-        """Return covariances (..., 2 p, p) of all components: T Q Tᵀ and T Q₂ Tᵀ.
-
-        T is the identity, and adds the level to the first component.
-        """
-        c, p = self.level, self.order
-        found = np.zeros((*Q.shape[:-2], 2, p, p))
-        found[..., 0, :c, :c], found[..., 1, c:, c:] = Q, Q2
-        found[..., 1, 0, :] = found[..., 1, c, :]
-        found[..., 1, :, 0] = found[..., 1, :, c]
-        return found.reshape(*Q.shape[:-2], 2 * p, p)
-
-    def _with_sum(self, A, A2):
-        """Return T A T⁻¹ (..., p, p)."""
-        c, p = self.level, self.order
-        found = np.zeros((*A.shape[:-2], p, p))
-        found[..., :c, :c], found[..., c:, c:] = A, A2
-        found[..., 0, :] += found[..., c, :]
-        found[..., :, c] -= found[..., :, 0]
-        return found
-
-
-def _side_by_side(one, other):
-    """Return slopes (n_theta, ...) of two processes in the hyperparameters of both."""
-    n, m = len(one), len(other)
-    one = np.concatenate([one, np.zeros((m, *one.shape[1:]))])
-    return one, np.concatenate([np.zeros((n, *other.shape[1:])), other])
-
-
-def outputs(process, M):
-    """Return the positions in the state of f at M places, and of the level if there is one."""
-    places = np.arange(M)
-    return places if process.level is None else np.append(places, process.level * M)
-
-
-def by_part(Q, K):
-    """Return factors in time (..., s, p, p) and in space (s, M, M) of stacked ones."""
-    p, M = Q.shape[-1], K.shape[-1]
-    s = len(K) // M
-    return Q.reshape(*Q.shape[:-2], s, p, p), K.reshape(s, M, M)
-
-
 def _product(one, other):
     """Return P∞, A and Q of the product of two independent processes."""
     (P, A, Q), (P2, A2, Q2) = one, other
@@ -617,22 +512,17 @@ def _kronecker(X, Y):
     return found.reshape(*found.shape[:-4], p, p)
 
 
-def state_space(kernel, level=None):
+def state_space(kernel):
     """Return the Markov process of a temporal kernel, or None if it has no known one.
 
     Parameters
     ----------
     kernel : Kernel
-    level : Kernel, default=None
-        Kernel of what all places share.
 
     Returns
     -------
-    process : Stationary, Brownian, Composed, WithLevel or None
+    process : Stationary, Brownian, Composed or None
     """
-    if level is not None:
-        varying, shared = state_space(kernel), state_space(level)
-        return None if varying is None or shared is None else WithLevel(varying, shared)
     if type(kernel) is Wiener:
         return Brownian(kernel)
     found = recognize_temporal(kernel)
@@ -643,7 +533,7 @@ def state_space(kernel, level=None):
 
 def process_of(covariance):
     """Return the Markov process of a `SeparableCovariance` in time, or None."""
-    return state_space(covariance.temporal, covariance.level)
+    return state_space(covariance.temporal) if covariance.level is None else None
 
 
 def _stationary(factor):
