@@ -204,7 +204,7 @@ def test_series_with_a_composite_kernel(temporal, tau):
 
 @pytest.mark.parametrize(
     ("temporal", "tau", "normalize_y", "sites"),
-    pairs_of([TEMPORAL[k] for k in SINGLE], MEANS.values(), (False, True), (None, SITES)),
+    pairs_of(TEMPORAL.values(), MEANS.values(), (False, True), (None, SITES)),
 )
 def test_all_queries_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
     """Before, between, at and after the rows, in one call and in no order, some of them twice.
