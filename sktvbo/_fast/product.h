@@ -1,8 +1,8 @@
 /* Products of C-ordered matrices, in the calling thread and the processor's widest registers.
 
    A BLAS that does not know a processor uses half of its width, and has a large overhead for small
-   products. Eight columns of B are packed side by side as in triangle.h. Without compilation for
-   several processors this product is unavailable: see SKTVBO_OWN_PRODUCT. */
+   products. Eight or sixteen columns of B are packed side by side as in triangle.h. Without
+   compilation for several processors this product is unavailable: see SKTVBO_OWN_PRODUCT. */
 
 #ifndef SKTVBO_PRODUCT_H
 #define SKTVBO_PRODUCT_H
