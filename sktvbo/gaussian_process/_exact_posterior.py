@@ -35,7 +35,6 @@ _MANY = 10
 # factor.
 _MIN_ROWS_TO_UPDATE = 200
 
-
 # Update the forms of relevancies, rather than compute these from full matrices, only for at most
 # this many pairs of coefficients in time for each row.
 _MAX_PAIRS = 0.25

@@ -17,7 +17,10 @@ MODULES = {
     "posterior": ["Posterior", "scores"],
     "series": ["Chains"],
     "sums": ["Sum"],
-    "tiles": ["factor", "inverse", "solve_lower", "product", "product_with_few"],
+    "tiles": [
+        *("factor", "inverse", "solve_lower"),
+        *("product", "half_product", "product_with_few"),
+    ],
 }
 
 

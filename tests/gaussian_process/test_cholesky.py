@@ -16,6 +16,7 @@ from sktvbo.gaussian_process._cholesky import (
     cholesky,
     dot,
     draws,
+    half_product,
     lower_inverse,
     matvec,
     rmatvec,
@@ -289,6 +290,15 @@ def test_products(rng, shape):
     assert_array_equal(K, kept)
     assert matvec(K, x).shape == (m,)
     assert rmatvec(K, z).shape == (n,)
+
+
+@pytest.mark.parametrize("least", [0, 500], ids=["BLAS", "tiles"])
+def test_forms_by_half_products(rng, least, monkeypatch):
+    monkeypatch.setattr("sktvbo.gaussian_process._cholesky.MIN_ROWS_FOR_THREADS", least)
+    A, C = rng.normal(size=(50, 70)), spd(rng, 70)
+    kept, found = A.copy(), half_product(A, C)
+    assert_allclose(2.0 * np.sum(A * found, axis=1), np.sum(A * (A @ C), axis=1), rtol=1e-12)
+    assert_array_equal(A, kept)
 
 
 # --- draws ----------------------------------------------------------------------------------------
