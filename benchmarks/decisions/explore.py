@@ -3,11 +3,11 @@
     python benchmarks/decisions/explore.py --shares 0 0.04 0.1 --dims 1 2
 
 One query a step over the unit box. In "found" a hill of height 1 and width 0.15 stands still; from
-step 100 on a second one of height 1.6 and width 0.12 stands 0.45 or more away, if it can. The columns have
-the share of the runs that query the second one before step 260, and the median number of steps
-until then ("-": not within 160). The others have the regret over that of uniform queries, ± the
-standard error of its difference to the first share, of live systems of `live.py` and of "still", a
-bowl that does not move.
+step 100 on a second one of height 1.6 and width 0.12 stands 0.45 or more away, if it can. The
+columns have the share of the runs that query the second one before step 260, and the median number
+of steps until then ("-": not within 160). The others have the regret over that of uniform queries,
+± the standard error of its difference to the first share, of live systems of `live.py` and of
+"still", a bowl that does not move.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main():
                 ]
                 lost = np.array(
                     [[regret(made(seed), kind, d, seed) for seed in seeds] for kind in kinds]
-                ).reshape(len(kinds), -1)
+                ).reshape(len(kinds), arguments.seeds)
                 before = lost if before is None else before
                 errors = np.std(lost - before, axis=1, ddof=1) / np.sqrt(len(seeds))
                 median = f"{np.median(steps):.0f}" if np.isfinite(np.median(steps)) else "-"
