@@ -326,7 +326,7 @@ def check_exploration(trial, tmp_path):
     places, numbers = np.array([unit(x) for x in trial.x]), np.arange(8, QUERIES)
     gaps = np.array([np.linalg.norm(places[:i] - places[i], axis=1).min() for i in numbers])
     explores = numbers % EXPLORED == EXPLORED - 1
-    assert np.median(gaps[explores]) > 1.5 * np.median(gaps[~explores])
+    assert np.mean(gaps[explores]) > 1.2 * np.mean(gaps[~explores])
 
 
 def check_fixed(trial, tmp_path):
