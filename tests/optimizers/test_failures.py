@@ -149,13 +149,15 @@ def test_failures_that_are_older_than_the_successes_in_use_do_not_count():
 
 
 def test_failures_fade():
-    opt = GPUCB(UNIT, random_state=0)
-    opt.tell([0.8, 0.8], 1.0, 0.0)
-    opt.tell([0.3, 0.3], t=1.0, failed=True)
     here, far = np.array([[0.3, 0.3]]), np.array([[0.0, 1.0]])
-    now, later = chance_of(opt, 1.0), chance_of(opt, 500.0)
-    assert now.log(here)[0] < np.log(0.4)
-    assert_allclose(later.log(here), later.log(far), rtol=1e-4)
+    for n_failed, chance in ((1, 0.3), (3, 0.1)):
+        opt = GPUCB(UNIT, random_state=0)
+        opt.tell([0.8, 0.8], 1.0, 0.0)
+        for t in range(n_failed):
+            opt.tell([0.3, 0.3], t=1.0 + t, failed=True)
+        now, later = chance_of(opt, float(n_failed)), chance_of(opt, 500.0)
+        assert now.log(here)[0] < np.log(chance)
+        assert_allclose(later.log(here), later.log(far), rtol=1e-4)
 
 
 def test_what_always_fails_and_what_only_for_a_while_are_told_apart():
