@@ -1,12 +1,12 @@
 """Regret where queries fail by chance: told as failures, over that of cancelled queries.
 
     python benchmarks/decisions/failures.py
-    python benchmarks/decisions/failures.py --algorithms W-DBO --patterns bursts --seeds 8
+    python benchmarks/decisions/failures.py --algorithms W-DBO --cases line/bursts --seeds 8
 
 A maximum moves through a box of one or two dimensions, or through integers. Whether a query fails
 has nothing to do with its place. As a failure it may be taken for one of its place; a cancelled
-query teaches nothing. The ratio is that of the mean regrets over the problems and seeds, of all
-queries from step 25 on.
+query teaches nothing. The ratio is that of the mean regrets over the seeds, of all queries from
+step 25 on.
 
 =========  ========================================================================
 Pattern    Failures, at a rate r
@@ -25,8 +25,8 @@ from sktvbo.optimizers._names import ALGORITHMS
 
 N_STEPS, N_FIRST, NOISE, BURST = 120, 25, 0.01, 4
 RATES = (0.0, 0.1, 0.2, 0.33)
-NAMES = ("W-DBO", "SW-GP-UCB", "TV-GP-UCB", "R-GP-UCB", "GP-UCB", "BOLT")
-PATTERNS = ("random", "bursts", "periodic")
+NAMES = ("W-DBO", "TV-GP-UCB", "BOLT", "SW-GP-UCB", "GP-UCB", "UI-TVBO")
+CASES = ("line/random", "square/random", "integers/random", "line/bursts", "line/periodic")
 
 # By problem: the domain, and the width of a unit of it.
 PROBLEMS = {
@@ -76,27 +76,22 @@ def regret(algorithm, problem, pattern, rate, seed, report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=NAMES)
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=PATTERNS)
+    parser.add_argument("--cases", nargs="+", default=CASES, help="problem/pattern")
     parser.add_argument("--rates", nargs="+", type=float, default=RATES)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    print(" " * 20 + "".join(f"{rate:10.2f}" for rate in arguments.rates))
+    print(" " * 16 + "".join(f"{case:>17s}" for case in arguments.cases))
     for algorithm in arguments.algorithms:
-        for pattern in arguments.patterns:
-            line = f"{algorithm:12}{pattern:8}"
-            for rate in arguments.rates:
-                runs = [
-                    (p, pattern, rate, s)
-                    for p in arguments.problems
-                    for s in range(arguments.seeds)
-                ]
+        for rate in arguments.rates:
+            print(f"{algorithm:12}{rate:4.2f}", end="")
+            for case in arguments.cases:
+                runs = [(*case.split("/"), rate, seed) for seed in range(arguments.seeds)]
                 failed, cancelled = (
                     sum(regret(algorithm, *run, report) for run in runs)
                     for report in ("failed", "cancel")
                 )
-                line += f"{failed / cancelled:10.2f}"
-            print(line, flush=True)
+                print(f"{failed / cancelled:17.2f}", end="", flush=True)
+            print()
 
 
 if __name__ == "__main__":

@@ -133,30 +133,32 @@ def test_failures_by_chance_and_by_place_are_told_apart(bad, rate):
             x = rng.uniform(size=2)
             failed = regions[bad](x) or rng.uniform() < rate
             opt.tell(x, *([] if failed else [1.0]), t=float(t), failed=bool(failed))
-        if bad != "nowhere" or rate:
-            learnt.append(opt._run.failures.learnt[2])
-            p = np.exp(chance_of(opt, 250.0).log(np.array([[0.1, 0.1], [0.6, 0.5], [0.1, 0.9]])))
-            assert p[[0, 2]].min() > 0.5
-            assert p[1] > 0.5 if bad == "nowhere" else p[1] < p[[0, 2]].min() - 0.2
-    assert not learnt or 0.4 * rate < np.mean(learnt) < 0.03 + 1.5 * rate
+        learnt.append(opt._run.failures.learnt[2])
+        p = np.exp(chance_of(opt, 250.0).log(np.array([[0.1, 0.1], [0.6, 0.5], [0.1, 0.9]])))
+        assert p[[0, 2]].min() > 0.5
+        assert p[1] > 0.5 if bad == "nowhere" else p[1] < p[[0, 2]].min() - 0.2
+    assert 0.4 * rate < np.mean(learnt) < 0.03 + 1.5 * rate
 
 
+@pytest.mark.slow
 def test_failures_that_are_older_than_the_successes_in_use_do_not_count():
     opt, rng = GPUCB(UNIT, n_initial_points=10_000, random_state=0), np.random.RandomState(0)
-    for t in range(1500):
-        failed = rng.uniform() < 0.1
-        opt.tell(rng.uniform(size=2), *([] if failed else [1.0]), t=float(t), failed=failed)
+    failed, y = rng.uniform(size=1500) < 0.1, np.ones(1500)
+    y[failed] = np.nan
+    opt.tell_many(rng.uniform(size=(1500, 2)), y, np.arange(1500.0), failed=failed)
     assert 0.05 < opt._run.failures.learnt[2] < 0.15
 
 
 def test_failures_fade():
-    opt = GPUCB(UNIT, random_state=0)
-    opt.tell([0.8, 0.8], 1.0, 0.0)
-    opt.tell([0.3, 0.3], t=1.0, failed=True)
     here, far = np.array([[0.3, 0.3]]), np.array([[0.0, 1.0]])
-    now, later = chance_of(opt, 1.0), chance_of(opt, 500.0)
-    assert now.log(here)[0] < np.log(0.4)
-    assert_allclose(later.log(here), later.log(far), rtol=1e-4)
+    for n_failed, chance in ((1, 0.3), (3, 0.1)):
+        opt = GPUCB(UNIT, random_state=0)
+        opt.tell([0.8, 0.8], 1.0, 0.0)
+        for t in range(n_failed):
+            opt.tell([0.3, 0.3], t=1.0 + t, failed=True)
+        now, later = chance_of(opt, float(n_failed)), chance_of(opt, 500.0)
+        assert now.log(here)[0] < np.log(chance)
+        assert_allclose(later.log(here), later.log(far), rtol=1e-4)
 
 
 def test_what_always_fails_and_what_only_for_a_while_are_told_apart():

@@ -62,9 +62,11 @@ def test_the_log_names_outliers_and_those_that_are_none(caplog):
     events = [r.sktvbo for r in caplog.records if r.sktvbo["event"] == "outlier"]
     found = [(f["observation"], f["t"], f["weight"] < 0.5) for f in events]
     assert found[:2] == [(15, 15.0, True), (20, 20.0, True)]
-    # After two observations at the new level none of them is an outlier.
-    named = sorted(i for i, _, is_outlier in found[1:] if is_outlier)
-    assert named == sorted(i for i, t, is_outlier in found[1:] if not is_outlier and t <= 22.0)
+    # One or two at the new level are outliers, and with the next observation none is.
+    named = [i for i, _, is_outlier in found[1:] if is_outlier]
+    assert named in ([20], [20, 21])
+    expected = [(i, 21.0 + (named[-1] == 21), False) for i in named]
+    assert sorted(event for event in found if not event[2]) == expected
     assert "Outlier: observation 15 has weight" in caplog.text
     assert "No outlier: observation 20 has weight 1 again." in caplog.text
 

@@ -45,10 +45,13 @@ def run_over_grid(seed, algorithm=WDBO):
     return asked_of(opt, lambda x: -((x - place) ** 2).sum(), 100)
 
 
-@pytest.mark.parametrize("algorithm", [WDBO, GPUCB])
-def test_all_members_are_visited_within_five_times_as_many_steps(algorithm):
-    assert len({x["arm"] for x in run_over_arms(0, algorithm)}) == 9
-    assert len({tuple(x) for x in run_over_grid(0, algorithm)}) == 20
+@pytest.mark.parametrize(
+    ("run", "algorithm", "size"),
+    [("arms", WDBO, 9), ("arms", GPUCB, 9), ("grid", TVGPUCB, 20)],
+)
+def test_all_members_are_visited_within_five_times_as_many_steps(run, algorithm, size):
+    queries = {"arms": run_over_arms, "grid": run_over_grid}[run](0, algorithm)
+    assert len({tuple(x.values() if isinstance(x, dict) else x) for x in queries}) == size
 
 
 @pytest.mark.slow
