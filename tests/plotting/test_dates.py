@@ -47,7 +47,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_axis_of_times_has_dates(dated, name):
+def test_the_axis_of_times_has_dates(plt, dated, name):
     make, latest = MAKERS[name]
     display = make(dated).plot()
     ax = display.ax_ if hasattr(display, "ax_") else display.axes_[0]
@@ -58,7 +58,7 @@ def test_the_axis_of_times_has_dates(dated, name):
     assert found > FIRST
 
 
-def test_a_slice_names_its_date(dated):
+def test_a_slice_names_its_date(plt, dated):
     display = SliceDisplay.from_optimizer(dated, [LAST, LATER], n_values=5).plot()
     texts = [text.get_text() for text in display.figure_.legends[0].get_texts()]
     assert {"t = 2026-03-04 18:00", "t = 2026-03-06 00:00"} <= set(texts)
@@ -86,7 +86,7 @@ def truth(x, t):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_gain_over_a_fixed_setting(sign):
+def test_the_gain_over_a_fixed_setting(plt, sign):
     opt = run_of(sign)
     display = BaselineDisplay.from_optimizer(opt, [0.2], value_label="yield (g)")
     expected = sum(sign * y for y in opt.told_y_) - sum(truth(0.2, t) for t in range(30))
