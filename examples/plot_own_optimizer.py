@@ -13,7 +13,13 @@ import numpy as np
 
 from sktvbo import optimize
 from sktvbo.evaluation import StepClock
-from sktvbo.plotting import DatasetSizeDisplay, RelevancyDisplay, SliceDisplay, TrackDisplay
+from sktvbo.plotting import (
+    BaselineDisplay,
+    DatasetSizeDisplay,
+    RelevancyDisplay,
+    SliceDisplay,
+    TrackDisplay,
+)
 
 rng = np.random.RandomState(0)
 
@@ -42,6 +48,14 @@ plt.show()
 # Over time, with the observations it made and those it has forgotten since:
 
 TrackDisplay.from_optimizer(found.optimizer, n_times=30, **options).plot()
+plt.show()
+
+# %%
+# What it brought beside the setting of the first day, if that had stayed:
+
+BaselineDisplay.from_optimizer(
+    found.optimizer, found.calls[0].x, value_label="loss", time_unit="days"
+).plot()
 plt.show()
 
 # %%

@@ -6,10 +6,11 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 """
 
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
-from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
+from ._panels import BaselineDisplay, OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
 
 __all__ = [
+    "BaselineDisplay",
     "ComparisonDisplay",
     "DatasetSizeDisplay",
     "OutcomeDisplay",

@@ -1,6 +1,7 @@
 """Shared parts of the displays: axes, styles, state of an optimizer, and places along one axis."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from .._validation import invalid
 from .._values import replaced
 from ..domain import FiniteSet
 from ..exceptions import AskTellError, DomainError, MissingExtraError
-from ..gaussian_process._dates import NUMBERS
+from ..gaussian_process._dates import NUMBERS, UNITS, dates_of
 from ..optimizers._durable import run_of, with_run
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
@@ -46,11 +47,17 @@ display_data = dataclass(eq=False, repr=False)
 # Largest number of panels side by side.
 _N_COLUMNS = 3
 
+# Width of a column of a legend, in inches.
+_LEGEND_WIDTH = 2.4
+
 
 class Display:
     """Base class of the displays: one panel, or one for each parameter or outcome."""
 
     _panel_size, _margin = (6.4, 4.2), (0.0, 0.0)
+
+    # Times are dates, in ``time_unit`` since 1970.
+    dates = False
 
     def _panels(self, axes, n=1, **options):
         """Return n axes: the given ones, or new ones for None."""
@@ -60,14 +67,38 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = min(n, _N_COLUMNS)
+        columns = 2 if n == 4 else min(n, _N_COLUMNS)
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
         grid = plt.subplots(rows, columns, **options)[1].ravel()
         for spare in grid[n:]:
             spare.set_visible(False)
+        for ax in grid[:n]:  # also of shared axes
+            ax.tick_params(labelbottom=True)
         return grid[:n]
+
+    def _on_axis(self, t):
+        """Return times as they are drawn: dates in days."""
+        return np.asarray(t) * (UNITS[self.time_unit] / UNITS["D"]) if self.dates else t
+
+    def _time_text(self, t):
+        """Return a time as text."""
+        if not self.dates:
+            return f"{t:.4g} {self.time_unit}"
+        date = dates_of(np.array([t]), self.time_unit)[0].astype("datetime64[m]")
+        return str(date).replace("T", " ")
+
+    def _set_up_time(self, ax):
+        """Set label and ticks of the axis of times."""
+        if not self.dates:
+            ax.set_xlabel(f"time ({self.time_unit})")
+            return
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(maxticks=7)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
     def _finish(self, axes):
         """Store the axes and return the display, at the end of ``plot``."""
@@ -83,7 +114,7 @@ class PanelDisplay(Display):
     def _finish(self, axes):
         self.axes_, self.figure_ = axes, axes[0].figure
         handles, labels = axes[0].get_legend_handles_labels()
-        ncols = min(len(labels), 4, 2 + len(axes))
+        ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // _LEGEND_WIDTH)), 1)
         place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
         self.figure_.legend(handles, labels, **place)
         return self
@@ -161,6 +192,18 @@ def present(optimizer):
         raise invalid("history", "None, or an int of at least 1, for a display", 0, optimizer)
     now = float(times.max())
     return now if optimizer.next_time_ is None else max(now, optimizer.next_time_)
+
+
+def number_of_time(optimizer, t):
+    """Return a time, which may be a date, in an optimizer's unit."""
+    return float(t) if isinstance(t, Real) else run_of(optimizer).read_time(t)[0]
+
+
+def time_labels(optimizer, labels):
+    """Return the labels of a display, with what it shows of an optimizer's times."""
+    if run_of(optimizer).time.kind in (None, NUMBERS):
+        return labels
+    return {"time_unit": optimizer.time_unit, "dates": True} | labels
 
 
 def in_numbers(optimizer):

@@ -18,6 +18,7 @@ from ._common import (
     legend_above,
     line_style,
     merge_style,
+    time_labels,
 )
 
 if TYPE_CHECKING:
@@ -76,16 +77,17 @@ class CurveDisplay(Display):
         """
         from matplotlib.lines import Line2D
 
-        self.lines_ = {}
+        self.lines_, times = {}, self._on_axis(self.times)
         for i, ((name, curve), width) in enumerate(zip(curves.items(), widths)):
             style = line_style(i) | {"linewidth": width, "label": name}
             if step:
                 style["drawstyle"] = f"steps-{step}"
-            (line,) = ax.plot(self.times, curve, **merge_style(style, options, Line2D))
+            (line,) = ax.plot(times, curve, **merge_style(style, options, Line2D))
             self.lines_[name] = line
             if name in bands:
-                draw_band(ax, self.times, *bands[name], line.get_color(), step=step)
-        ax.set(xlabel=f"time ({self.time_unit})", xlim=(self.times[0], self.times[-1]))
+                draw_band(ax, times, *bands[name], line.get_color(), step=step)
+        ax.set_xlim(times[0], times[-1])
+        self._set_up_time(ax)
         ax.grid(alpha=0.3)
         ax.legend()
 
@@ -253,6 +255,8 @@ class DatasetSizeDisplay(CurveDisplay):
     problem : str, default=None
         Name of the problem; None: several problems.
     time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
 
     Attributes
     ----------
@@ -283,6 +287,7 @@ class DatasetSizeDisplay(CurveDisplay):
     n_runs: dict
     problem: str | None = None
     time_unit: str = "s"
+    dates: bool = False
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, Sequence[RunResult]], **labels: Any) -> Self:
@@ -363,7 +368,9 @@ class DatasetSizeDisplay(CurveDisplay):
             raise invalid("optimizer", expected, got=got, error=AskTellError)
         name = name or optimizer.label or type(optimizer).__name__
         sizes = {name: history["n"]}
-        return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, **labels)
+        return cls(
+            history["time"], sizes, sizes, sizes, n_runs={name: 1}, **time_labels(optimizer, labels)
+        )
 
     @classmethod
     def from_comparison(
@@ -422,7 +429,9 @@ class DatasetSizeDisplay(CurveDisplay):
         widths = [1.4 + 2.0 * (n - 1 - i) / n for i in range(n)]
         self._draw(ax, self.median, bands, widths, line_options, step="post")
         ax.set(title=self._title(), ylabel="size of the data set (observations)")
-        if log:
+        if log and self.dates:
+            ax.set_yscale("log")
+        elif log:
             ax.set(xscale="log", yscale="log")
             ax.set_xlim(left=self.times[self.times > 0.0][0])
         else:

@@ -13,6 +13,7 @@ from ..optimizers._durable import run_of, snapshot
 from ..optimizers._feasibility import Feasibility
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (
+    Display,
     PanelDisplay,
     display_data,
     draw_band,
@@ -20,10 +21,13 @@ from ._common import (
     draw_observations,
     fitted_surrogate,
     in_numbers,
+    legend_above,
     line_style,
     merge_style,
+    number_of_time,
     outline,
     present,
+    time_labels,
     was_removed,
 )
 from ._parameters import Axis, axes_of, coordinates, rows_along
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from numpy.typing import ArrayLike, NDArray
 
-    from .._typing import ContextLike
+    from .._typing import ContextLike, PointLike, Time
     from ..optimizers import BayesianOptimizer
 
 # An observation fades over this distance from the slice in the unit box, down to this opacity.
@@ -108,7 +112,9 @@ class SliceDisplay(PanelDisplay):
     y : ndarray of shape (n,)
         Values of the observations in the data set.
     time_unit : str, default="s"
-    value_label : str, default="f"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
+    value_label : str, default="objective"
 
     Attributes
     ----------
@@ -138,7 +144,8 @@ class SliceDisplay(PanelDisplay):
     y: np.ndarray
     _: KW_ONLY
     time_unit: str = "s"
-    value_label: str = "f"
+    dates: bool = False
+    value_label: str = "objective"
 
     _panel_size = (3.6, 3.0)
 
@@ -160,7 +167,7 @@ class SliceDisplay(PanelDisplay):
         ----------
         optimizer : BayesianOptimizer
             An optimizer with a surrogate, over any domain. It is not changed.
-        times : float or array-like of shape (n_times,), default=None
+        times : float, date or array-like of shape (n_times,), default=None
             Times of the slices, each through the point recommended then; None: the present.
         n_values : int, default=101
             Number of values along a parameter; of categories, ordinals and few integers all.
@@ -186,7 +193,9 @@ class SliceDisplay(PanelDisplay):
         """
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
-        times = np.atleast_1d(present(optimizer) if times is None else times)
+        times = [present(optimizer)] if times is None else np.atleast_1d(times)
+        if np.ndim(times) == 1:
+            times = [number_of_time(optimizer, t) for t in times]
         times = finite_array(times, "times", ("n_times",))
         sections = _Sections(optimizer, times, n_values, context, names, units)
         domain, kept = sections.domain, optimizer.X_[:, :-1]
@@ -196,7 +205,7 @@ class SliceDisplay(PanelDisplay):
             on_slice = rows_along(domain, i, observed[:, i], sections.points[-1])
             distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
             slices.append(Slice(axis, *sections.along(i), places[:, i], observed[:, i], distance))
-        return cls(slices, times, np.array(optimizer.y_), **labels)
+        return cls(slices, times, np.array(optimizer.y_), **time_labels(optimizer, labels))
 
     def plot(
         self,
@@ -234,7 +243,7 @@ class SliceDisplay(PanelDisplay):
             if observations:
                 _draw_observations(ax, part, self.y)
             for k, t in enumerate(self.times):
-                label = f"t = {t:.4g} {self.time_unit}"
+                label = f"t = {self._time_text(t)}"
                 _draw_slice(ax, part, k, len(self.times), label, line_options)
             part.axis.set_up(ax, "x")
             if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
@@ -321,6 +330,8 @@ class TrackDisplay(PanelDisplay):
     now : float
         Present time of the optimizer.
     time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
     value_label : str, default="posterior mean"
     safety : float, default=0.5
         Probability at the outline of the feasible region.
@@ -353,6 +364,7 @@ class TrackDisplay(PanelDisplay):
     _: KW_ONLY
     now: float
     time_unit: str = "s"
+    dates: bool = False
     value_label: str = "posterior mean"
     safety: float = 0.5
 
@@ -361,8 +373,8 @@ class TrackDisplay(PanelDisplay):
         cls,
         optimizer: BayesianOptimizer,
         *,
-        since: float | None = None,
-        until: float | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         n_times: int = 60,
         n_values: int = 51,
         context: ContextLike = None,
@@ -376,7 +388,7 @@ class TrackDisplay(PanelDisplay):
         ----------
         optimizer : BayesianOptimizer
             An optimizer with a surrogate, over any domain. It is not changed.
-        since, until : float, default=None
+        since, until : float or date, default=None
             First and last time; None: the time of the first observation, and the present.
         n_times : int, default=60
             Number of times. Each needs a recommendation: a search for the best posterior mean.
@@ -409,8 +421,9 @@ class TrackDisplay(PanelDisplay):
         optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
         told, now = optimizer.told_X_, present(optimizer)
-        since = float(told[:, -1].min()) if since is None else since
-        times = _times(since, now if until is None else until, n_times)
+        since = float(told[:, -1].min()) if since is None else number_of_time(optimizer, since)
+        until = now if until is None else number_of_time(optimizer, until)
+        times, labels = _times(since, until, n_times), time_labels(optimizer, labels)
         sections = _Sections(optimizer, times, n_values, context, names, units)
         recommended = coordinates(sections.domain, sections.points)
         queried, chances = coordinates(sections.domain, told[:, :-1]), None
@@ -454,21 +467,23 @@ class TrackDisplay(PanelDisplay):
         axes = self._panels(axes, len(self.tracks), sharex=True)
         means = np.concatenate([track.mean.ravel() for track in self.tracks])
         colours = {"cmap": cmap, "vmin": means.min(), "vmax": means.max(), "rasterized": True}
-        step = self.times[1] - self.times[0]
-        t_edges = np.append(self.times - 0.5 * step, self.times[-1] + 0.5 * step)
+        times, now = self._on_axis(self.times), self._on_axis(self.now)
+        step = times[1] - times[0]
+        t_edges = np.append(times - 0.5 * step, times[-1] + 0.5 * step)
         for ax, track in zip(axes, self.tracks):
             track.axis.set_up(ax, "y")
             mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
                 self._draw_feasible(ax, track)
-            observations = np.column_stack([track.queried, self.told_at])
+            observations = np.column_stack([track.queried, self._on_axis(self.told_at)])
             draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
             style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
-            draw_best_places(ax, self.times, track.recommended, "recommended", 1.6, **style)
-            ax.axvline(self.now, color="black", linewidth=1.4)
-            limits = {"xlim": (t_edges[0], max(t_edges[-1], self.now))}
+            draw_best_places(ax, times, track.recommended, "recommended", 1.6, **style)
+            ax.axvline(now, color="black", linewidth=1.4)
+            limits = {"xlim": (t_edges[0], max(t_edges[-1], now))}
             limits["ylim"] = track.axis.edges[[0, -1]]
-            ax.set(xlabel=f"time ({self.time_unit})", **limits)
+            ax.set(**limits)
+            self._set_up_time(ax)
         self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
         return self._finish(axes)
 
@@ -476,11 +491,182 @@ class TrackDisplay(PanelDisplay):
         """Draw the outline of the region where all limits hold with probability ``safety``."""
         style = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
         if track.feasible.min() < self.safety < track.feasible.max():
-            grid = self.times, track.axis.values, track.feasible
+            grid = self._on_axis(self.times), track.axis.values, track.feasible
             lines = ax.contour(*grid, [self.safety], **style)
             lines.set(path_effects=outline(3.0, "black"))
         label = f"limits hold ({self.safety:g})"
         ax.plot([], [], "--", color="white", path_effects=outline(3.0, "black"), label=label)
+
+
+# --- what a run brought ---------------------------------------------------------------------------
+
+
+@display_data
+class BaselineDisplay(Display):
+    """Objective over time beside its prediction at a fixed setting: what the run brought.
+
+    Made by `from_optimizer`.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n,)
+        Times of the observations, in ascending order.
+    y : ndarray of shape (n,)
+        Their values.
+    baseline, baseline_std : ndarray of shape (n,)
+        Prediction at the fixed setting.
+    recommended : ndarray of shape (n,)
+        Prediction at the point recommended at each time.
+    maximize : bool, default=True
+    time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
+    value_label : str, default="objective"
+
+    Attributes
+    ----------
+    gain, gain_std : float
+        Sum over the observations of y minus the baseline, or of the baseline minus y without
+        ``maximize``; and the standard deviation of that of the baseline.
+    ax_ : matplotlib Axes
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> from sktvbo.plotting import BaselineDisplay
+    >>> opt = WDBO([(0.0, 1.0)], random_state=0)
+    >>> for t in range(20):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -((x[0] - 0.02 * t - 0.3) ** 2))
+    >>> display = BaselineDisplay.from_optimizer(opt, [0.3])
+    >>> bool(display.gain > 0.0)
+    True
+    >>> display.plot().figure_.savefig("gain.png")  # doctest: +SKIP
+    """
+
+    times: np.ndarray
+    y: np.ndarray
+    baseline: np.ndarray
+    baseline_std: np.ndarray
+    recommended: np.ndarray
+    _: KW_ONLY
+    gain_std: float
+    maximize: bool = True
+    time_unit: str = "s"
+    dates: bool = False
+    value_label: str = "objective"
+
+    _panel_size = (7.2, 3.6)
+
+    @property
+    def gain(self) -> float:
+        return float(np.sum(self.y - self.baseline) * (1.0 if self.maximize else -1.0))
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: BayesianOptimizer,
+        baseline: PointLike,
+        *,
+        context: ContextLike = None,
+        **labels: Any,
+    ) -> Self:
+        """Predict a fixed setting at the times of an optimizer's observations.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            An optimizer with a surrogate of `sktvbo.gaussian_process`. It is not changed.
+        baseline : array-like of shape (d,), or a dict for named parameters
+            The fixed setting, for instance the one before the run.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Context of the predictions, on a domain with a context.
+        **labels : str
+            ``time_unit``, ``value_label``: see `BaselineDisplay`.
+
+        Returns
+        -------
+        BaselineDisplay
+
+        Raises
+        ------
+        AskTellError
+            The optimizer has no surrogate.
+        ValueError
+            ``history=0``; a baseline outside of the domain; a missing context.
+
+        Notes
+        -----
+        Predictions are those of the present hyperparameters and all observations that are shown,
+        removed ones too. Far from all of them the baseline is uncertain: its deviation says so.
+        """
+        optimizer = snapshot(optimizer)
+        surrogate, run = fitted_surrogate(optimizer), run_of(optimizer)
+        labels = time_labels(optimizer, labels)
+        order = np.argsort(optimizer.told_X_[:, -1], kind="stable")
+        rows, y = optimizer.told_X_[order], optimizer.told_y_[order]
+        times, sign = rows[:, -1], 1.0 if optimizer.maximize else -1.0
+        seen = np.column_stack([run.domain.unit_of(rows[:, :-1]), times])
+        gone = was_removed(optimizer)[order]
+        if gone.any():
+            surrogate = surrogate.condition_on(seen[gone], sign * y[gone])
+        place = run.domain.unit_of(run.domain.place(baseline, context)[np.newaxis])
+        fixed = np.column_stack([np.tile(place, (len(times), 1)), times])
+        mean, covariance = surrogate.predict(fixed, return_cov=True)
+        best = in_numbers(optimizer)
+        found = [run.domain.place(best.recommend(t, context=context), context) for t in times]
+        recommended = surrogate.predict(np.column_stack([run.domain.unit_of(found), times]))
+        return cls(
+            times,
+            y,
+            sign * mean,
+            np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+            sign * recommended,
+            gain_std=float(np.sqrt(max(covariance.sum(), 0.0))),
+            maximize=optimizer.maximize,
+            **labels,
+        )
+
+    def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
+        """Draw observations, both predictions, and in the title the sum of the difference.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: a new figure.
+        **line_options
+            Keywords of matplotlib's ``plot`` for the predictions, such as ``linewidth``.
+
+        Returns
+        -------
+        self : BaselineDisplay
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        (ax,) = self._panels(ax)
+        from matplotlib.lines import Line2D
+
+        times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
+        ax.plot(times, self.y, "o", color="0.35", markersize=3.5, label="measured")
+        curves = {"predicted where recommended": self.recommended, "at the baseline": self.baseline}
+        for i, (label, curve) in enumerate(curves.items()):
+            ax.plot(
+                times, curve, **merge_style(line_style(i) | {"label": label}, line_options, Line2D)
+            )
+        draw_band(ax, times, self.baseline - ends, self.baseline + ends, line_style(1)["color"])
+        what = "above" if self.maximize else "below"
+        title = f"sum {what} the baseline: {self.gain:.4g} ± {2.0 * self.gain_std:.2g}"
+        ax.set_title(title, fontsize="medium", pad=22.0)
+        ax.set_ylabel(self.value_label)
+        self._set_up_time(ax)
+        legend_above(ax, ncols=3)
+        return self._finish(ax)
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -539,6 +725,8 @@ class OutcomeDisplay(PanelDisplay):
     kept : ndarray of bool of shape (n_told,)
         Mask of the observations in the data set.
     time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
 
     Attributes
     ----------
@@ -567,13 +755,14 @@ class OutcomeDisplay(PanelDisplay):
     kept: np.ndarray
     _: KW_ONLY
     time_unit: str = "s"
+    dates: bool = False
 
     @classmethod
     def from_optimizer(
         cls,
         optimizer: BayesianOptimizer,
         *,
-        until: float | None = None,
+        until: Time | None = None,
         n_times: int = 60,
         context: ContextLike = None,
         units: Mapping[str, str] | None = None,
@@ -585,7 +774,7 @@ class OutcomeDisplay(PanelDisplay):
         ----------
         optimizer : BayesianOptimizer
             An optimizer with ``outcome_constraints`` and a surrogate. It is not changed.
-        until : float, default=None
+        until : float or date, default=None
             Last time; None: the present. The first is that of the first observation.
         n_times : int, default=60
             Number of times. Each needs a recommendation.
@@ -617,11 +806,13 @@ class OutcomeDisplay(PanelDisplay):
         if optimizer.outcome_constraints is None:
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
         run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
+        labels = time_labels(optimizer, labels)
+        until = now if until is None else number_of_time(optimizer, until)
         optimizer = in_numbers(optimizer)
         told_at = optimizer.told_X_[:, -1]
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        times = _times(float(told_at.min()), now if until is None else until, n_times)
+        times = _times(float(told_at.min()), until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for (name, low, high), scale in zip(run.config.limits, run.config.scales):
             found = [
@@ -659,14 +850,15 @@ class OutcomeDisplay(PanelDisplay):
         from matplotlib.lines import Line2D
 
         style = line_style(0) | {"label": "predicted where recommended"}
-        style = merge_style(style, line_options, Line2D)
+        style, times = merge_style(style, line_options, Line2D), self._on_axis(self.times)
         for ax, track in zip(axes, self.tracks):
-            told = np.column_stack([track.told, self.told_at])
+            told = np.column_stack([track.told, self._on_axis(self.told_at)])
             draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
-            draw_band(ax, self.times, *track.band(), line_style(0)["color"])
-            ax.plot(self.times, track.mean, **style)
+            draw_band(ax, times, *track.band(), line_style(0)["color"])
+            ax.plot(times, track.mean, **style)
             limits = [limit for limit in (track.low, track.high) if np.isfinite(limit)]
             for limit, label in zip(limits, ("limit", None)):
                 ax.axhline(limit, color="black", linestyle="--", label=label)
-            ax.set(xlabel=f"time ({self.time_unit})", ylabel=track.label, yscale=track.scale)
+            ax.set(ylabel=track.label, yscale=track.scale)
+            self._set_up_time(ax)
         return self._finish(axes)

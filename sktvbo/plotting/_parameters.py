@@ -57,6 +57,14 @@ class Axis:
             options[f"{which}ticks"] = self.values
             options[f"{which}ticklabels"] = self.texts
         ax.set(**options)
+        if self.discrete and self.texts is None and not self.log and _are_whole(self.values):
+            from matplotlib.ticker import MaxNLocator
+
+            getattr(ax, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
+
+
+def _are_whole(values):
+    return bool((values == np.rint(values)).all())
 
 
 def axes_of(domain, n_values, names=None, units=None):

@@ -25,8 +25,10 @@ from ._common import (
     has_one_axis,
     legend_above,
     merge_style,
+    number_of_time,
     place_label,
     present,
+    time_labels,
     unit_places,
     was_removed,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
+    from .._typing import Time
     from ..gaussian_process import TimeVaryingGPRegressor
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem
@@ -71,6 +74,8 @@ class PosteriorDisplay(Display):
     maximize : bool, default=True
         True if the best value is the largest.
     time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
     space_label : str, default=None
         None: "x", or "index of the arm".
     value_label : str, default="posterior mean"
@@ -107,6 +112,7 @@ class PosteriorDisplay(Display):
     arms: bool = False
     maximize: bool = True
     time_unit: str = "s"
+    dates: bool = False
     space_label: str | None = None
     value_label: str = "posterior mean"
 
@@ -118,7 +124,7 @@ class PosteriorDisplay(Display):
         optimizer: BayesianOptimizer,
         problem: Problem | None = None,
         *,
-        until: float | None = None,
+        until: Time | None = None,
         n_times: int = 200,
         n_places: int = 101,
         **labels: Any,
@@ -132,7 +138,7 @@ class PosteriorDisplay(Display):
             changed.
         problem : Problem, default=None
             Problem with the moving optimum and the horizon; None: the optimum is unknown.
-        until : float, default=None
+        until : float or date, default=None
             Last time; None: the horizon of the problem, or the present without a problem.
         n_times : int, default=200
             Number of times.
@@ -168,6 +174,7 @@ class PosteriorDisplay(Display):
         start = float(told[:, -1].min()) if problem is None else 0.0
         if until is None:
             until = now if problem is None else problem.horizon
+        until = number_of_time(optimizer, until)
         times = np.linspace(start, until, n_times)
         U = unit_places(domain, n_places)
         places = np.arange(len(U)) if arms else domain.from_unit(U)[:, 0]
@@ -186,7 +193,7 @@ class PosteriorDisplay(Display):
             optimum=optimum,
             arms=arms,
             maximize=optimizer.maximize,
-            **labels,
+            **time_labels(optimizer, labels),
         )
 
     def plot(
@@ -225,7 +232,7 @@ class PosteriorDisplay(Display):
         """
         (ax,) = self._panels(ax)
         low, high, extend = self._coloured_range(coloured)
-        grid = self.times, self.places, self.mean
+        grid = self._on_axis(self.times), self.places, self.mean
         if self.arms:
             mappable = ax.pcolormesh(*grid, cmap=cmap, vmin=low, vmax=high, rasterized=True)
         else:
@@ -237,18 +244,22 @@ class PosteriorDisplay(Display):
         if self.optimum is not None:
             label = r"optimum $\mathrm{argmax}_x\, f(x, t)$"
             times, places = self._optimum_curve()
-            optimum = draw_best_places(ax, times, places, label, linewidth=2.0)
-        observations = draw_observations(ax, self.kept, self.removed, size=5.5)
+            optimum = draw_best_places(ax, self._on_axis(times), places, label, linewidth=2.0)
+        observations = draw_observations(ax, *map(self._rows, (self.kept, self.removed)), size=5.5)
         now = self._draw_present(ax)
         ax.set(
-            xlabel=f"time ({self.time_unit})",
             ylabel=place_label(self.space_label, self.arms),
-            xlim=(self.times[0], self.times[-1]),
+            xlim=self._on_axis(self.times)[[0, -1]],
             ylim=axis_limits(self.places, self.arms),
         )
+        self._set_up_time(ax)
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
         return self._finish(ax)
+
+    def _rows(self, points):
+        """Return rows (place, time) as they are drawn."""
+        return np.column_stack([points[:, 0], self._on_axis(points[:, 1])])
 
     def _coloured_range(self, part):
         """Return the range of the colour scale, and the end at which values exceed it."""
@@ -265,8 +276,9 @@ class PosteriorDisplay(Display):
         x, side = (-5, "right") if late else (5, "left")
         place = {"xycoords": ("data", "axes fraction"), "xytext": (x, -5), "ha": side, "va": "top"}
         place["textcoords"] = "offset points"
-        ax.annotate("$t_0$", (self.now, 1.0), bbox=TEXT_BOX, **place)
-        return ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
+        now = self._on_axis(self.now)
+        ax.annotate("$t_0$", (now, 1.0), bbox=TEXT_BOX, **place)
+        return ax.axvline(now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
         """Return times and places of the optimum, with NaN at its jumps to break the line."""
@@ -313,6 +325,8 @@ class RelevancyDisplay(Display):
     removed_places : ndarray of shape (n_removed,), default=None
         Places of the removed observations; None if ``places`` is None.
     time_unit : str, default="s"
+    dates : bool, default=False
+        Times are dates, in this unit since 1970.
     space_label : str, default="x"
 
     Attributes
@@ -345,6 +359,7 @@ class RelevancyDisplay(Display):
     removed_times: np.ndarray = ()
     removed_places: np.ndarray | None = None
     time_unit: str = "s"
+    dates: bool = False
     space_label: str = "x"
 
     _panel_size = (7.6, 4.4)
@@ -388,7 +403,7 @@ class RelevancyDisplay(Display):
         cls,
         optimizer: BayesianOptimizer,
         *,
-        now: float | None = None,
+        now: Time | None = None,
         space_label: str | None = None,
         **labels: Any,
     ) -> Self:
@@ -398,7 +413,7 @@ class RelevancyDisplay(Display):
         ----------
         optimizer : BayesianOptimizer
             An optimizer with a surrogate. It is not changed.
-        now : float, default=None
+        now : float or date, default=None
             Present time; None: the latest time told or asked for.
         space_label : str, default=None
             None: "x", or "index of the arm".
@@ -422,7 +437,7 @@ class RelevancyDisplay(Display):
         optimizer = snapshot(optimizer)
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         told, gone = optimizer.told_X_, was_removed(optimizer)
-        now = float(present(optimizer) if now is None else now)
+        now = present(optimizer) if now is None else number_of_time(optimizer, now)
         relevancy, places = surrogate.relevancy(now), None
         if has_one_axis(domain):
             places = along_axis(domain, told[:, :-1])
@@ -434,7 +449,7 @@ class RelevancyDisplay(Display):
             removed_times=told[gone, -1],
             removed_places=None if places is None else places[gone],
             space_label=place_label(space_label, isinstance(domain, FiniteSet)),
-            **labels,
+            **time_labels(optimizer, labels),
         )
 
     def plot(
@@ -472,16 +487,20 @@ class RelevancyDisplay(Display):
         style = {"s": 45.0, "cmap": cmap, "norm": norm, "edgecolor": "0.35", "linewidth": 0.6}
         style |= {"zorder": 3, "label": f"kept ({len(self.times)})"}
         style = merge_style(style, dot_options, PathCollection)
-        dots = ax.scatter(self.times[order], heights[order], c=self.relevancy[order], **style)
+        dots = ax.scatter(
+            self._on_axis(self.times)[order], heights[order], c=self.relevancy[order], **style
+        )
         if n_removed := len(self.removed_times):
             places, transform = self.removed_places, ax.transData
             if places is None:
                 places, transform = np.full(n_removed, 0.02), ax.get_xaxis_transform()
             style = {"color": COLOURS[1], "markersize": 6, "label": f"removed ({n_removed})"}
-            ax.plot(self.removed_times, places, "x", transform=transform, **style)
-        ax.axvline(self.now, color="black", linewidth=1.4, label=f"now, {self.now:g}")
+            ax.plot(self._on_axis(self.removed_times), places, "x", transform=transform, **style)
+        label = f"now, {self._time_text(self.now) if self.dates else format(self.now, 'g')}"
+        ax.axvline(self._on_axis(self.now), color="black", linewidth=1.4, label=label)
         ylabel = "relevancy" if self.places is None else self.space_label
-        ax.set(xlabel=f"time ({self.time_unit})", ylabel=ylabel)
+        ax.set(ylabel=ylabel)
+        self._set_up_time(ax)
         self.colorbar_ = None
         if self.places is not None:
             self.colorbar_ = ax.figure.colorbar(dots, ax=ax, label="relevancy", pad=0.02)

@@ -1,0 +1,106 @@
+"""Displays of runs with dates, and the display beside a fixed setting."""
+
+import datetime as dt
+
+import numpy as np
+import pytest
+from matplotlib.dates import ConciseDateFormatter, num2date
+from numpy.testing import assert_allclose
+
+from sktvbo import WDBO
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.plotting import (
+    BaselineDisplay,
+    DatasetSizeDisplay,
+    OutcomeDisplay,
+    PosteriorDisplay,
+    RelevancyDisplay,
+    SliceDisplay,
+    TrackDisplay,
+)
+
+START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+STEP = dt.timedelta(hours=6)
+FIRST, LAST, LATER = START, START + 15 * STEP, START + 20 * STEP
+
+
+@pytest.fixture(scope="module", params=["h", "D"])
+def dated(request):
+    """A run with dates, one every six hours."""
+    limits = {"outcome_constraints": {"load": (None, 0.9)}}
+    opt = WDBO([(0.0, 1.0)], time_unit=request.param, random_state=0, **limits)
+    for i in range(16):
+        x = opt.ask(START + i * STEP)
+        opt.tell(x, -((x[0] - 0.3 - 0.01 * i) ** 2), outcomes={"load": x[0]})
+    return opt
+
+
+# Each with the latest date that it shows.
+MAKERS = {
+    "track": (lambda opt: TrackDisplay.from_optimizer(opt, until=LATER, n_times=12), LATER),
+    "outcome": (lambda opt: OutcomeDisplay.from_optimizer(opt, until=LATER, n_times=12), LATER),
+    "posterior": (lambda opt: PosteriorDisplay.from_run(opt, until=LATER, n_times=5), LATER),
+    "relevancy": (lambda opt: RelevancyDisplay.from_optimizer(opt, now=LATER), LATER),
+    "size": (DatasetSizeDisplay.from_optimizer, LAST),
+    "baseline": (lambda opt: BaselineDisplay.from_optimizer(opt, [0.3]), LAST),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_axis_of_times_has_dates(plt, dated, name):
+    make, latest = MAKERS[name]
+    display = make(dated).plot()
+    ax = display.ax_ if hasattr(display, "ax_") else display.axes_[0]
+    assert isinstance(ax.xaxis.get_major_formatter(), ConciseDateFormatter)
+    assert ax.get_xlabel() == ""
+    found = num2date(ax.dataLim.x1)
+    assert abs(found - latest) <= dt.timedelta(hours=12)
+    assert found > FIRST
+
+
+def test_a_slice_names_its_date(plt, dated):
+    display = SliceDisplay.from_optimizer(dated, [LAST, LATER], n_values=5).plot()
+    texts = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert {"t = 2026-03-04 18:00", "t = 2026-03-06 00:00"} <= set(texts)
+
+
+def test_numbers_are_accepted_as_well(dated):
+    hours = LATER.timestamp() / 3600.0
+    until = hours if dated.time_unit == "h" else hours / 24.0
+    displays = [
+        TrackDisplay.from_optimizer(dated, until=t, n_times=3, n_values=5) for t in (until, LATER)
+    ]
+    assert_allclose(displays[0].times, displays[1].times)
+
+
+def run_of(sign, n=30):
+    opt, rng = WDBO([(0.0, 1.0)], maximize=sign > 0, random_state=0), np.random.RandomState(0)
+    for t in range(n):
+        x = opt.ask(t)
+        opt.tell(x, sign * truth(x[0], t) + 0.01 * rng.standard_normal())
+    return opt
+
+
+def truth(x, t):
+    return -4.0 * (x - 0.3 - 0.01 * t) ** 2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_gain_over_a_fixed_setting(plt, sign):
+    opt = run_of(sign)
+    display = BaselineDisplay.from_optimizer(opt, [0.2], value_label="yield (g)")
+    expected = sum(sign * y for y in opt.told_y_) - sum(truth(0.2, t) for t in range(30))
+    assert abs(display.gain - expected) < 3.0 * display.gain_std
+    assert display.gain_std < 0.5 * display.gain
+    errors = display.baseline - [sign * truth(0.2, t) for t in range(30)]
+    assert (np.abs(errors) < 3.0 * display.baseline_std + 0.02).all()
+    display.plot()
+    assert display.ax_.get_ylabel() == "yield (g)"
+    assert f"{'above' if sign > 0 else 'below'} the baseline" in display.ax_.get_title()
+
+
+def test_a_baseline_needs_a_run_and_a_place():
+    with pytest.raises(AskTellError, match="fitted a surrogate"):
+        BaselineDisplay.from_optimizer(run_of(1.0, 2), [0.2])
+    with pytest.raises(DomainError, match=r"x\[0\] must be in"):
+        BaselineDisplay.from_optimizer(run_of(1.0, 8), [1.2])
