@@ -87,7 +87,10 @@ def _run(algorithm, name, seed, settings, optimizer, problem, options):
 def _kept(run, *arguments):
     """Return the result of a cached call, and forget a failure."""
     item = run.call_and_shelve(*arguments)
-    found = item.get()
+    try:
+        found = item.get()
+    except KeyError as exc:
+        raise OSError("A finished run could not be written.") from exc
     if found.failures:
         item.clear()
     return found

@@ -233,6 +233,8 @@ def _run(arguments, parser):
             f"\nInterrupted. The finished runs are in {folder / 'store'}: the same command goes on."
         )
         return 130
+    except OSError as exc:
+        raise _unwritten(folder, exc) from exc
     text = _text(comparison, arguments, preset)
     print(f"\n{text}\n")
     try:
@@ -241,9 +243,7 @@ def _run(arguments, parser):
         if plotting:
             _draw(folder, comparison, tasks)
     except OSError as exc:
-        advice = "The finished runs are kept: make room, and the same command goes on."
-        why = exc.strerror or exc
-        raise SktvboError(f"{folder} cannot be written: {why}. {advice}") from exc
+        raise _unwritten(folder, exc) from exc
     print(f"The results are in {folder}")
     if not comparison.failures:
         return 0
@@ -263,6 +263,12 @@ def _write(folder, comparison, text, preset):
     comparison.to_json(folder / "runs.json")
     if preset is not None and preset.rival is not None:
         _report.write_csv(folder / "orders.csv", _report.orders(comparison, preset.rival))
+
+
+def _unwritten(folder, exc):
+    """Return the error of a folder that cannot be written."""
+    advice = "The finished runs are kept: make room, and the same command goes on."
+    return SktvboError(f"{folder} cannot be written: {exc.strerror or exc}. {advice}")
 
 
 def _text(comparison, arguments, preset):

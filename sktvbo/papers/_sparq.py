@@ -53,8 +53,8 @@ class PublishedSparQGPUCB(SparQGPUCB):
 
     _min_to_learn = 1
 
-    def _asked(self, t, size, context, may_wait):
-        found = super()._asked(t, size, context, may_wait)
+    def _asked(self, *step, **options):
+        found = super()._asked(*step, **options)
         run = self._begun()
         if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(

@@ -65,7 +65,7 @@ def test_bench_writes_its_output(matplotlib_without_display, tmp_path, capsys):
     runs = Comparison.from_json(folder / "runs.json")
     assert runs.problems == ["ackley", problem]
     assert len((folder / "runs.csv").read_text(encoding="utf-8").splitlines()) == 1 + 12
-    assert len(list((folder / "store").glob("*.json"))) == 12
+    assert len(list((folder / "store").rglob("output.pkl"))) == 12
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
     assert settings["replications"] == 2
     assert settings["tasks"][1]["options"]["options"] == {"noise": 0.01, "horizon": 30}
@@ -88,7 +88,7 @@ def test_other_settings_are_other_runs_of_a_folder(tmp_path):
     options = ["--algorithms", "random", "--no-plot", "--output", tmp_path]
     for response_time, n_runs in (("papers", 2), ("papers", 2), ("sktvbo", 4)):
         assert bench("ackley", *SMALL, *options, "--response-time", response_time) == 0
-        assert len(list((tmp_path / "store").glob("*.json"))) == n_runs
+        assert len(list((tmp_path / "store").rglob("output.pkl"))) == n_runs
         settings = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
         assert settings["tasks"][0]["clock"]["response_time"]["name"] == response_time
 
@@ -103,7 +103,7 @@ def test_bench_reports_failures_at_the_end(
     assert captured.out.count("BOLT on ackley, seed") == 2
     assert "out of order" in captured.out
     assert "2 of 4 runs failed" in captured.err
-    assert len(list((tmp_path / "store").glob("*.json"))) == 2
+    assert len(list((tmp_path / "store").rglob("output.pkl"))) == 2
     assert "ValueError: out of order" in (tmp_path / "runs.csv").read_text(encoding="utf-8")
     assert (tmp_path / "ackley.png").exists()
     monkeypatch.undo()

@@ -83,6 +83,7 @@ OTHERS = {
     "seasonal_periods": 7.0,
     "robust": True,
     "outcome_constraints": {"objective": (-9.0, None)},
+    "outcome_scales": {},
     "safety": {
         "safety": 0.6,
         "start_points": [[1.0, 0.0]],

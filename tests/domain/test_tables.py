@@ -254,7 +254,8 @@ def test_tables_of_contexts(form):
     assert [query.context for query in queries] == listed
     for wrong in ({"day": ["no", "yes"], "lod": [1.0, 2.0]}, {"day": ["no", "yes"]}):
         with pytest.raises(
-            InvalidObservationError, match="context must be a dict of 'load', 'day'"
+            InvalidObservationError,
+            match="context must be a dict of 'load', a finite number; 'day'",
         ):
             opt.suggest(1.0, n=2, context=TABLES[form](wrong))
 
