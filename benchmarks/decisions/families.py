@@ -14,12 +14,13 @@ default is good if it pays in one family and costs in none by more than its erro
 - late box: a peak that moves in one dimension; answers come 10 (held out: 15) steps later.
 - batches: the same in two dimensions, four queries at a time.
 
-Finished runs are stored in the file: the same command resumes.
+"Optuna GP" needs torch. Finished runs are stored in the file: the same command resumes.
 """
 
 import argparse
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -144,11 +145,11 @@ DELAYS = {
 }
 
 
-class Tpe:
-    """Optuna's TPE, with ask and tell."""
+class Optuna:
+    """Optuna with one of its samplers, with ask and tell."""
 
-    def __init__(self, space, maximize=True, random_state=None):
-        sampler = optuna.samplers.TPESampler(seed=random_state)
+    def __init__(self, sampler, space, maximize=True, random_state=None):
+        sampler = getattr(optuna.samplers, sampler)(seed=random_state)
         direction = "maximize" if maximize else "minimize"
         self._study, self._space = optuna.create_study(sampler=sampler, direction=direction), space
         self._trials = {}
@@ -171,7 +172,8 @@ class Tpe:
         self._study.tell(self._trials.pop(id(query)), y)
 
 
-ALGORITHMS = {"W-DBO": WDBO, "BOLT": BOLT, "TV-GP-UCB": TVGPUCB, "TPE": Tpe, "random": RandomSearch}
+ALGORITHMS = {"W-DBO": WDBO, "BOLT": BOLT, "TV-GP-UCB": TVGPUCB, "random": RandomSearch}
+ALGORITHMS |= {"TPE": partial(Optuna, "TPESampler"), "Optuna GP": partial(Optuna, "GPSampler")}
 
 
 def mixed(make, name, held_out, seed):
