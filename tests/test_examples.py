@@ -40,6 +40,7 @@ def test_context(run_example, capsys):
     assert told < 0.3 * not_told
 
 
+@pytest.mark.slow
 def test_beams(run_example, capsys):
     example = run_example("plot_beams.py")
     assert example["believed"].shape == example["gains"].shape == (250, 32)
@@ -53,6 +54,7 @@ def test_kriging(run_example):
     assert in_time < 0.95 * min(errors.values())
 
 
+@pytest.mark.slow
 def test_latency(run_example):
     spent = {
         name: np.array(each) for name, each in run_example("plot_latency.py")["latencies"].items()
@@ -70,6 +72,7 @@ def test_sensitivity(run_example):
     assert (example["untuned"] < 1.2 * example["curves"].min(axis=0)).all()
 
 
+@pytest.mark.slow
 def test_constraints(run_example, capsys):
     opt = run_example("plot_constraints.py")["opt"]
     assert capsys.readouterr().out.startswith("0 of 110 queries break")
@@ -138,6 +141,7 @@ def test_another_process_goes_on(run_example):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_logbook_and_a_setting(run_example):
     example = run_example("plot_history.py")
     informed, lost = example["informed"], [np.mean(each) for each in example["lost"].values()]
@@ -198,6 +202,7 @@ def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):
     assert f"{example['late']} of 40 cycles" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_maximum_power(run_example, capsys):
     example = run_example("power_tracking.py")
     ours, rule = (float(line.split()[-6]) for line in capsys.readouterr().out.splitlines())

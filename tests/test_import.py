@@ -59,6 +59,7 @@ def test_every_room_is_offered():
     assert fresh(code) == [*(f"sktvbo.{room}" for room in first), "True", "KeepAll", "False"]
 
 
+@pytest.mark.slow
 def test_without_assertions_and_docstrings_it_works():
     code = """
 from sktvbo import optimizers

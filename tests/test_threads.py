@@ -153,6 +153,7 @@ print(json.dumps([before, limits(), inside]))
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs Linux' /proc")
+@pytest.mark.slow
 def test_small_matrices_wake_no_thread():
     code = """
 spent = {}

@@ -68,7 +68,10 @@ CHECKERS = {
 }
 
 
-@pytest.fixture(scope="module", params=["pyrefly", pytest.param("mypy", marks=pytest.mark.slow)])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("pyrefly", "mypy")]
+
+
+@pytest.fixture(scope="module", params=SLOW)
 def checked(request, tmp_path_factory):
     """Name of a checker, and lines of the files of ``typing`` in which it finds something."""
     checker = request.param

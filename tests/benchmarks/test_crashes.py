@@ -71,7 +71,7 @@ def expected(tmp_path, capsys):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux")
 @pytest.mark.parametrize(
-    ("first", "step"), [(1, 30), pytest.param(1, 1, marks=pytest.mark.slow)], ids=["some", "all"]
+    ("first", "step"), [(1, 60), pytest.param(1, 1, marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
     whole = expected(tmp_path, capsys)

@@ -134,16 +134,14 @@ OPTIMIZER_CALLS = {
 
 STOPPED = {
     "WDBO": "tell ask batch cancel untell earlier tell_many fail announce",
-    "in context": "tell_many-there",
-    "BOLT-max-size": "tell",
     "SparQGPUCB-expert": "tell ask_expert tell_expert",
-    "ETGPUCB": "tell",
-    "indefinitely": "tell",
 }
 STOPPED_SLOWLY = {
-    "in context": "ask-there tell-there earlier",
+    "BOLT-max-size": "tell",
+    "ETGPUCB": "tell",
+    "in context": "tell_many-there ask-there tell-there earlier",
     "UITVBO": "tell",
-    "indefinitely": "tell_many",
+    "indefinitely": "tell tell_many",
 }
 
 

@@ -94,7 +94,10 @@ def p_values(found, errors, epsilon):
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
+@pytest.mark.parametrize(
+    "epsilon",
+    [pytest.param(0.03, marks=pytest.mark.slow), 0.1, pytest.param(0.3, marks=pytest.mark.slow)],
+)
 def test_the_rate_is_recovered(space, epsilon):
     on_mean, on_spread = p_values(*estimates(space, epsilon), epsilon)
     assert on_mean > 0.01

@@ -152,7 +152,13 @@ def forms_in_full(gp, now):
     return np.sum(P * (P @ C), axis=1), np.sum(P * C), gp.weights @ C @ gp.weights
 
 
-@pytest.mark.parametrize("temporal", MARKOV.values(), ids=list(MARKOV))
+@pytest.mark.parametrize(
+    "temporal",
+    [
+        pytest.param(kernel, id=name, marks=[] if "rough" in name else pytest.mark.slow)
+        for name, kernel in MARKOV.items()
+    ],
+)
 def test_forms_of_mixed_steps_are_those_of_full_matrices(temporal, monkeypatch):
     """500 steps: late and repeated rows, pauses, several removals, known noise, other values."""
     computed, of = [], RelevancyForms.of.__func__

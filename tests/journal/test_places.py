@@ -226,10 +226,12 @@ for _ in range(30):
 """
 
 
-SLOW_ENDS = [pytest.param(end, marks=pytest.mark.slow) for end in ("cycle", "thread", "_exit")]
+SLOW_ENDS = [
+    pytest.param(end, marks=pytest.mark.slow) for end in ("error", "cycle", "thread", "_exit")
+]
 
 
-@pytest.mark.parametrize("end", ["error", "kill", *SLOW_ENDS])
+@pytest.mark.parametrize("end", ["kill", *SLOW_ENDS])
 def test_a_process_leaves_a_complete_file_or_one_that_says_that_it_is_not(end, path, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", RUN + ENDS[end], path], capture_output=True, text=True

@@ -204,9 +204,8 @@ def test_grid_search_equals_runs_by_hand(grid_search):
     assert best.problem_names_ == [problem.name for problem in some]
 
 
-@pytest.mark.parametrize(
-    "search", [pytest.param(GridSearchCV, marks=pytest.mark.slow), RandomizedSearchCV]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV])
 def test_two_jobs_find_what_one_finds(search, grid_search):
     options = {"random_state": 0, "n_iter": 2} if search is RandomizedSearchCV else {}
     parallel = search(online(), ALPHAS, cv=2, n_jobs=2, error_score="raise", **options)

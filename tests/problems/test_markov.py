@@ -59,7 +59,12 @@ def surprise(F, C):
 
 @pytest.mark.parametrize(
     ("epsilon", "kernel"),
-    [(0.2, None), (0.7, Matern(0.3, nu=2.5)), (0.0, None), (1.0, ConstantKernel(4.0) * RBF(0.1))],
+    [
+        (0.2, None),
+        pytest.param(0.7, Matern(0.3, nu=2.5), marks=pytest.mark.slow),
+        pytest.param(0.0, None, marks=pytest.mark.slow),
+        (1.0, ConstantKernel(4.0) * RBF(0.1)),
+    ],
 )
 def test_markov_functions_have_the_models_covariance(epsilon, kernel):
     F = many_functions(epsilon=epsilon, kernel=kernel)

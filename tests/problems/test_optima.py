@@ -42,17 +42,20 @@ slow = pytest.mark.slow
         ("rosenbrock", {}, 2, []),
         # At these times a climb from an ordinary place ends on a lower peak.
         ("shekel", {}, 2, [390.0]),
-        ("hartmann-3", {}, 1, [123.0, 183.0]),
+        pytest.param("hartmann-3", {}, 1, [123.0, 183.0], marks=slow),
         pytest.param("hartmann-6", {}, 1, [123.0, 183.0], marks=slow),
         pytest.param("powell", {}, 1, [], marks=slow),
         # The turning points of the bump and its passages through 0, near and exactly.
         ("moving-bump", {}, 12, [5.0 * PI, 10.0 * PI, 10.0 * PI + 1e-7, 15.0 * PI]),
         *(
-            ("moving-peaks", {"shape": shape, "smooth": smooth}, 0, [3.0, 9.99, 10.0, 237.5])
+            pytest.param(
+                *("moving-peaks", {"shape": shape, "smooth": smooth}, 0, [3.0, 9.99, 10.0, 237.5]),
+                marks=[] if (shape, smooth) == ("gaussian", True) else slow,
+            )
             for shape in ("cone", "gaussian")
             for smooth in (False, True)
         ),
-        ("cart-pole", {}, 0, []),
+        pytest.param("cart-pole", {}, 0, [], marks=slow),
         pytest.param("cart-pole", {"process_noise": 0.1}, 0, [], marks=pytest.mark.slow),
         pytest.param("cart-pole", {"friction_factor": 0.3}, 0, [], marks=pytest.mark.slow),
     ],
