@@ -97,13 +97,13 @@ class Calibration(Part):
 
 
 def _remedies(run):
-    """Return what may help an overconfident run, as sentences."""
-    algorithm, found = run.algorithm, []
-    if algorithm.seasonal_periods is None:
+    """Return what may help an overconfident run, as sentences: of parameters that it has."""
+    known, found = run.algorithm.get_params(deep=False), []
+    if known.get("seasonal_periods", "") is None:
         found.append("If y has a daily or another period, give seasonal_periods.")
-    if not algorithm.robust:
+    if known.get("robust") is False:
         found.append("If single values are far from all others, use robust=True.")
-    if algorithm.surrogate is not None:
+    if known["surrogate"] is not None:
         found.append(
             "Let the surrogate learn the noise (noise_variance_bounds), or give it a larger "
             "noise_variance, or a temporal kernel with a shorter lengthscale."

@@ -246,7 +246,10 @@ def test_a_refused_parameter_changes_nothing(few, tmp_path):
                 {"outcome_constraints": limits},
                 r"what was measured: 'objective'. Got a limit of 'lat",
             ),
-            ({"safety": 0.9}, "'outcome_constraints' parameter of .* given with safety"),
+            (
+                {"safety": 0.9},
+                "'outcome_constraints' parameter of .* given with safety=0.9. .* the limits that",
+            ),
         ]
     for changes, match in refused:
         with pytest.raises(ValueError, match=match):

@@ -117,6 +117,7 @@ AT_BOUNDS = {
         {},
         [
             "temporal_kernel__length_scale ended at its upper bound",
+            "If more rows follow, they may show a change",
             "ConstantKernel(1.0, 'fixed')",
         ],
     ),
@@ -159,6 +160,15 @@ def test_a_hyperparameter_at_its_bound(y, options, parts):
     (message,) = at_bounds(y, **options)
     assert message.startswith(parts[0])
     assert all(part in message for part in parts)
+
+
+def test_a_hyperparameter_of_a_part_is_named_with_its_kernel_and_seasons_with_their_priors():
+    season = ConstantKernel(0.5, (1e-5, 0.5)) * ExpSineSquared(0.5, 4.0, periodicity_bounds="fixed")
+    (text,) = at_bounds(temporal_kernel=Matern(2.0, (1.0, 4.0), nu=2.5) + season)
+    assert text.startswith("temporal_kernel__k2__k1__constant_value (of ExpSineSquared(")
+    assert "hyperpriors=season_priors(period)" in text
+    (text, _) = at_bounds(temporal_kernel=with_seasons(Matern(1.0, (0.5, 1.5), nu=2.5), 7.0))
+    assert "temporal_kernel__k1__length_scale (of Matern(length_scale=1.5, nu=2.5)) ended" in text
 
 
 def test_a_hyperparameter_of_a_custom_kernel_at_its_bound():

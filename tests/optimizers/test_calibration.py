@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import chi2
 from sklearn.gaussian_process.kernels import RBF
 
-from sktvbo import SWGPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo import GPUCB, SWGPUCB, WDBO, WGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning, OverconfidenceWarning
 from sktvbo.optimizers import _calibration
+from sktvbo.optimizers._begin import first_state
 
 NOISE = 0.1
 
@@ -57,7 +58,7 @@ def test_a_right_model_does_not_warn(seed):
 def test_a_noise_declared_100_times_too_small_warns_once(caplog):
     opt = optimizer(NOISE**2 / 100.0)
     run(opt, 0, 51)
-    with pytest.warns(ModelWarning, match="overconfident.*noise_variance") as found:
+    with pytest.warns(ModelWarning, match=r"overconfident.*noise_variance.*y_variance") as found:
         run(opt, 0, 10, 51)
     assert found[0].filename == __file__
     (record,) = caplog.records
@@ -130,3 +131,17 @@ def test_failures_before_the_first_observation_are_not_tested():
     opt = WDBO([(0.0, 1.0)], random_state=0)
     opt.tell_many([[0.1], [0.2]], t=[0.0, 1.0], failed=True)
     assert len(opt.failed_X_) == 2
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "named", "unknown"),
+    [
+        (WDBO, ["seasonal_periods", "robust=True", "y_variance"], ["noise_variance", "forgets"]),
+        (GPUCB, ["robust=True", "forgets: WDBO"], ["seasonal_periods"]),
+        (WGPUCB, ["y_variance"], ["seasonal_periods", "robust"]),
+    ],
+)
+def test_the_advice_names_parameters_that_the_algorithm_has(algorithm, named, unknown):
+    text = _calibration._remedies(first_state(algorithm([(0.0, 1.0)])))
+    assert all(name in text for name in named)
+    assert not any(name in text for name in unknown)
