@@ -106,7 +106,7 @@ class Trial:
         return {"context": [context_at(t)]} if "context" in self.names else {}
 
     def only(self):
-        """What is left of the domain for the next step: x0 is held, or every other row is there."""
+        """Arguments of the next step: x0 as before, or the members of every other row."""
         i, found = len(self.batches), {}
         if "fixed" in self.names and i % 3 == 1 and len(self.x) != CHANGE:
             self.fixed[i] = self.x[-1][0]
