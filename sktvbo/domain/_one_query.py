@@ -51,18 +51,20 @@ def of_one_query(domain, fixed, available):
         for name, values in _named(available, "available", terms).items()
     }
     rules += [_has_value(terms, name, numbers) for name, numbers in lists.items()]
-    space = replace(domain.search_space(), fixed=row)
+    space, cause = replace(domain.search_space(), fixed=row), None
     try:
         space = space.within(*_limits(whole, terms, row, lists))
         if rules:
             constraints = [*getattr(domain, "constraints", ()), *rules]
             space = space.constrained(Rules(constraints, whole, "a query"))
         is_empty = not space.allowed(space.candidates(1)).any()
-    except DomainError:
-        is_empty = True
+    except DomainError as exc:
+        is_empty, cause = True, exc
     if is_empty:
         expected, got = "what some point of the domain has", f"{fixed} and {available}"
-        raise invalid("What is fixed and available", expected, got=got, error=DomainError)
+        raise invalid(
+            "What is fixed and available", expected, got=got, error=DomainError
+        ) from cause
     return replaced(domain, _whole=space)
 
 
@@ -102,9 +104,12 @@ def _numbers(term, values, what):
     if isinstance(term, Real) and not np.isfinite(term.size):
         expected, advice = "of a parameter that has steps", "Bounds of a real are constraints."
         raise invalid(what, expected, values, advice=advice, error=DomainError)
-    if isinstance(values, str) or not np.iterable(values) or not len(list(values)):
+    numbers = []
+    if np.iterable(values) and not isinstance(values, str):
+        numbers = [_number(term, value, what) for value in values]
+    if not numbers:
         raise invalid(what, "a list of at least one value", values, error=InvalidObservationError)
-    return [_number(term, value, what) for value in values]
+    return numbers
 
 
 def _limits(domain, terms, row, lists):

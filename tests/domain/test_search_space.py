@@ -139,3 +139,14 @@ def test_members_beyond_the_limits():
     context = whole.given(np.array([7.0]), np.array([0.7]))
     found = context.within([0.0] * 3, [0.2] * 3, points[[4]])
     assert_array_equal(found.candidates(8)[:, :2], points[[0, 1, 4]])
+
+
+def test_categories_that_limits_leave_are_drawn_as_often():
+    names = [f"c{i}" for i in range(60)]
+    space = ParameterSpace({"x": ("real", 0.0, 1.0), "c": names}).search_space()
+    upper = np.zeros(61)
+    upper[[0, 8, 42]] = 1.0
+    places = space.within(np.zeros(61), upper).candidates(512, 0)
+    counts = np.count_nonzero(places, axis=0)[1:]
+    assert counts.sum() == len(places) == 512
+    assert (counts[[7, 41]] > 150).all()
