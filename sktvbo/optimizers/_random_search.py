@@ -10,10 +10,12 @@ from .._validation import invalid
 from ..exceptions import AskTellError
 from ._ask_tell import AskTell
 from ._parameters import algorithm
-from ._suggest import in_context
+from ._suggest import in_context, restricted
 
 if TYPE_CHECKING:
-    from .._typing import ContextLike, Point, Time
+    from collections.abc import Mapping, Sequence
+
+    from .._typing import ContextLike, Point, PointsLike, Time
 
 
 @algorithm
@@ -50,7 +52,14 @@ class RandomSearch(AskTell):
             return data
         return data.drop([int(_best(run, data) == 0)])
 
-    def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+    ) -> Point:
         """Return the query of the best observation, at any time and in any context that allows it.
 
         Parameters
@@ -59,6 +68,9 @@ class RandomSearch(AskTell):
             Has no effect.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`.
+        fixed : dict, default=None
+        available : dict of lists, or array-like of shape (m, d), default=None
+            As in ``ask``: the query was one of those that they leave.
 
         Returns
         -------
@@ -72,11 +84,12 @@ class RandomSearch(AskTell):
         run = self._run_or_new()
         run.read_time(t)
         run = in_context(run, run.domain.contexts(context, 1)[0])
+        run = restricted(run, fixed, available)
         best = _best(run, run.data)
         if best is None:
             raise invalid(
                 "The number of observations before recommend()",
-                "at least 1 in the domain that satisfies the constraints, if there are any",
+                "at least 1 in the domain that has what is fixed, and satisfies the constraints",
                 got=str(len(run.data) and "none that does"),
                 error=AskTellError,
             )
@@ -87,5 +100,7 @@ def _best(run, data):
     """Return the index of the best observation that may be asked, None if there is none."""
     if not len(data):
         return None
-    allowed = run.domain.queryable(data.rows[:, :-1])
+    rows = data.rows[:, :-1]
+    allowed = run.domain.queryable(rows)
+    allowed[allowed] = run.domain.search_space().allowed(run.domain.unit_of(rows[allowed]))
     return int(np.argmax(np.where(allowed, run.sign * data.y, -np.inf))) if allowed.any() else None

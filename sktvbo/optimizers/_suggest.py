@@ -50,9 +50,7 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
     n_before, run = run.pending.n_total, replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
         run = in_context(run, row)
-        if fixed is not None or available is not None:
-            domain = of_one_query(run.domain, fixed, available)
-            run = replaced(run, config=replaced(run.config, domain=domain))
+        run = restricted(run, fixed, available)
         run, asked = _demanded(run, t, n)
         before, found, forecast = run, (), None
         if not follows:
@@ -92,6 +90,14 @@ def in_context(run, context):
     start_points[:, config.domain.n_chosen :] = context
     domain = config.domain.in_context(context)
     return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
+
+
+def restricted(run, fixed, available):
+    """Return the run with the domain of one query, see `of_one_query`."""
+    if fixed is None and available is None:
+        return run
+    domain = of_one_query(run.domain, fixed, available)
+    return replaced(run, config=replaced(run.config, domain=domain))
 
 
 def recommend(run, t):
