@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.dates import ConciseDateFormatter, num2date
 from numpy.testing import assert_allclose
-from pytest import approx
 
 from sktvbo import WDBO
 from sktvbo.exceptions import AskTellError, DomainError
@@ -105,7 +104,7 @@ def test_the_limits_of_a_baseline(plt, dated):
     assert at.get_label() == "at the baseline (within limits: 100%)"
     display = BaselineDisplay.from_optimizer(dated, [0.95])
     times = [START + i * STEP for i in range(16)]
-    assert display.feasible == approx([dated.probability_feasible([0.95], t) for t in times])
+    assert display.feasible == pytest.approx([dated.probability_feasible([0.95], t) for t in times])
     assert "limits: 0%" in display.plot().ax_.lines[2].get_label()
 
 
@@ -124,7 +123,7 @@ def test_the_line_of_a_logarithmic_outcome_is_its_median(plt):
     (track,), (line, *_) = display.tracks, display.axes_[0].lines[-2:]
     for t, x, median in zip(display.times, map(opt.recommend, display.times), line.get_ydata()):
         mean, std = opt.predict(x, t, return_std=True, outcome="ms")
-        assert median == approx(mean / np.sqrt(1.0 + (std / mean) ** 2))
+        assert median == pytest.approx(mean / np.sqrt(1.0 + (std / mean) ** 2))
     assert (line.get_ydata() < 0.999 * track.mean).all()
 
 
