@@ -19,8 +19,10 @@ _SLACK = 1e-9
 _NEAREST = 0.003
 
 
-class Near:
-    """Places within a cautious step of known ones; categories are free.
+def near(domain, known, length):
+    """Return a function of places (m, u): if they are within a step of known ones (m,).
+
+    Categories are free.
 
     Parameters
     ----------
@@ -30,37 +32,34 @@ class Near:
     length : float
         Longest step, as a part of each range.
     """
+    space = domain.search_space()
+    ends = np.append(domain.unit_columns[1:], domain.n_unit)
+    ordered = np.repeat(domain.kinds != "unordered", ends - domain.unit_columns)
+    columns = np.flatnonzero(ordered[: space.domain.n_unit])
+    # Places, and how far from each others are near them (u,).
+    known, _ = distinct_rows(known)
+    wide = length * space.upper[columns] + _SLACK
+    balls = [(known[:, columns] / wide, wide)]
+    free = space.continuous[columns]
+    if not free.all():
+        steps, moves = [known[:0, columns]], space.continuous
+        for shape in distinct_rows(known[:, ~moves])[0]:
+            # Steps of integers and members are the same whatever the reals are.
+            places = known[(known[:, ~moves] == shape).all(axis=1)]
+            for step in steps_from(domain, places[0]):
+                steps.append(np.where(moves, places, step)[:, columns])
+        widths = np.where(free, wide, _SLACK)
+        balls.append((np.vstack(steps) / widths, widths))
 
-    def __init__(self, domain, known, length):
-        space = domain.search_space()
-        k = space.domain.n_unit
-        ends = np.append(domain.unit_columns[1:], domain.n_unit)
-        ordered = np.zeros(domain.n_unit, dtype=bool)
-        for start, end, kind in zip(domain.unit_columns, ends, domain.kinds):
-            ordered[start:end] = kind != "unordered"
-        self._columns = np.flatnonzero(ordered[:k])
-        # Places, and how far from each others are near them (u,).
-        known, _ = distinct_rows(known)
-        wide = length * space.upper[self._columns] + _SLACK
-        self._parts = [(known[:, self._columns], wide)]
-        free = space.continuous[self._columns]
-        if not free.all():
-            found, moves = [], space.continuous
-            for shape in distinct_rows(known[:, ~moves])[0]:
-                # Steps of integers and members are the same whatever the reals are.
-                places = known[(known[:, ~moves] == shape).all(axis=1)]
-                for step in steps_from(domain, places[0]):
-                    found.append(np.where(moves, places, step)[:, self._columns])
-            steps = np.vstack([known[:0, self._columns], *found])
-            self._parts.append((steps, np.where(free, wide, _SLACK)))
-
-    def contains(self, U):
-        """Return which places (m, u) are near known ones (m,)."""
-        U, found = U[:, self._columns], np.zeros(len(U), dtype=bool)
-        for places, widths in self._parts:
+    def contains(U):
+        found = np.zeros(len(U), dtype=bool)
+        for places, widths in balls:
             if len(places):
-                found |= cdist(U / widths, places / widths, "chebyshev").min(axis=1) <= 1.0
+                gaps = cdist(U[:, columns] / widths, places, "chebyshev")
+                found |= gaps.min(axis=1) <= 1.0
         return found
+
+    return contains
 
 
 def steps_from(domain, here):

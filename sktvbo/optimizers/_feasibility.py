@@ -13,7 +13,7 @@ from .._fast.limits import excess, within
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
 from ..domain._search_space import SearchSpace
-from ._caution import NEAR, Near, around
+from ._caution import NEAR, around, near
 from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import (
     data_by_name,
@@ -88,18 +88,14 @@ class Feasibility:
             low, high = sorted(run.sign * limit for limit in limits)
             self._parts.append((surrogate, low, high, width, least))
 
-    def parts(self, t, latest=None, moving=None):
-        """Return the parts of `WithinLimits`, and its ``n_unknown``, see `at`."""
+    def at(self, t, latest=None, moving=None, **required):
+        """Return the `WithinLimits` at a time, or in the window up to a later one."""
         latest = t if latest is None else latest
-        parts = [
+        outcomes = [
             (ManyPlaces(posterior_in(surrogate.at(t), t, latest, moving)), *limits)
             for surrogate, *limits in self._parts
         ]
-        return parts, self._n_unknown
-
-    def at(self, t, latest=None, moving=None):
-        """Return the `WithinLimits` at a time, or in the window up to a later one."""
-        return WithinLimits(*self.parts(t, latest, moving))
+        return WithinLimits(outcomes, self._n_unknown, **required)
 
     def violated(self, U, t, values):
         """Return if outcomes at a place (1, u) and time t violated a limit, a share from 0 to 1.
@@ -145,29 +141,43 @@ class Feasibility:
 class WithinLimits(Factor):
     """Probability that all limits hold, as a function of places in unit form.
 
+    With a required quantile z the weight is 1 where that of the probability is at least z. Below it
+    falls steeply, so that a search goes along the boundary of the certified places. With an
+    optimism, where none of the limits probably holds, log and log weight are minus the expected
+    excess: summed over the outcomes, in units of their standardized values. An outcome is then
+    taken for better by this multiple of its standard deviation, so that uncertain places are
+    explored.
+
     Parameters
     ----------
-    parts : list of (ManyPlaces, float, float, float, float)
-        Of each outcome the posterior, lower and upper limit, and width and least of
+    outcomes : list of (ManyPlaces, float, float, float, float)
+        Of each the posterior, lower and upper limit, and width and least of
         `sktvbo._fast.limits.within`. The posteriors are independent.
-    n_unknown : int
+    n_unknown : int, default=0
         Number of limits on outcomes that were not measured yet: each holds with probability ½.
+    z : float, default=nan
+        Standard normal quantile of the required probability, if any.
+    near : callable, () -> (callable or None), default=None
+        A function (m, u) -> (m,) of the only places that may be certified, or None for all.
+    optimism : float, default=nan
     """
 
-    def __init__(self, parts, n_unknown=0):
-        self._parts, self._log_unknown = parts, n_unknown * math.log(0.5)
+    def __init__(self, outcomes, n_unknown=0, *, z=np.nan, near=None, optimism=np.nan):
+        self._outcomes, self._log_unknown = outcomes, n_unknown * math.log(0.5)
+        self.z, self._near, self._optimism = z, near, optimism
+        self.is_sure, self.decides = not math.isnan(z), not math.isnan(optimism)
 
     def log(self, U):
         """Return the logarithm of the probability (m,) at places U (m, u)."""
         found = np.full(len(U), self._log_unknown)
-        for posterior, *limits in self._parts:
+        for posterior, *limits in self._outcomes:
             found += self._term(posterior, limits)(*posterior(U))[0]
         return found
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
         found, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
-        for posterior, *limits in self._parts:
+        for posterior, *limits in self._outcomes:
             value, slope = with_slopes(self._term(posterior, limits), posterior, U)
             found += value
             slopes += slope
@@ -175,87 +185,52 @@ class WithinLimits(Factor):
 
     def _term(self, posterior, limits):
         """Return what an outcome adds, as a function of mean and deviation, see `with_slopes`."""
-        return lambda mean, std: within(mean, std, *limits)
+        if not self.decides:
+            return lambda mean, std: within(mean, std, *limits)
+        scale, more = posterior.scale, (*limits, self._optimism)
+        return lambda mean, std: -np.array(excess(mean, std, *more)) / scale
+
+    def log_weight(self, U):
+        return self.log(U) if self.decides else super().log_weight(U)
+
+    def log_weight_with_slopes(self, U):
+        return self.log_with_slopes(U) if self.decides else super().log_weight_with_slopes(U)
 
     def succeeds(self, U):
-        # An outcome that was not measured yet does not tell places apart.
-        return self.log(U) - self._log_unknown >= np.log(0.5)
+        """Return which places (m, u) are certified (m,), or probably within the limits."""
+        if not self.is_sure:
+            # An outcome that was not measured yet does not tell places apart.
+            return self.log(U) - self._log_unknown >= np.log(0.5)
+        found, near = ndtri_exp(self.log(U)) >= self.z, self._near and self._near()
+        return found if near is None else found & near(U)
 
-    def varies(self, U):
-        """Return True if every outcome is seen to vary among known places U (m, u).
-
-        The difference that is certain must be a part of their distance from the limit.
-        """
-        for posterior, low, high, width, least in self._parts:
+    def predicted(self, U):
+        """Yield mean and widened standard deviation (m,) of each outcome, and its limits."""
+        for posterior, low, high, width, least in self._outcomes:
             mean, std = posterior(U)
-            spread = np.hypot(width * std, least)
-            margin = np.median(np.minimum(high - mean, mean - low))
-            if np.max(mean - spread) - np.min(mean + spread) < _VARIES * margin:
-                return False
-        return True
-
-    def violations(self, U):
-        """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
-        found = []
-        for posterior, low, high, width, least in self._parts:
-            mean, std = posterior(U)
-            std = np.hypot(width * std, least)
-            beyond = np.maximum(low - mean, mean - high)
-            found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
-        return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
+            yield mean, np.hypot(width * std, least), low, high
 
     def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
-        With the lowest value a search would stay where the limits hold surely.
+        With the lowest value a search would stay where the limits hold surely. Where they have to
+        hold with a required probability, nothing else is asked: it is like any other failure.
         """
-        return np.median(values[succeed])
+        return values.min() if self.is_sure else np.median(values[succeed])
 
     def least_excess(self, optimism):
-        return LeastExcess(self._parts, optimism)
+        return self if self.is_sure else WithinLimits(self._outcomes, optimism=optimism)
 
-    def compiled(self, **options):
-        """Return the log weight compiled with more arguments, or None."""
-        parts = [posterior.compiled for posterior, *_ in self._parts]
+    def compiled(self):
+        """Return the log weight compiled, or None."""
+        parts = [posterior.compiled for posterior, *_ in self._outcomes]
         if not parts or None in parts or self._log_unknown:
             return None
         posteriors, units, locations, scales = zip(*parts)
-        low, high, widths, least = np.array([part[1:] for part in self._parts]).T
+        low, high, widths, least = np.array([part[1:] for part in self._outcomes]).T
         low, high = ((limit - np.array(locations)) / scales for limit in (low, high))
-        least = least / np.array(scales)
-        return CompiledLimits(posteriors, units, low, high, widths, least, z=self.z, **options)
-
-
-class LeastExcess(WithinLimits):
-    """Limits of which none probably holds: log and log weight are minus the expected excess.
-
-    It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
-    better by some multiple of its standard deviation, so that uncertain places are explored.
-
-    Parameters
-    ----------
-    parts : iterable
-        See `WithinLimits`.
-    optimism : float
-        This multiple.
-    """
-
-    decides = True
-
-    def __init__(self, parts, optimism):
-        super().__init__(parts)
-        self._optimism = optimism
-
-    def _term(self, posterior, limits):
-        def term(mean, std):
-            return -np.array(excess(mean, std, *limits, self._optimism)) / posterior.scale
-
-        return term
-
-    log_weight, log_weight_with_slopes = WithinLimits.log, WithinLimits.log_with_slopes
-
-    def compiled(self):
-        return super().compiled(optimism=self._optimism)
+        limits = low, high, widths, least / np.array(scales)
+        return CompiledLimits(posteriors, units, *limits, z=self.z, optimism=self._optimism)
 
 
 class Certificate:
@@ -285,31 +260,31 @@ class Certificate:
         self._near_at = cache(self._near)
 
     def at(self, t, latest=None, moving=None):
-        """Return the `Certified` at a time, or in the window up to a later one."""
+        """Return the `WithinLimits` at a time, or in the window up to a later one."""
         near = partial(self._near_at, t if latest is None else latest)
-        return Certified(*self._feasibility.parts(t, latest, moving), self.level, near)
+        return self._feasibility.at(t, latest, moving, z=ndtri(self.level), near=near)
 
     def certifies(self, place, t):
         """Return True if a place (1, u) is certified at time t, up to rounding."""
         return not self._is_exhausted and bool(self.at(t).log_weight(place)[0] >= -_ROUNDING)
 
     def _near(self, t):
-        """Return what is `Near` places that may be certified; None if that is everything."""
+        """Return a function of places that may be certified, see `near`; None if all may."""
         if not self._is_required:
             return None
         if self._is_exhausted:
-            return Near(self._domain, self.known[:0], _UNSEEN)
+            return near(self._domain, self.known[:0], _UNSEEN)
         space, length = self._domain.search_space(), _UNSEEN
         # Where an outcome was not measured, nothing is known.
         told = self._told[~np.isnan(self._distances).any(axis=0)]
         known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(told) and self._feasibility.at(t).varies(known):
+        if len(told) and _varies(self._feasibility.at(t), known):
             length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
         else:
             # A violation is no noise of an outcome that is not seen to vary.
             told = self._told[self._distances.max(axis=0) == 0.0]
             known = space.with_current_context(np.vstack([self._starts, told]))
-        return Near(self._domain, known, length) if length < _WIDE else None
+        return near(self._domain, known, length) if length < _WIDE else None
 
     def part_of(self, space, t):
         """Return the part of a search space that is certified, at time t unless it has a window."""
@@ -362,8 +337,8 @@ class Certificate:
         if len(known):
             places = np.vstack([known, around(space, known, N_CANDIDATES, NEAR), places])
         places = places[space.allowed(places)]
-        near = places[Near(self._domain, known, NEAR).contains(places)]
-        places = near if len(near) else places
+        is_near = near(self._domain, known, NEAR)(places)
+        places = places[is_near] if is_near.any() else places
         free = untaken(places, space, taken)
         places = free if len(free) else places
         predicted, expected = self._violations(places, t)
@@ -372,49 +347,14 @@ class Certificate:
     def _violations(self, U, t):
         """Return predicted and expected violations (m,) of all limits at places (m, u)."""
         k = self._domain.search_space().domain.n_unit
-        measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
+        measured, close = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
         found = without_noise(self._distances, self._feasibility.noise_margins)
         for distances in found[self._feasibility.is_modelled]:
-            steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
+            steps = np.where(close & ~np.isnan(distances), np.arange(len(distances)), -1)
             latest = steps.max(axis=1, initial=-1)
             measured.append(np.append(distances, 0.0)[latest])
         measured = np.reshape(measured, (-1, len(U)))
-        return map(summed, np.maximum(self.at(t).violations(U), measured))
-
-
-class Certified(WithinLimits):
-    """Probability that all limits hold, with a weight that is 1 where it is large enough.
-
-    Below the required probability the weight falls steeply, so that a search goes along the
-    boundary of the certified places.
-
-    Parameters
-    ----------
-    parts, n_unknown
-        See `WithinLimits`.
-    level : float
-        Required probability.
-    near : callable, () -> Near or None
-        The only places that may be certified; None: all.
-    """
-
-    is_sure = True  # at the places of a CertifiedSpace
-
-    def __init__(self, parts, n_unknown, level, near):
-        super().__init__(parts, n_unknown)
-        self.z, self._near = ndtri(level), near
-
-    def succeeds(self, U):
-        """Return which places (m, u) are certified (m,)."""
-        found, near = ndtri_exp(self.log(U)) >= self.z, self._near()
-        return found if near is None else found & near.contains(U)
-
-    # Outside of these places nothing is asked: a violation is like any other failure.
-    def floor(self, values, succeed):
-        return values.min()
-
-    def least_excess(self, optimism):
-        return None
+        return [summed(np.maximum(found, measured)) for found in _violations(self.at(t), U)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,6 +408,27 @@ class CertifiedSpace(SearchSpace):
         if len(known):
             places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
         return np.vstack([known, places[self.allowed(places)]])
+
+
+def _varies(limits, U):
+    """Return True if every outcome is seen to vary among known places U (m, u).
+
+    The difference that is certain must be a part of their distance from the limit.
+    """
+    for mean, std, low, high in limits.predicted(U):
+        margin = np.median(np.minimum(high - mean, mean - low))
+        if np.max(mean - std) - np.min(mean + std) < _VARIES * margin:
+            return False
+    return True
+
+
+def _violations(limits, U):
+    """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
+    found = []
+    for mean, std, low, high in limits.predicted(U):
+        beyond = np.maximum(low - mean, mean - high)
+        found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
+    return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
 
 
 def _noise(learnt, places, y):
