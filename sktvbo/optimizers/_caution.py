@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._validation import check_random_state
 from .._values import distinct_rows
 
 # A cautious step is at most this part of each range.
@@ -14,9 +13,6 @@ _STEP = 0.6
 
 # Distances up to this one are rounding errors.
 _SLACK = 1e-9
-
-# Distances of places drawn around known ones are at least this part of the largest.
-_NEAREST = 0.003
 
 
 def near(domain, known, length):
@@ -74,13 +70,3 @@ def steps_from(domain, here):
     side = np.where(move > 0.0, 1, -1) * (1 + column)
     nearest = np.unique(side, return_index=True)[1]
     return places[nearest[(np.abs(move) < _STEP * space.upper[column])[nearest]]]
-
-
-def around(space, known, n, farthest, rng=None):
-    """Return places (n, u) around known ones (m, u) of a space, more of them near than far."""
-    rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(space.continuous)
-    found = known[rng.randint(len(known), size=n)]
-    shifts = rng.standard_normal((n, len(free)))
-    shifts *= np.geomspace(_NEAREST * farthest, farthest, n)[:, np.newaxis]
-    found[:, free] = np.clip(found[:, free] + shifts, space.lower[free], space.upper[free])
-    return space.projected(found)

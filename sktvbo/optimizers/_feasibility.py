@@ -1,7 +1,6 @@
 """Probability that all limits of measured outcomes hold, and the places that it certifies."""
 
 import math
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -12,8 +11,7 @@ from .._fast.limits import Limits as CompiledLimits
 from .._fast.limits import excess, within
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
-from ..domain._search_space import SearchSpace
-from ._caution import NEAR, around, near
+from ._caution import NEAR, near
 from ._chance import Factor, posterior_in, with_slopes
 from ._outcomes import (
     data_by_name,
@@ -44,17 +42,10 @@ _MANY = 10
 # matter where the limits hold with the second probability.
 _UNKNOWN, _SURE = 0.5, 0.99
 
-# Largest typical distance of candidates from known places, in unit form.
-_FAR = 0.3
-
 # An outcome is seen to vary if known places differ by this part of the distance to the limit.
 # Before, a certified place is within this part of each range of a known one. After, distances are
 # not limited where known places are this far apart.
 _VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
-
-# In certified places, halvings that locate their boundary on the way of a climb, and climbs of a
-# search, where they are long.
-_N_HALVINGS, _N_STARTS = 8, 3
 
 # A query on the boundary of certified places is certified up to this difference of its log weight.
 _ROUNDING = 1e-2
@@ -286,22 +277,12 @@ class Certificate:
             known = space.with_current_context(np.vstack([self._starts, told]))
         return near(self._domain, known, length) if length < _WIDE else None
 
-    def part_of(self, space, t):
-        """Return the part of a search space that is certified, at time t unless it has a window."""
-        size = space.size
-        if math.isfinite(size):
-            members = space.candidates(min(size, N_CANDIDATES))
-            count = self.at(*(space.window or (t,))).succeeds(members).sum()
-            size = int(count) if len(members) >= size else math.inf
-        changes = {"size": size, "n_halvings": _N_HALVINGS, "n_starts": _N_STARTS}
-        return CertifiedSpace(**vars(space) | changes, reachable=space, time=t, certificate=self)
-
     def towards(self, space, t, x, taken=()):
         """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
 
         Places ``taken`` (j, u) are excluded unless nothing else is found.
         """
-        part, aim = self.part_of(space, t), self._domain.unit_of(x[np.newaxis])
+        part, aim = space.certified(self, t), self._domain.unit_of(x[np.newaxis])
         aim = space.with_current_context(aim)
         places = part.candidates(N_CANDIDATES)
         if not len(places):
@@ -335,7 +316,7 @@ class Certificate:
                 return space.decode(starts[np.lexsort([expected, predicted])[:1]])[0]
         places = space.candidates(N_CANDIDATES)
         if len(known):
-            places = np.vstack([known, around(space, known, N_CANDIDATES, NEAR), places])
+            places = np.vstack([known, space.around(known, N_CANDIDATES, NEAR), places])
         places = places[space.allowed(places)]
         is_near = near(self._domain, known, NEAR)(places)
         places = places[is_near] if is_near.any() else places
@@ -355,59 +336,6 @@ class Certificate:
             measured.append(np.append(distances, 0.0)[latest])
         measured = np.reshape(measured, (-1, len(U)))
         return [summed(np.maximum(found, measured)) for found in _violations(self.at(t), U)]
-
-
-@dataclass(frozen=True, eq=False)
-class CertifiedSpace(SearchSpace):
-    """The part of a search space that is certified.
-
-    A part of it, or the same at other times, is certified as well.
-
-    Attributes
-    ----------
-    reachable : SearchSpace
-    time : float
-        Unless it has a window.
-    certificate : Certificate
-    """
-
-    reachable: SearchSpace | None = None
-    time: float | None = None
-    certificate: Certificate | None = None
-
-    def within(self, lower, upper, beyond=None):
-        return self.certificate.part_of(self.reachable.within(lower, upper, beyond), self.time)
-
-    def among(self, U):
-        return self.certificate.part_of(self.reachable.among(U), self.time)
-
-    def during(self, low, high):
-        return self.certificate.part_of(self.reachable.during(low, high), self.time)
-
-    def at(self, t):
-        return self if t == self.time else self.certificate.part_of(self.reachable, t)
-
-    def allowed(self, U):
-        found = self.reachable.allowed(U)
-        if found.any():
-            found[found] = self._chance.succeeds(U[found])
-        return found
-
-    @cached_property
-    def _chance(self):
-        return self.certificate.at(*(self.window or (self.time,)))
-
-    def candidates(self, n, rng=None):
-        """Return certified places (m, u): spread over the space, and near the known ones."""
-        if self.reachable.size <= n:
-            places = self.reachable.candidates(n, rng)
-            return places[self.allowed(places)]
-        places = self.reachable.candidates(n // 2, rng)
-        known = self.reachable.with_current_context(self.reachable.nearest(self.certificate.known))
-        known = known[self.allowed(known)]
-        if len(known):
-            places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
-        return np.vstack([known, places[self.allowed(places)]])
 
 
 def _varies(limits, U):

@@ -225,7 +225,7 @@ class Limits(Part):
 
     def narrow(self, choice, space):
         certificate = self._certificate(choice)
-        return space if certificate is None else certificate.part_of(space, choice.t)
+        return space if certificate is None else space.certified(certificate, choice.t)
 
     def cause(self, choice):
         if choice.run.surrogate is None:

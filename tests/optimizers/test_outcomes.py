@@ -1204,7 +1204,8 @@ def test_nothing_is_certified_at_the_largest_excess(held):
     for excess, is_certified in ((0.999 * LARGEST_EXCESS, True), (LARGEST_EXCESS, False)):
         changed = state.with_part(replaced(known, excess=excess))
         certificate = Certificate(changed, 0.6)
-        found = certificate.part_of(state.domain.search_space(), 30.0).candidates(256)
+        space = state.domain.search_space().certified(certificate, 30.0)
+        found = space.candidates(256)
         assert (len(found) > 0) == is_certified
         place = found[:1] if place is None else place
         assert certificate.certifies(place, 30.0) == is_certified

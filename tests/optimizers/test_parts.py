@@ -135,20 +135,6 @@ def test_narrowing_twice_is_the_intersection():
     assert_allclose([apart.lower, apart.upper], [[0.6, 0.0], [0.6, 1.0]])
 
 
-def test_certified_places_are_the_same_in_any_order():
-    opt = WDBO(BOX, safety=0.9, start_points=[[0.1, 0.1]], max_step=0.2, random_state=0, **LIMITS)
-    run = run_of(driven(opt, 20))
-    choice = Choice(run, run.surrogate, run.config.acquisition, 20.0, run.rng, 20.0)
-    limiter, limits = run.part("step limit"), run.part("limits")
-    spaces = run.domain.search_space(), run.domain.search_space()
-    first = limits.narrow(choice, limiter.narrow(choice, spaces[0]))
-    second = limiter.narrow(choice, limits.narrow(choice, spaces[1]))
-    U = np.random.RandomState(0).uniform(size=(2000, 2))
-    allowed = first.allowed(U)
-    assert 0 < allowed.sum() < len(U)
-    np.testing.assert_array_equal(second.allowed(U), allowed)
-
-
 def test_a_field_with_the_name_of_a_moment_is_refused():
     with pytest.raises(TypeError, match=r"Timid\.asked is a moment, and cannot be a field"):
 
