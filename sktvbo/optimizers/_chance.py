@@ -15,13 +15,7 @@ import numpy as np
 from .._fast.limits import log_weights
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._objective import expected
-
-# Random candidates of which one that is likely to succeed is taken.
-_N_DRAWN = 64
-
-# Where no limit probably holds, queries take outcomes for better by this multiple of their standard
-# deviations, so that uncertain places are explored.
-OPTIMISM = 1.0
+from ._constants import N_DRAWN, OPTIMISM
 
 
 class Factor:
@@ -164,7 +158,7 @@ class Chance:
         def sample(n, rng):
             chosen = []
             for _ in range(n):
-                drawn = draw(_N_DRAWN, rng)
+                drawn = draw(N_DRAWN, rng)
                 share = self.log_weight(unit_of(drawn))
                 taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
                 chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])

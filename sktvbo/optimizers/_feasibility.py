@@ -1,54 +1,35 @@
-"""Probability that all limits of measured outcomes hold, and the places that it certifies."""
+"""Models of measured outcomes, and the probability that all limits hold.
+
+Notation, at a place u and a time t, for each outcome f with limits low <= f <= high:
+
+    mean, std        of the posterior of f
+    width, least     the deviation that counts is sqrt((width std)² + least²)
+    p                P(low <= f <= high), and of all outcomes, which are independent, the product
+    z                standard normal quantile of the required probability, the ``safety``
+    excess           E max(f - high, 0) + E max(low - f, 0)
+"""
 
 import math
-from functools import cache, cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import ndtri, ndtri_exp
 
 from .._fast.limits import Limits as CompiledLimits
 from .._fast.limits import excess, within
 from ..acquisition._compiled import ManyPlaces
-from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
-from ._caution import NEAR, near
 from ._chance import Factor, posterior_in, with_slopes
-from ._outcomes import (
-    data_by_name,
-    is_missing,
-    measurements,
-    scaled_limits,
-    summed,
-    without_noise,
-    without_violation,
+from ._constants import (
+    LEAST,
+    MIN_DIFFERENCES,
+    NOISE_MARGIN,
+    REACH,
+    SURE,
+    UNDERSTATED,
+    UNKNOWN,
+    WIDEST,
 )
-from ._state import OBJECTIVE
-
-# Deviations of learnt models are too small by about this factor, and not known to be smaller than
-# this part of the noise.
-_UNDERSTATED, _LEAST = 1.1, 0.4
-
-# The prior deviation of an outcome is at least this part of the median distance to the limit, but
-# not larger by more than this factor, unless all values are of one place and may show only noise.
-_REACH, _WIDEST = 0.5, 2.0
-
-# With this excess of the factor of deviations, after violations, no place is certified.
-LARGEST_EXCESS = 4.4
-
-# Least number of rows whose differences show the noise.
-_MANY = 10
-
-# The data say little about an outcome where this part of its prior variance is left. This does not
-# matter where the limits hold with the second probability.
-_UNKNOWN, _SURE = 0.5, 0.99
-
-# An outcome is seen to vary if known places differ by this part of the distance to the limit.
-# Before, a certified place is within this part of each range of a known one. After, distances are
-# not limited where known places are this far apart.
-_VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
-
-# A query on the boundary of certified places is certified up to this difference of its log weight.
-_ROUNDING = 1e-2
+from ._outcomes import OBJECTIVE, data_by_name, measured
 
 
 class Feasibility:
@@ -59,61 +40,61 @@ class Feasibility:
     run : RunState
     widens : bool, default=False
         Standard deviations are not taken for smaller than data alone can show, see `_widening`.
+
+    Attributes
+    ----------
+    is_modelled : ndarray of bool of shape (k,)
+        Of each limit: its outcome was measured.
     """
 
     def __init__(self, run, widens=False):
-        known, data, self._parts, self._limits = run.part("limits"), data_by_name(run), [], []
-        models, self._unit_of = iter(known.models), run.domain.unit_of
-        self._n_unknown, self.is_modelled = 0, []
-        for name, *limits in scaled_limits(run):
-            surrogate = run.model if name == OBJECTIVE else next(models).surrogate
-            self.is_modelled.append(surrogate is not None)
+        known, self._outcomes, self._data = run.part("limits"), [], []
+        models = dict(zip(measured(run), [model.surrogate for model in known.models]))
+        models, data = models | {OBJECTIVE: run.model}, data_by_name(run)
+        for limit in run.config.limits:
+            surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
-                self._n_unknown += 1
                 continue
-            width, least = 1.0, 0.0
+            low, high = limit.ends
             if widens:
-                width, least = _widening(surrogate, data[name].y, *limits)
-                width *= _UNDERSTATED + known.excess
-            self._limits.append((name, *limits, data[name]))
-            low, high = sorted(run.sign * limit for limit in limits)
-            self._parts.append((surrogate, low, high, width, least))
+                width, least = _widening(surrogate, data[limit.name].y, low, high)
+                width *= UNDERSTATED + known.excess
+            low, high = sorted((run.sign * low, run.sign * high))
+            self._outcomes.append((surrogate, low, high, width, least))
+            self._data.append(data[limit.name])
+        self.is_modelled = np.array([models[limit.name] is not None for limit in run.config.limits])
+        self._unit_of = run.domain.unit_of
 
     def at(self, t, latest=None, moving=None, **required):
-        """Return the `WithinLimits` at a time, or in the window up to a later one."""
+        """Return the `WithinLimits` at a time, or in the window up to a later one.
+
+        ``required`` are its z and ``near``.
+        """
         latest = t if latest is None else latest
         outcomes = [
             (ManyPlaces(posterior_in(surrogate.at(t), t, latest, moving)), *limits)
-            for surrogate, *limits in self._parts
+            for surrogate, *limits in self._outcomes
         ]
-        return WithinLimits(outcomes, self._n_unknown, **required)
+        return WithinLimits(outcomes, np.count_nonzero(~self.is_modelled), **required)
 
-    def violated(self, U, t, values):
-        """Return if outcomes at a place (1, u) and time t violated a limit, a share from 0 to 1.
+    def violated(self, place, t, distances):
+        """Return if a limit was violated at a place (1, u) and time t, a share from 0 to 1.
 
-        It is the probability given the model, and 1 if an outcome was measured beyond a limit by
-        more than two standard deviations of its noise, whatever the model says.
-
-        Parameters
-        ----------
-        U, t
-        values : dict of str to float or None
-            What was measured, by name.
+        It is the probability given the model, and 1 if an outcome was measured at a distance beyond
+        its limit (of all: (k,), NaN if it was not) that is no noise, whatever the model says.
         """
-        margins = self.noise_margins[self.is_modelled]
-        for (name, low, high, _), margin in zip(self._limits, margins):
-            if not (is_missing(values[name]) or low - margin <= values[name] <= high + margin):
-                return 1.0
-        return -np.expm1(self.at(t).log(U)[0])
+        if (distances > self.noise_margins)[self.is_modelled].any():
+            return 1.0
+        return -np.expm1(self.at(t).log(place)[0])
 
     @cached_property
     def noise_margins(self):
         """Distances (k,) beyond limits that may be noise: of each, two standard deviations."""
         found = np.zeros(len(self.is_modelled))
-        modelled = zip(np.flatnonzero(self.is_modelled), self._limits, self._parts)
-        for i, (*_, data), (surrogate, *_) in modelled:
-            places = self._unit_of(data.rows[:, :-1])
-            found[i] = 2.0 * _noise(surrogate.noise_std_, places, data.y)
+        found[self.is_modelled] = [
+            NOISE_MARGIN * _noise(surrogate.noise_std_, self._unit_of(data.rows[:, :-1]), data.y)
+            for (surrogate, *_), data in zip(self._outcomes, self._data)
+        ]
         return found
 
     def is_known(self, U, t):
@@ -122,11 +103,11 @@ class Feasibility:
         The data explain most of the variance of each outcome there, or the limits surely hold.
         """
         found = np.ones(len(U), dtype=bool)
-        for surrogate, *_ in self._parts:
+        for surrogate, *_ in self._outcomes:
             posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
-            found &= share < _UNKNOWN
-        return found | (self.at(t).log(U) >= np.log(_SURE))
+            found &= share < UNKNOWN
+        return found | (self.at(t).log(U) >= np.log(SURE))
 
 
 class WithinLimits(Factor):
@@ -224,148 +205,13 @@ class WithinLimits(Factor):
         return CompiledLimits(posteriors, units, *limits, z=self.z, optimism=self._optimism)
 
 
-class Certificate:
-    """Places where all limits hold with a required probability, by time.
-
-    While an outcome is not seen to vary, its model says nothing of other places: those alone are
-    certified that are near a known one. Afterwards the distance to a known one is at most the
-    widest range of the known ones.
-
-    Parameters
-    ----------
-    run : RunState
-    level : float
-        Required probability.
-    """
-
-    def __init__(self, run, level):
-        self.level, self._run, self._domain = level, run, run.domain
-        self._is_required = run.algorithm.safety is not None
-        excess = run.part("limits").excess
-        self._is_exhausted = self._is_required and excess >= LARGEST_EXCESS
-        self._feasibility = Feasibility(run, widens=self._is_required)
-        self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
-        rows, self._distances = measurements(run)
-        self._told = run.domain.unit_of(rows[:, :-1])
-        self.known = np.vstack([self._starts, self._told])
-        self._near_at = cache(self._near)
-
-    def at(self, t, latest=None, moving=None):
-        """Return the `WithinLimits` at a time, or in the window up to a later one."""
-        near = partial(self._near_at, t if latest is None else latest)
-        return self._feasibility.at(t, latest, moving, z=ndtri(self.level), near=near)
-
-    def certifies(self, place, t):
-        """Return True if a place (1, u) is certified at time t, up to rounding."""
-        return not self._is_exhausted and bool(self.at(t).log_weight(place)[0] >= -_ROUNDING)
-
-    def _near(self, t):
-        """Return a function of places that may be certified, see `near`; None if all may."""
-        if not self._is_required:
-            return None
-        if self._is_exhausted:
-            return near(self._domain, self.known[:0], _UNSEEN)
-        space, length = self._domain.search_space(), _UNSEEN
-        # Where an outcome was not measured, nothing is known.
-        told = self._told[~np.isnan(self._distances).any(axis=0)]
-        known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(told) and _varies(self._feasibility.at(t), known):
-            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
-        else:
-            # A violation is no noise of an outcome that is not seen to vary.
-            told = self._told[self._distances.max(axis=0) == 0.0]
-            known = space.with_current_context(np.vstack([self._starts, told]))
-        return near(self._domain, known, length) if length < _WIDE else None
-
-    def towards(self, space, t, x, taken=()):
-        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
-
-        Places ``taken`` (j, u) are excluded unless nothing else is found.
-        """
-        part, aim = space.certified(self, t), self._domain.unit_of(x[np.newaxis])
-        aim = space.with_current_context(aim)
-        places = part.candidates(N_CANDIDATES)
-        if not len(places):
-            return None
-        free = untaken(places, space, taken)
-        places = free if len(free) else places
-        nearest = places[[np.argmin(np.linalg.norm(places - aim, axis=1))]]
-        if space.continuous[: space.domain.n_unit].all():
-            end = last_feasible(part, nearest, aim, part.n_halvings)
-            nearest = np.vstack([untaken(end, space, taken), nearest])[:1]
-        return space.decode(nearest)[0]
-
-    def least_risky(self, space, t, taken=()):
-        """Return the row (d,) in a space, near known places, of the least predicted violation.
-
-        Of those where none is predicted, it is that of the least expected one. The probability of
-        none is no guide: it is largest where least is known. What was measured last near a place is
-        expected there at least, also by a model that does not change, but for what may be noise.
-        Start points come first, unless a violation was measured or is predicted there. Places
-        ``taken`` (j, u) are excluded unless nothing else is found.
-        """
-        starts, margins = self._run.config.start_points, self._feasibility.noise_margins
-        starts = without_violation(self._run, starts, margins)
-        known = np.vstack([self._domain.unit_of(starts), self.known])
-        known = space.with_current_context(space.nearest(known))
-        starts = known[: len(starts)]
-        starts = untaken(starts[space.allowed(starts)], space, taken)
-        if len(starts):
-            predicted, expected = self._violations(starts, t)
-            if predicted.min() == 0.0:
-                return space.decode(starts[np.lexsort([expected, predicted])[:1]])[0]
-        places = space.candidates(N_CANDIDATES)
-        if len(known):
-            places = np.vstack([known, space.around(known, N_CANDIDATES, NEAR), places])
-        places = places[space.allowed(places)]
-        is_near = near(self._domain, known, NEAR)(places)
-        places = places[is_near] if is_near.any() else places
-        free = untaken(places, space, taken)
-        places = free if len(free) else places
-        predicted, expected = self._violations(places, t)
-        return space.decode(places[np.lexsort([expected, predicted])[:1]])[0]
-
-    def _violations(self, U, t):
-        """Return predicted and expected violations (m,) of all limits at places (m, u)."""
-        k = self._domain.search_space().domain.n_unit
-        measured, close = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
-        found = without_noise(self._distances, self._feasibility.noise_margins)
-        for distances in found[self._feasibility.is_modelled]:
-            steps = np.where(close & ~np.isnan(distances), np.arange(len(distances)), -1)
-            latest = steps.max(axis=1, initial=-1)
-            measured.append(np.append(distances, 0.0)[latest])
-        measured = np.reshape(measured, (-1, len(U)))
-        return [summed(np.maximum(found, measured)) for found in _violations(self.at(t), U)]
-
-
-def _varies(limits, U):
-    """Return True if every outcome is seen to vary among known places U (m, u).
-
-    The difference that is certain must be a part of their distance from the limit.
-    """
-    for mean, std, low, high in limits.predicted(U):
-        margin = np.median(np.minimum(high - mean, mean - low))
-        if np.max(mean - std) - np.min(mean + std) < _VARIES * margin:
-            return False
-    return True
-
-
-def _violations(limits, U):
-    """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
-    found = []
-    for mean, std, low, high in limits.predicted(U):
-        beyond = np.maximum(low - mean, mean - high)
-        found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
-    return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
-
-
 def _noise(learnt, places, y):
     """Return the standard deviation of the noise of values y (n,) at places (n, u).
 
     A wrong model takes changes for noise. The nearer half of successive rows shows how large the
     noise is at most, by the median of their differences.
     """
-    if len(y) < _MANY:
+    if len(y) < MIN_DIFFERENCES:
         return learnt
     steps = np.abs(np.diff(places, axis=0)).max(axis=1)
     differences = np.abs(np.diff(y))[steps <= np.median(steps)]
@@ -381,9 +227,9 @@ def _widening(surrogate, y, low, high):
     the data from the limit. That distance is the only scale of equal values within the limits.
     """
     prior = np.sqrt(surrogate.signal_variance_) * surrogate.gp.rows.scale
-    width, least = _REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
+    width, least = REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
     if np.ptp(y) == 0.0 and width > 0.0:
-        return width, _LEAST * width * least
+        return width, LEAST * width * least
     places = surrogate.X_train_[:, :-1]
-    widest = _WIDEST if (places != places[0]).any() else np.inf
-    return np.clip(width, 1.0, widest), _LEAST * least
+    widest = WIDEST if (places != places[0]).any() else np.inf
+    return np.clip(width, 1.0, widest), LEAST * least

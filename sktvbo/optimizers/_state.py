@@ -562,8 +562,6 @@ class RunConfig:
         Policy that forgets after the algorithm's own.
     limits : tuple of Limit
         Of measured outcomes.
-    scales : list of str
-        The scale of each of them, "linear" or "log".
     """
 
     algorithm: object
@@ -573,12 +571,6 @@ class RunConfig:
     start_points: np.ndarray
     size_limit: object = None
     limits: tuple = ()
-    scales: list = ()
-
-    @property
-    def measured_scales(self):
-        """Scales of outcomes that are measured beside y."""
-        return [scale for limit, scale in zip(self.limits, self.scales) if limit.name != OBJECTIVE]
 
     @property
     def measured_limits(self):
