@@ -73,6 +73,9 @@ _CHANGES = 0.02
 class Failures(Part):
     """Queries that failed, and the hyperparameters of what is learnt from them.
 
+    Every run has this part: its rows are the rest of the history, and read where that is read, as
+    `RunState.failures`.
+
     Attributes
     ----------
     rows : ndarray of shape (f, d + 1)

@@ -15,7 +15,6 @@ from .._warnings import warn_caller
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, optimize
-from ..domain import StepLimit
 from ..exceptions import LimitWarning
 from ._certificate import Certificate, steps_from
 from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
@@ -33,12 +32,14 @@ from ._outcomes import (
 from ._part import Found, Part
 from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
-from ._step_limiter import StepLimiter
+from ._step_limiter import StepLimiter, near
 
 
 @dataclass(frozen=True, eq=False)
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
+
+    Models are made where that of the objective is: `_outcomes` has ``views`` of the run for it.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class Limits(Part):
     def towards(self, run, t, x):
         """Turn back on the way from a start point within the limits to another one."""
         limiter, n = run.part(StepLimiter.name), run.part("start").n_asked
-        if run.algorithm.safety is None or limiter is None or not _is_beyond(run, limiter):
+        if run.algorithm.safety is None or limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
@@ -167,14 +168,13 @@ class Limits(Part):
         if run.algorithm.safety is None:
             return draw
         safest, least = _safest(run, limiter)
-        step = StepLimiter(StepLimit(NEAR), np.append(safest, t))
-        near = step.near(run, t, run.domain.search_space())
+        space = near(run.domain, run.domain.search_space(), safest, NEAR)
         back = safest if limiter is None else limiter.step(run, t, safest)
         # A place that violates a limit itself is not asked again.
-        turns_back = limiter is not None and least == 0.0 and _is_beyond(run, limiter)
-        if turns_back or _are_apart(near, choice.space):
+        turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
+        if turns_back or _are_apart(space, choice.space):
             return lambda n, rng: np.tile(back, (n, 1))
-        return distant(choice, near, _cautious(choice, near, safest, least, back))
+        return distant(choice, space, _cautious(choice, space, safest, least, back))
 
     # --- queries that follow the surrogate, and recommendations -----------------------------------
 
@@ -236,9 +236,9 @@ def _safest(run, limiter):
     starts = without_violation(run, run.config.start_points)
     starts = allowed_in_context(run.domain, starts)
     if len(starts):
-        if limiter is None or limiter.at is None:
+        if limiter is None or run.at is None:
             return starts[0], 0.0
-        here = run.domain.unit_of(limiter.at[np.newaxis, :-1])
+        here = run.domain.unit_of(run.at[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
     told, distances = measurements(run)
     least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
@@ -252,15 +252,15 @@ def _safest(run, limiter):
     return space.decode(places[[np.argmin(gaps(places, known, space.domain.n_unit))]])[0], 0.0
 
 
-def _is_beyond(run, limiter):
-    """Return True if the latest measurement where a run with a step limit is violates a limit.
+def _is_beyond(run):
+    """Return True if the latest measurement where the run is violates a limit.
 
     Its time and context may be others than those of the query.
     """
-    if limiter.at is None:
+    if run.at is None:
         return False
     (rows, distances), k = measurements(run), run.domain.n_chosen
-    here = (rows[:, :k] == limiter.at[:k]).all(axis=1)
+    here = (rows[:, :k] == run.at[:k]).all(axis=1)
     return (summed(distances)[here] > 0.0)[-1:].any()
 
 
@@ -271,22 +271,22 @@ def _are_apart(space, other):
     return other.limited and bool((low[:k] > high[:k]).any())
 
 
-def _cautious(choice, near, safest, least, back):
-    """Return a sampler of places (m, u) that are ``near`` and within reach, also the next integers.
+def _cautious(choice, space, safest, least, back):
+    """Return a sampler of places (m, u) of a space within reach, and the next integers.
 
     They are nearer to what was told within the limits than to what was told beyond, if the
     ``least`` violation is none. Where there are none, the place is that of the row ``back``.
     """
-    domain, reach, k = choice.run.domain, choice.space, near.domain.n_unit
-    space = near.within(reach.lower, reach.upper, reach.beyond) if reach.limited else near
+    domain, reach, k = choice.run.domain, choice.space, space.domain.n_unit
+    part = space.within(reach.lower, reach.upper, reach.beyond) if reach.limited else space
     here = domain.unit_of(safest[np.newaxis])
     steps, (rows, distances) = steps_from(domain, here[0]), measurements(choice.run)
     told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
     within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
 
     def draw(n, rng):
-        places = drawn(space, n, rng)
-        places = np.vstack([places[near.allowed(places)], steps])
+        places = drawn(part, n, rng)
+        places = np.vstack([places[space.allowed(places)], steps])
         if reach.limited:
             places = places[reach.allowed(places)]
         if least == 0.0:
@@ -330,7 +330,7 @@ def _queried(choice, certificate):
         x = certificate.least_risky(space.reachable, t, choice.taken)
         return Found(x, t, is_fallback=True)
     # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
-    aim = certificate.towards(whole, t, limiter.at[:-1])
+    aim = certificate.towards(whole, t, run.at[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)
     return Found(limiter.step(run, t, aim), t, is_fallback=True)

@@ -211,7 +211,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}
     time = replaced(run.time, now=now, passed=passed)
-    after = replaced(run, time=time, pending=pending, **changes)
+    after = replaced(run, time=time, pending=pending, at=run.told_at(told), **changes)
     learns = not (hold or data_only or first is not None)
     return after_step(run, after, "told", told._replace(whole=data, learns=learns))
 

@@ -21,9 +21,8 @@ LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
 
 @dataclass(frozen=True, eq=False)
 class Corner(Part):
-    """Queries are in the corner below some coordinate; asked and told are counted."""
+    """Queries are in the corner below some coordinate; what is told is counted."""
 
-    n_asked: int = 0
     n_told: int = 0
     n_back: int = 0
 
@@ -36,9 +35,6 @@ class Corner(Part):
 
     def narrow(self, choice, space):
         return space.within([0.0, 0.0], [self.high, self.high]) if choice.is_query else space
-
-    def asked(self, x, t):
-        return replaced(self, n_asked=self.n_asked + 1)
 
     def told(self, run, after, told):
         assert after.history.total == run.history.total + (told.y is not None)
@@ -96,7 +92,7 @@ def test_a_part_of_ones_own_narrows_queries_beside_the_others(monkeypatch, optio
     opt.cancel(opt.pending_[-1])
     opt.untell()
     corner = run_of(opt).part("corner")
-    assert (corner.n_asked, corner.n_told, corner.n_back) == (19, 17, 2)
+    assert (corner.n_told, corner.n_back) == (17, 2)
 
 
 def test_without_the_part_queries_leave_the_corner():
@@ -136,7 +132,7 @@ def test_narrowing_twice_is_the_intersection():
 
 
 def test_a_field_with_the_name_of_a_moment_is_refused():
-    with pytest.raises(TypeError, match=r"Timid\.asked is a moment, and cannot be a field"):
+    with pytest.raises(TypeError, match=r"Timid\.told is a moment, and cannot be a field"):
 
         class Timid(Part):
-            asked = None
+            told = None
