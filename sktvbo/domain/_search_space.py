@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import check_random_state, invalid
 from ..exceptions import DomainError
 from ._feasible import FeasibleSet
 
@@ -26,6 +27,14 @@ _MAX_MEMBERS = 4096
 # Largest part of this many candidates that may be near avoided places: a search needs some.
 _MOST_AVOIDED, _N_TRIED = 0.8, 128
 
+# Places drawn around known ones are at distances from this part of the largest on. Candidates of
+# certified places are at most so far from known ones, in unit form.
+_NEAREST, _FAR = 0.003, 0.3
+
+# Halvings of a line that locate its last allowed place, and climbs of a search: without a
+# certificate, and with one, where both take long. Largest space whose certified places are counted.
+_N_HALVINGS, _N_STARTS, _MAX_COUNTED = (50, 8), (6, 3), 512
+
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
 
@@ -36,7 +45,7 @@ class SearchSpace:
 
     A place (u,) consists of k coordinates that are chosen, those of the context, which are fixed,
     and with a window the time, from 0 to 1. Made by ``domain.search_space()``, which adds
-    constraints and context; then by `within` and `during`, in this order.
+    constraints and context; then by `within`, `certified` and `during`.
 
     Attributes
     ----------
@@ -46,8 +55,6 @@ class SearchSpace:
         Bounds; a coordinate where both are equal is fixed.
     continuous : ndarray of bool of shape (u,)
         Coordinates that a gradient may move.
-    size : int or float
-        Number of places, or infinity.
     limited : bool
         True if the bounds exclude places of the domain.
     beyond : ndarray of shape (b, k), or None
@@ -64,17 +71,17 @@ class SearchSpace:
         Earliest and latest time of a query, in the user's unit.
     fixed : ndarray of shape (d,), or None
         Row of the values that all places have; NaN where they are free.
-    n_halvings : int
-        Halvings of a line that locate its last allowed place.
-    n_starts : int
-        Climbs of a search.
+    certificate : object, or None
+        What measurements allow: ``at(t)``, or ``at(low, high)`` of a window, has ``succeeds(U)``,
+        which places (m, u) are allowed (m,). ``known`` (j, u) are places near which to search.
+    time : float, or None
+        Time of a query, with a certificate and without a window.
     """
 
     domain: Any
     lower: Array
     upper: Array
     continuous: Mask
-    size: float
     limited: bool = False
     beyond: Array | None = None
     members: Array | None = None
@@ -83,8 +90,8 @@ class SearchSpace:
     context: Array | None = None
     window: tuple[float, float] | None = None
     fixed: Array | None = None
-    n_halvings: int = 50
-    n_starts: int = 6
+    certificate: Any = None
+    time: float | None = None
 
     # --- parts and extensions ---------------------------------------------------------------------
 
@@ -93,12 +100,12 @@ class SearchSpace:
         """Return the space of all members of a domain."""
         # The unit form of arms is their index.
         upper = np.maximum(domain.to_unit(domain.upper), 1.0)
-        return cls(domain, np.zeros_like(upper), upper, domain.continuous, domain.size)
+        return cls(domain, np.zeros_like(upper), upper, domain.continuous)
 
     def constrained(self, rules: Any) -> SearchSpace:
         """Return the part that satisfies constraints."""
         feasible = FeasibleSet(self, rules)
-        return replace(self, feasible=feasible, size=feasible.size, members=feasible.members)
+        return replace(self, feasible=feasible, members=feasible.members)
 
     def within(self, lower: Array, upper: Array, beyond: Array | None = None) -> SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
@@ -108,6 +115,9 @@ class SearchSpace:
         context do not matter. The members ``beyond`` (b, u) are allowed as well. If no member is
         found, the one nearest to the middle of the limits is the only place.
         """
+        if self.certificate is not None:
+            space = self.reachable.within(lower, upper, beyond)
+            return space.certified(self.certificate, self.time)
         domain = self.domain
         k = domain.n_unit
         lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
@@ -119,12 +129,10 @@ class SearchSpace:
         beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
-        size = domain.size if (lower < upper).any() else 1
-        found = SearchSpace(domain, lower, upper, continuous, size, True, beyond, fixed=self.fixed)
+        found = SearchSpace(domain, lower, upper, continuous, True, beyond, fixed=self.fixed)
         members = self._listed_members()
         if members is not None:
-            members = found._inside_or_nearest(members, members)
-            found = replace(found, members=members, size=len(members))
+            found = replace(found, members=found._inside_or_nearest(members, members))
         if self.feasible is not None:
             found = found.constrained(self.feasible.rules)
         if self.avoided is not None:
@@ -133,7 +141,7 @@ class SearchSpace:
 
     def among(self, U: Array) -> SearchSpace:
         """Return the part of a space without a window that consists of some places (m, u)."""
-        return replace(self, members=U[:, : self.domain.n_unit], size=len(U))
+        return replace(self, members=U[:, : self.domain.n_unit])
 
     def avoiding(self, U: Array, distance: float) -> SearchSpace:
         """Return the part of a space without a window that is not near some places (m, u).
@@ -158,14 +166,21 @@ class SearchSpace:
         near = np.where(self.domain.continuous, distance, _ROUNDING)
         return (np.abs(U[:, np.newaxis, :k] - places[:, :k]) < near).all(axis=2).any(axis=1)
 
-    @property
+    def certified(self, certificate: Any, t: float) -> SearchSpace:
+        """Return the part of a space that a certificate allows, at time t unless it has a window.
+
+        A part of it, or the same at other times, is certified as well.
+        """
+        return replace(self, certificate=certificate, time=t)
+
+    @cached_property
     def reachable(self) -> SearchSpace:
         """The space without what measurements exclude."""
-        return self
+        return self if self.certificate is None else replace(self, certificate=None)
 
     def at(self, t: float) -> SearchSpace:
         """Return the space without a window at another time, if that matters."""
-        return self
+        return self if self.certificate is None or t == self.time else replace(self, time=t)
 
     def given(self, context: Array, fixed: Array) -> SearchSpace:
         """Return the space in a context (c,), whose unit form is ``fixed``."""
@@ -177,7 +192,7 @@ class SearchSpace:
         if not -math.inf < low < high < math.inf:
             expected = "finite with low < high"
             raise invalid("The window of time", expected, (low, high), error=DomainError)
-        return self._extended(0.0, 1.0, True, size=math.inf, window=(float(low), float(high)))
+        return self._extended(0.0, 1.0, True, window=(float(low), float(high)))
 
     def _extended(self, lower, upper, continuous, **changes):
         """Return the space with more coordinates."""
@@ -187,12 +202,47 @@ class SearchSpace:
 
     # --- what a maximizer needs -------------------------------------------------------------------
 
+    @cached_property
+    def size(self) -> float:
+        """Number of places, or infinity."""
+        if self.window is not None:
+            return math.inf
+        if self.certificate is not None and math.isfinite(self.reachable.size):
+            members = self.reachable.candidates(min(self.reachable.size, _MAX_COUNTED))
+            count = self._chance.succeeds(members).sum()
+            return int(count) if len(members) >= self.reachable.size else math.inf
+        if self.members is not None:
+            return len(self.members)
+        if self.feasible is not None:
+            return self.feasible.size
+        return self.domain.size if (self.lower < self.upper).any() else 1
+
+    @property
+    def n_halvings(self) -> int:
+        """Halvings of a line that locate its last allowed place."""
+        return _N_HALVINGS[self.certificate is not None]
+
+    @property
+    def n_starts(self) -> int:
+        """Climbs of a search."""
+        return _N_STARTS[self.certificate is not None]
+
     def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Return places (m, u) from which a search starts: all of them if the space is small.
 
         With a window, each candidate is returned at its beginning and at max(2, n // m) later
-        times, all different and spread evenly over the window.
+        times, all different and spread evenly over the window. Certified ones are spread over the
+        space, and near the known places.
         """
+        if self.certificate is not None:
+            space, known = self.reachable, np.empty((0, len(self.lower)))
+            places = space.candidates(n if space.size <= n else n // 2, rng)
+            if space.size > n:
+                known = space.with_current_context(space.nearest(self.certificate.known))
+                known = known[self.allowed(known)]
+            if len(known):
+                places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
+            return np.vstack([known, places[self.allowed(places)]])
         if self.members is not None:
             places = self.members
         elif self.feasible is not None:
@@ -214,6 +264,15 @@ class SearchSpace:
         places = np.tile(places, (k + 1, 1))
         places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
         return places
+
+    def around(self, known: Array, n: int, farthest: float, rng: RandomState = None) -> Array:
+        """Return places (n, u) around known ones (m, u), more of them near than far."""
+        rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(self.continuous)
+        found = known[rng.randint(len(known), size=n)]
+        shifts = rng.standard_normal((n, len(free)))
+        shifts *= np.geomspace(_NEAREST * farthest, farthest, n)[:, np.newaxis]
+        found[:, free] = np.clip(found[:, free] + shifts, self.lower[free], self.upper[free])
+        return self.projected(found)
 
     def nearest(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest members of the domain."""
@@ -238,7 +297,7 @@ class SearchSpace:
         return np.column_stack([U[:, : self.domain.n_unit], np.tile(fixed, (len(U), 1))])
 
     def allowed(self, U: Array) -> Mask:
-        """Return which places (m, u) are in the space (m,): limits, constraints, not avoided."""
+        """Return which places (m, u) are in the space (m,): limits, constraints, certificate."""
         k, found = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
             found = self.feasible.allowed(U[:, :k])
@@ -246,7 +305,16 @@ class SearchSpace:
             found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
             if self.beyond is not None:
                 found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
-        return found if self.avoided is None else found & ~self._is_avoided(U)
+        if self.avoided is not None:
+            found &= ~self._is_avoided(U)
+        if self.certificate is not None and found.any():
+            found[found] = self._chance.succeeds(U[found])
+        return found
+
+    @cached_property
+    def _chance(self):
+        """Probability of what the certificate requires."""
+        return self.certificate.at(*(self.window or (self.time,)))
 
     def neighbours(self, u: Array) -> Array:
         """Return the places (m, u) that differ from one (u,) by a step of the domain.

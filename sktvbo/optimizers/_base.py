@@ -18,7 +18,7 @@ from ._ask_tell import AskTell
 from ._default_models import drifting_surrogate, smooth_surrogate, static_surrogate
 from ._feasibility import Feasibility
 from ._observe import is_searching, posterior_at_rows, refit, with_first_models
-from ._outcomes import OBJECTIVE, measured, of_scale, view
+from ._outcomes import OBJECTIVE, measured, view
 from ._parameters import algorithm
 from ._places import rows_and_times
 from ._state import too_few
@@ -462,9 +462,9 @@ class BayesianOptimizer(AskTell):
         if outcome is not None and outcome not in names:
             raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
         run = _with_belief(run, "predict()")
-        scale = "linear"
+        limit = None
         if outcome not in (None, OBJECTIVE):
-            scale = run.config.measured_scales[names.index(outcome)]
+            limit = run.config.measured_limits[names.index(outcome)]
             run = view(run, names.index(outcome))
             if run.surrogate is None:
                 expected, got = (
@@ -472,8 +472,10 @@ class BayesianOptimizer(AskTell):
                     f"{outcome!r}, which is not",
                 )
                 raise invalid("outcome", expected, got=got, error=AskTellError)
-        needs_noise = include_noise and (return_std or scale == "log")
-        mean, std = of_scale(scale, *_predicted(run, rows, times, needs_noise))
+        on_log = limit is not None and limit.scale == "log"
+        mean, std = _predicted(run, rows, times, include_noise and (return_std or on_log))
+        if on_log:
+            mean, std = limit.of_user(mean, std)
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean

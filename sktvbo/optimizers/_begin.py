@@ -13,7 +13,7 @@ from ..exceptions import DomainError, InvalidObservationError
 from ..kernels import ChordalMatern
 from ..staleness import MaximumSize
 from ._clock import make_clock
-from ._outcomes import check_names, limits_of, scales_of
+from ._outcomes import check_names, limits_of, with_scales
 from ._parts import begun_parts
 from ._state import History, Log, PendingQueries, RunConfig, RunState, n_stored
 
@@ -41,8 +41,7 @@ def first_state(algorithm):
         n_initial=algorithm._n_initial(domain),
         start_points=_start_points(algorithm, domain),
         size_limit=size_limit,
-        limits=limits,
-        scales=scales_of(algorithm.outcome_scales, limits, algorithm),
+        limits=with_scales(limits, algorithm.outcome_scales, algorithm),
     )
     return RunState(
         config=config,

@@ -52,6 +52,8 @@ MODEL, SEARCH, QUERY, REST = (
 class StepTimer(Part):
     """Processor time of the steps of a run, and what fits into one; it changes in place.
 
+    `_durable`, `_suggest` and `_observe` read it as `RunState.timer`, around what they time.
+
     Work in all threads of the process counts.
 
     Parameters

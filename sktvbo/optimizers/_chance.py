@@ -15,13 +15,7 @@ import numpy as np
 from .._fast.limits import log_weights
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._objective import expected
-
-# Random candidates of which one that is likely to succeed is taken.
-_N_DRAWN = 64
-
-# Where no limit probably holds, queries take outcomes for better by this multiple of their standard
-# deviations, so that uncertain places are explored.
-OPTIMISM = 1.0
+from ._constants import N_DRAWN, OPTIMISM
 
 
 class Factor:
@@ -66,12 +60,12 @@ class Factor:
         return values.min()
 
     def least_excess(self, optimism):
-        """Return the factor that decides if no place probably succeeds; None for the same."""
-        return None
+        """Return the factor where no place probably succeeds."""
+        return self
 
 
-class Chance(Factor):
-    """Joint probability of independent factors.
+class Chance:
+    """Joint probability of independent factors, as a weight of scores.
 
     Parameters
     ----------
@@ -80,44 +74,38 @@ class Chance(Factor):
 
     def __init__(self, factors):
         self._factors = factors
+        self.is_sure = all(factor.is_sure for factor in factors)
+        self.decides = any(factor.decides for factor in factors)
 
     def log(self, U):
+        """Return the logarithm of the probability (m,) at places U (m, u)."""
         return sum(factor.log(U) for factor in self._factors)
 
     def succeeds(self, U):
+        """Return where (m,) a query probably succeeds."""
         return np.all([factor.succeeds(U) for factor in self._factors], axis=0)
-
-    def floor(self, values, succeed):
-        return max(factor.floor(values, succeed) for factor in self._factors)
-
-    def least_excess(self, optimism=OPTIMISM):
-        found = [factor.least_excess(optimism) for factor in self._factors]
-        if not any(found):
-            return None
-        return Chance([least or factor for least, factor in zip(found, self._factors)])
-
-    @property
-    def is_sure(self):
-        return all(factor.is_sure for factor in self._factors)
-
-    @property
-    def decides(self):
-        return any(factor.decides for factor in self._factors)
 
     # The weight of a factor is no function of its probability alone.
     def log_weight(self, U):
+        """Return the logarithm of the weight (m,) of an acquisition function."""
         return sum(factor.log_weight(U) for factor in self._factors)
 
     def log_weight_with_slopes(self, U):
+        """Return `log_weight` and its derivatives (m, u) in the place."""
         found = [factor.log_weight_with_slopes(U) for factor in self._factors]
         return [sum(parts) for parts in zip(*found)]
 
     def compiled(self):
+        """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
         return self._factors[0].compiled() if len(self._factors) == 1 else None
+
+    def least_excess(self, optimism):
+        """Return the chance by which to weigh where no place probably succeeds."""
+        return Chance([factor.least_excess(optimism) for factor in self._factors])
 
     def at_best(self, succeed):
         """Return the chance by which to weigh, given where (m,) success is probable."""
-        return (None if succeed.any() else self.least_excess()) or self
+        return self if succeed.any() else self.least_excess(OPTIMISM)
 
     def weigh_draw(self, draw):
         """Return a draw of values (m,) at places in unit form, weighted as a score."""
@@ -137,11 +125,12 @@ class Chance(Factor):
         The latter is the range of the values (m,). Otherwise a failure could be as good as the best
         place, near which most others are. Where success is sure nothing is subtracted.
         """
+        floor = max(factor.floor(values, succeed) for factor in self._factors)
         if self.is_sure:
-            return self.floor(values, succeed), 0.0
+            return floor, 0.0
         finite = values[np.isfinite(values)]
         spread = np.ptp(finite) if len(finite) else 0.0
-        return self.floor(values, succeed), float(spread or np.abs(finite).max(initial=0.0) or 1.0)
+        return floor, float(spread or np.abs(finite).max(initial=0.0) or 1.0)
 
     def weigh(self, score, posterior, space, places):
         """Return the score of places in a search space, weighed by this chance.
@@ -169,7 +158,7 @@ class Chance(Factor):
         def sample(n, rng):
             chosen = []
             for _ in range(n):
-                drawn = draw(_N_DRAWN, rng)
+                drawn = draw(N_DRAWN, rng)
                 share = self.log_weight(unit_of(drawn))
                 taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
                 chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])

@@ -102,6 +102,7 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
+        at=_moved(run.latest if run.part("step limit") is None else run.at, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
         place=new.place,
     ).with_part(Start(n_started))
@@ -117,6 +118,14 @@ def continued(run, new, change, n_started, changes):
         for model, each in zip(models_of(after), views(after))
     ]
     return with_models(after, models)
+
+
+def _moved(at, new, change):
+    """Return where a run is, a row (d + 1,) or None, as the nearest point of the new domain."""
+    if at is None:
+        return None
+    *x, t = change.rows([at])[0]
+    return np.append(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
 
 
 def _is_given(name, changes):

@@ -11,16 +11,8 @@ from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
 from ._chance import Chance
+from ._constants import HOPELESS, N_DRAWN, N_FLOOR
 from ._part import Found, at_moment
-
-# A random query in a limited space is one of this many candidates.
-_N_DRAWN = 64
-
-# A place with a smaller probability of success is known to fail.
-_LOG_HOPELESS = np.log(0.05)
-
-# Random places beside the data set over which the value of a failure is minimized.
-_N_FLOOR = 64
 
 
 @dataclass(eq=False)
@@ -107,7 +99,7 @@ class Choice:
     def fails(self, U, causes=None):
         """Return which places (m, u) are known to violate a limit or to fail at its time (m,)."""
         chance = self.chance(self.t, causes=causes)
-        return np.zeros(len(U), dtype=bool) if chance is None else chance.log(U) < _LOG_HOPELESS
+        return np.zeros(len(U), dtype=bool) if chance is None else chance.log(U) < np.log(HOPELESS)
 
     @cached_property
     def effort(self):
@@ -127,7 +119,7 @@ class Choice:
 
         def sample(n, rng):
             # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
-            aims = domain.to_unit(domain.sample(_N_DRAWN, rng))
+            aims = domain.to_unit(domain.sample(N_DRAWN, rng))
             if space.members is not None:
                 k = space.domain.n_unit
                 nearest = np.argmin(cdist(aims[:, :k], space.members), axis=1)
@@ -136,7 +128,7 @@ class Choice:
                 places = domain.to_unit(space.decode(np.clip(aims, space.lower, space.upper)))
                 places = places[space.allowed(places)]
             if not len(places):
-                places = space.candidates(_N_DRAWN, rng)
+                places = space.candidates(N_DRAWN, rng)
             return space.decode(places[rng.randint(len(places), size=n)])
 
         return sample
@@ -215,7 +207,7 @@ class Choice:
             posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
         score = Score.over(self.acquisition, state, space, t)
         if chance is not None:
-            places = run.domain.search_space().candidates(_N_FLOOR)
+            places = run.domain.search_space().candidates(N_FLOOR)
             if not chance.is_sure:
                 places = np.vstack([run.surrogate.X_train_[:, :-1], places])
             score = chance.weigh(score, state.posterior, space, places)

@@ -29,7 +29,7 @@ from ..gaussian_process import TimeVaryingGPRegressor
 from ..gaussian_process._regressor import held, without_advice
 from ..kernels import LogNormal
 from ._chance import Factor, posterior_in, with_slopes
-from ._outcomes import is_missing, outcomes_of_failures
+from ._outcomes import beyond_limits, is_missing, outcomes_of_failures
 from ._part import Part
 
 # Number of the latest failures that are stored, and of the latest queries that are used.
@@ -72,6 +72,9 @@ _CHANGES = 0.02
 @dataclass(frozen=True, eq=False)
 class Failures(Part):
     """Queries that failed, and the hyperparameters of what is learnt from them.
+
+    Every run has this part: its rows are the rest of the history, and read where that is read, as
+    `RunState.failures`.
 
     Attributes
     ----------
@@ -188,14 +191,11 @@ def with_failures(y, failed, n):
 
 def _unexplained(failures, run):
     """Return the rows (m, d + 1) of failures that no modelled outcome explains by its limit."""
-    rows, limits, known = failures.rows, run.config.measured_limits, run.part("limits")
+    rows, known = failures.rows, run.part("limits")
     if known is None or not known.models:
         return rows
-    beyond = [
-        (values < limit.low) | (values > limit.high)
-        for values, limit in zip(failures.outcomes.T, limits)
-    ]
-    return rows[~np.any(beyond, axis=0)] if beyond else rows
+    beyond = beyond_limits(run, failures.outcomes, np.full(len(rows), np.nan)) > 0.0
+    return rows[~beyond.any(axis=0)]
 
 
 def _labelled(run, failures):

@@ -1,63 +1,35 @@
-"""Probability that all limits of measured outcomes hold, and the places that it certifies."""
+"""Models of measured outcomes, and the probability that all limits hold.
+
+Notation, at a place u and a time t, for each outcome f with limits low <= f <= high:
+
+    mean, std        of the posterior of f
+    width, least     the deviation that counts is sqrt((width std)² + least²)
+    p                P(low <= f <= high), and of all outcomes, which are independent, the product
+    z                standard normal quantile of the required probability, the ``safety``
+    excess           E max(f - high, 0) + E max(low - f, 0)
+"""
 
 import math
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import ndtri, ndtri_exp
 
 from .._fast.limits import Limits as CompiledLimits
 from .._fast.limits import excess, within
 from ..acquisition._compiled import ManyPlaces
-from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
-from ..domain._search_space import SearchSpace
-from ._caution import NEAR, Near, around
 from ._chance import Factor, posterior_in, with_slopes
-from ._outcomes import (
-    data_by_name,
-    is_missing,
-    measurements,
-    scaled_limits,
-    summed,
-    without_noise,
-    without_violation,
+from ._constants import (
+    LEAST,
+    MIN_DIFFERENCES,
+    NOISE_MARGIN,
+    REACH,
+    SURE,
+    UNDERSTATED,
+    UNKNOWN,
+    WIDEST,
 )
-from ._state import OBJECTIVE
-
-# Deviations of learnt models are too small by about this factor, and not known to be smaller than
-# this part of the noise.
-_UNDERSTATED, _LEAST = 1.1, 0.4
-
-# The prior deviation of an outcome is at least this part of the median distance to the limit, but
-# not larger by more than this factor, unless all values are of one place and may show only noise.
-_REACH, _WIDEST = 0.5, 2.0
-
-# With this excess of the factor of deviations, after violations, no place is certified.
-LARGEST_EXCESS = 4.4
-
-# Least number of rows whose differences show the noise.
-_MANY = 10
-
-# The data say little about an outcome where this part of its prior variance is left. This does not
-# matter where the limits hold with the second probability.
-_UNKNOWN, _SURE = 0.5, 0.99
-
-# Largest typical distance of candidates from known places, in unit form.
-_FAR = 0.3
-
-# An outcome is seen to vary if known places differ by this part of the distance to the limit.
-# Before, a certified place is within this part of each range of a known one. After, distances are
-# not limited where known places are this far apart.
-_VARIES, _UNSEEN, _WIDE = 0.5, 0.05, 0.5
-
-# In certified places, halvings that locate their boundary on the way of a climb, and climbs of a
-# search, where they are long.
-_N_HALVINGS, _N_STARTS = 8, 3
-
-# A query on the boundary of certified places is certified up to this difference of its log weight.
-_ROUNDING = 1e-2
+from ._outcomes import OBJECTIVE, data_by_name, measured
 
 
 class Feasibility:
@@ -68,65 +40,61 @@ class Feasibility:
     run : RunState
     widens : bool, default=False
         Standard deviations are not taken for smaller than data alone can show, see `_widening`.
+
+    Attributes
+    ----------
+    is_modelled : ndarray of bool of shape (k,)
+        Of each limit: its outcome was measured.
     """
 
     def __init__(self, run, widens=False):
-        known, data, self._parts, self._limits = run.part("limits"), data_by_name(run), [], []
-        models, self._unit_of = iter(known.models), run.domain.unit_of
-        self._n_unknown, self.is_modelled = 0, []
-        for name, *limits in scaled_limits(run):
-            surrogate = run.model if name == OBJECTIVE else next(models).surrogate
-            self.is_modelled.append(surrogate is not None)
+        known, self._outcomes, self._data = run.part("limits"), [], []
+        models = dict(zip(measured(run), [model.surrogate for model in known.models]))
+        models, data = models | {OBJECTIVE: run.model}, data_by_name(run)
+        for limit in run.config.limits:
+            surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
-                self._n_unknown += 1
                 continue
-            width, least = 1.0, 0.0
+            low, high = limit.ends
             if widens:
-                width, least = _widening(surrogate, data[name].y, *limits)
-                width *= _UNDERSTATED + known.excess
-            self._limits.append((name, *limits, data[name]))
-            low, high = sorted(run.sign * limit for limit in limits)
-            self._parts.append((surrogate, low, high, width, least))
+                width, least = _widening(surrogate, data[limit.name].y, low, high)
+                width *= UNDERSTATED + known.excess
+            low, high = sorted((run.sign * low, run.sign * high))
+            self._outcomes.append((surrogate, low, high, width, least))
+            self._data.append(data[limit.name])
+        self.is_modelled = np.array([models[limit.name] is not None for limit in run.config.limits])
+        self._unit_of = run.domain.unit_of
 
-    def parts(self, t, latest=None, moving=None):
-        """Return the parts of `WithinLimits`, and its ``n_unknown``, see `at`."""
-        latest = t if latest is None else latest
-        parts = [
-            (ManyPlaces(posterior_in(surrogate.at(t), t, latest, moving)), *limits)
-            for surrogate, *limits in self._parts
-        ]
-        return parts, self._n_unknown
+    def at(self, t, latest=None, moving=None, **required):
+        """Return the `WithinLimits` at a time, or in the window up to a later one.
 
-    def at(self, t, latest=None, moving=None):
-        """Return the `WithinLimits` at a time, or in the window up to a later one."""
-        return WithinLimits(*self.parts(t, latest, moving))
-
-    def violated(self, U, t, values):
-        """Return if outcomes at a place (1, u) and time t violated a limit, a share from 0 to 1.
-
-        It is the probability given the model, and 1 if an outcome was measured beyond a limit by
-        more than two standard deviations of its noise, whatever the model says.
-
-        Parameters
-        ----------
-        U, t
-        values : dict of str to float or None
-            What was measured, by name.
+        ``required`` are its z and ``near``.
         """
-        margins = self.noise_margins[self.is_modelled]
-        for (name, low, high, _), margin in zip(self._limits, margins):
-            if not (is_missing(values[name]) or low - margin <= values[name] <= high + margin):
-                return 1.0
-        return -np.expm1(self.at(t).log(U)[0])
+        latest = t if latest is None else latest
+        outcomes = [
+            (ManyPlaces(posterior_in(surrogate.at(t), t, latest, moving)), *limits)
+            for surrogate, *limits in self._outcomes
+        ]
+        return WithinLimits(outcomes, np.count_nonzero(~self.is_modelled), **required)
+
+    def violated(self, place, t, distances):
+        """Return if a limit was violated at a place (1, u) and time t, a share from 0 to 1.
+
+        It is the probability given the model, and 1 if an outcome was measured at a distance beyond
+        its limit (of all: (k,), NaN if it was not) that is no noise, whatever the model says.
+        """
+        if (distances > self.noise_margins)[self.is_modelled].any():
+            return 1.0
+        return -np.expm1(self.at(t).log(place)[0])
 
     @cached_property
     def noise_margins(self):
         """Distances (k,) beyond limits that may be noise: of each, two standard deviations."""
         found = np.zeros(len(self.is_modelled))
-        modelled = zip(np.flatnonzero(self.is_modelled), self._limits, self._parts)
-        for i, (*_, data), (surrogate, *_) in modelled:
-            places = self._unit_of(data.rows[:, :-1])
-            found[i] = 2.0 * _noise(surrogate.noise_std_, places, data.y)
+        found[self.is_modelled] = [
+            NOISE_MARGIN * _noise(surrogate.noise_std_, self._unit_of(data.rows[:, :-1]), data.y)
+            for (surrogate, *_), data in zip(self._outcomes, self._data)
+        ]
         return found
 
     def is_known(self, U, t):
@@ -135,39 +103,53 @@ class Feasibility:
         The data explain most of the variance of each outcome there, or the limits surely hold.
         """
         found = np.ones(len(U), dtype=bool)
-        for surrogate, *_ in self._parts:
+        for surrogate, *_ in self._outcomes:
             posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
-            found &= share < _UNKNOWN
-        return found | (self.at(t).log(U) >= np.log(_SURE))
+            found &= share < UNKNOWN
+        return found | (self.at(t).log(U) >= np.log(SURE))
 
 
 class WithinLimits(Factor):
     """Probability that all limits hold, as a function of places in unit form.
 
+    With a required quantile z the weight is 1 where that of the probability is at least z. Below it
+    falls steeply, so that a search goes along the boundary of the certified places. With an
+    optimism, where none of the limits probably holds, log and log weight are minus the expected
+    excess: summed over the outcomes, in units of their standardized values. An outcome is then
+    taken for better by this multiple of its standard deviation, so that uncertain places are
+    explored.
+
     Parameters
     ----------
-    parts : list of (ManyPlaces, float, float, float, float)
-        Of each outcome the posterior, lower and upper limit, and width and least of
+    outcomes : list of (ManyPlaces, float, float, float, float)
+        Of each the posterior, lower and upper limit, and width and least of
         `sktvbo._fast.limits.within`. The posteriors are independent.
-    n_unknown : int
+    n_unknown : int, default=0
         Number of limits on outcomes that were not measured yet: each holds with probability ½.
+    z : float, default=nan
+        Standard normal quantile of the required probability, if any.
+    near : callable, () -> (callable or None), default=None
+        A function (m, u) -> (m,) of the only places that may be certified, or None for all.
+    optimism : float, default=nan
     """
 
-    def __init__(self, parts, n_unknown=0):
-        self._parts, self._log_unknown = parts, n_unknown * math.log(0.5)
+    def __init__(self, outcomes, n_unknown=0, *, z=np.nan, near=None, optimism=np.nan):
+        self._outcomes, self._log_unknown = outcomes, n_unknown * math.log(0.5)
+        self.z, self._near, self._optimism = z, near, optimism
+        self.is_sure, self.decides = not math.isnan(z), not math.isnan(optimism)
 
     def log(self, U):
         """Return the logarithm of the probability (m,) at places U (m, u)."""
         found = np.full(len(U), self._log_unknown)
-        for posterior, *limits in self._parts:
+        for posterior, *limits in self._outcomes:
             found += self._term(posterior, limits)(*posterior(U))[0]
         return found
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
         found, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
-        for posterior, *limits in self._parts:
+        for posterior, *limits in self._outcomes:
             value, slope = with_slopes(self._term(posterior, limits), posterior, U)
             found += value
             slopes += slope
@@ -175,299 +157,52 @@ class WithinLimits(Factor):
 
     def _term(self, posterior, limits):
         """Return what an outcome adds, as a function of mean and deviation, see `with_slopes`."""
-        return lambda mean, std: within(mean, std, *limits)
+        if not self.decides:
+            return lambda mean, std: within(mean, std, *limits)
+        scale, more = posterior.scale, (*limits, self._optimism)
+        return lambda mean, std: -np.array(excess(mean, std, *more)) / scale
+
+    def log_weight(self, U):
+        return self.log(U) if self.decides else super().log_weight(U)
+
+    def log_weight_with_slopes(self, U):
+        return self.log_with_slopes(U) if self.decides else super().log_weight_with_slopes(U)
 
     def succeeds(self, U):
-        # An outcome that was not measured yet does not tell places apart.
-        return self.log(U) - self._log_unknown >= np.log(0.5)
+        """Return which places (m, u) are certified (m,), or probably within the limits."""
+        if not self.is_sure:
+            # An outcome that was not measured yet does not tell places apart.
+            return self.log(U) - self._log_unknown >= np.log(0.5)
+        found, near = ndtri_exp(self.log(U)) >= self.z, self._near and self._near()
+        return found if near is None else found & near(U)
 
-    def varies(self, U):
-        """Return True if every outcome is seen to vary among known places U (m, u).
-
-        The difference that is certain must be a part of their distance from the limit.
-        """
-        for posterior, low, high, width, least in self._parts:
+    def predicted(self, U):
+        """Yield mean and widened standard deviation (m,) of each outcome, and its limits."""
+        for posterior, low, high, width, least in self._outcomes:
             mean, std = posterior(U)
-            spread = np.hypot(width * std, least)
-            margin = np.median(np.minimum(high - mean, mean - low))
-            if np.max(mean - spread) - np.min(mean + spread) < _VARIES * margin:
-                return False
-        return True
-
-    def violations(self, U):
-        """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
-        found = []
-        for posterior, low, high, width, least in self._parts:
-            mean, std = posterior(U)
-            std = np.hypot(width * std, least)
-            beyond = np.maximum(low - mean, mean - high)
-            found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
-        return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
+            yield mean, np.hypot(width * std, least), low, high
 
     def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
-        With the lowest value a search would stay where the limits hold surely.
+        With the lowest value a search would stay where the limits hold surely. Where they have to
+        hold with a required probability, nothing else is asked: it is like any other failure.
         """
-        return np.median(values[succeed])
+        return values.min() if self.is_sure else np.median(values[succeed])
 
     def least_excess(self, optimism):
-        return LeastExcess(self._parts, optimism)
+        return self if self.is_sure else WithinLimits(self._outcomes, optimism=optimism)
 
-    def compiled(self, **options):
-        """Return the log weight compiled with more arguments, or None."""
-        parts = [posterior.compiled for posterior, *_ in self._parts]
+    def compiled(self):
+        """Return the log weight compiled, or None."""
+        parts = [posterior.compiled for posterior, *_ in self._outcomes]
         if not parts or None in parts or self._log_unknown:
             return None
         posteriors, units, locations, scales = zip(*parts)
-        low, high, widths, least = np.array([part[1:] for part in self._parts]).T
+        low, high, widths, least = np.array([part[1:] for part in self._outcomes]).T
         low, high = ((limit - np.array(locations)) / scales for limit in (low, high))
-        least = least / np.array(scales)
-        return CompiledLimits(posteriors, units, low, high, widths, least, z=self.z, **options)
-
-
-class LeastExcess(WithinLimits):
-    """Limits of which none probably holds: log and log weight are minus the expected excess.
-
-    It is the sum over the outcomes, in units of their standardized values. An outcome is taken for
-    better by some multiple of its standard deviation, so that uncertain places are explored.
-
-    Parameters
-    ----------
-    parts : iterable
-        See `WithinLimits`.
-    optimism : float
-        This multiple.
-    """
-
-    decides = True
-
-    def __init__(self, parts, optimism):
-        super().__init__(parts)
-        self._optimism = optimism
-
-    def _term(self, posterior, limits):
-        def term(mean, std):
-            return -np.array(excess(mean, std, *limits, self._optimism)) / posterior.scale
-
-        return term
-
-    log_weight, log_weight_with_slopes = WithinLimits.log, WithinLimits.log_with_slopes
-
-    def compiled(self):
-        return super().compiled(optimism=self._optimism)
-
-
-class Certificate:
-    """Places where all limits hold with a required probability, by time.
-
-    While an outcome is not seen to vary, its model says nothing of other places: those alone are
-    certified that are near a known one. Afterwards the distance to a known one is at most the
-    widest range of the known ones.
-
-    Parameters
-    ----------
-    run : RunState
-    level : float
-        Required probability.
-    """
-
-    def __init__(self, run, level):
-        self.level, self._run, self._domain = level, run, run.domain
-        self._is_required = run.algorithm.safety is not None
-        excess = run.part("limits").excess
-        self._is_exhausted = self._is_required and excess >= LARGEST_EXCESS
-        self._feasibility = Feasibility(run, widens=self._is_required)
-        self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
-        rows, self._distances = measurements(run)
-        self._told = run.domain.unit_of(rows[:, :-1])
-        self.known = np.vstack([self._starts, self._told])
-        self._near_at = cache(self._near)
-
-    def at(self, t, latest=None, moving=None):
-        """Return the `Certified` at a time, or in the window up to a later one."""
-        near = partial(self._near_at, t if latest is None else latest)
-        return Certified(*self._feasibility.parts(t, latest, moving), self.level, near)
-
-    def certifies(self, place, t):
-        """Return True if a place (1, u) is certified at time t, up to rounding."""
-        return not self._is_exhausted and bool(self.at(t).log_weight(place)[0] >= -_ROUNDING)
-
-    def _near(self, t):
-        """Return what is `Near` places that may be certified; None if that is everything."""
-        if not self._is_required:
-            return None
-        if self._is_exhausted:
-            return Near(self._domain, self.known[:0], _UNSEEN)
-        space, length = self._domain.search_space(), _UNSEEN
-        # Where an outcome was not measured, nothing is known.
-        told = self._told[~np.isnan(self._distances).any(axis=0)]
-        known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(told) and self._feasibility.at(t).varies(known):
-            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
-        else:
-            # A violation is no noise of an outcome that is not seen to vary.
-            told = self._told[self._distances.max(axis=0) == 0.0]
-            known = space.with_current_context(np.vstack([self._starts, told]))
-        return Near(self._domain, known, length) if length < _WIDE else None
-
-    def part_of(self, space, t):
-        """Return the part of a search space that is certified, at time t unless it has a window."""
-        size = space.size
-        if math.isfinite(size):
-            members = space.candidates(min(size, N_CANDIDATES))
-            count = self.at(*(space.window or (t,))).succeeds(members).sum()
-            size = int(count) if len(members) >= size else math.inf
-        changes = {"size": size, "n_halvings": _N_HALVINGS, "n_starts": _N_STARTS}
-        return CertifiedSpace(**vars(space) | changes, reachable=space, time=t, certificate=self)
-
-    def towards(self, space, t, x, taken=()):
-        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
-
-        Places ``taken`` (j, u) are excluded unless nothing else is found.
-        """
-        part, aim = self.part_of(space, t), self._domain.unit_of(x[np.newaxis])
-        aim = space.with_current_context(aim)
-        places = part.candidates(N_CANDIDATES)
-        if not len(places):
-            return None
-        free = untaken(places, space, taken)
-        places = free if len(free) else places
-        nearest = places[[np.argmin(np.linalg.norm(places - aim, axis=1))]]
-        if space.continuous[: space.domain.n_unit].all():
-            end = last_feasible(part, nearest, aim, part.n_halvings)
-            nearest = np.vstack([untaken(end, space, taken), nearest])[:1]
-        return space.decode(nearest)[0]
-
-    def least_risky(self, space, t, taken=()):
-        """Return the row (d,) in a space, near known places, of the least predicted violation.
-
-        Of those where none is predicted, it is that of the least expected one. The probability of
-        none is no guide: it is largest where least is known. What was measured last near a place is
-        expected there at least, also by a model that does not change, but for what may be noise.
-        Start points come first, unless a violation was measured or is predicted there. Places
-        ``taken`` (j, u) are excluded unless nothing else is found.
-        """
-        starts, margins = self._run.config.start_points, self._feasibility.noise_margins
-        starts = without_violation(self._run, starts, margins)
-        known = np.vstack([self._domain.unit_of(starts), self.known])
-        known = space.with_current_context(space.nearest(known))
-        starts = known[: len(starts)]
-        starts = untaken(starts[space.allowed(starts)], space, taken)
-        if len(starts):
-            predicted, expected = self._violations(starts, t)
-            if predicted.min() == 0.0:
-                return space.decode(starts[np.lexsort([expected, predicted])[:1]])[0]
-        places = space.candidates(N_CANDIDATES)
-        if len(known):
-            places = np.vstack([known, around(space, known, N_CANDIDATES, NEAR), places])
-        places = places[space.allowed(places)]
-        near = places[Near(self._domain, known, NEAR).contains(places)]
-        places = near if len(near) else places
-        free = untaken(places, space, taken)
-        places = free if len(free) else places
-        predicted, expected = self._violations(places, t)
-        return space.decode(places[np.lexsort([expected, predicted])[:1]])[0]
-
-    def _violations(self, U, t):
-        """Return predicted and expected violations (m,) of all limits at places (m, u)."""
-        k = self._domain.search_space().domain.n_unit
-        measured, near = [], cdist(U[:, :k], self._told[:, :k], "chebyshev") <= _UNSEEN
-        found = without_noise(self._distances, self._feasibility.noise_margins)
-        for distances in found[self._feasibility.is_modelled]:
-            steps = np.where(near & ~np.isnan(distances), np.arange(len(distances)), -1)
-            latest = steps.max(axis=1, initial=-1)
-            measured.append(np.append(distances, 0.0)[latest])
-        measured = np.reshape(measured, (-1, len(U)))
-        return map(summed, np.maximum(self.at(t).violations(U), measured))
-
-
-class Certified(WithinLimits):
-    """Probability that all limits hold, with a weight that is 1 where it is large enough.
-
-    Below the required probability the weight falls steeply, so that a search goes along the
-    boundary of the certified places.
-
-    Parameters
-    ----------
-    parts, n_unknown
-        See `WithinLimits`.
-    level : float
-        Required probability.
-    near : callable, () -> Near or None
-        The only places that may be certified; None: all.
-    """
-
-    is_sure = True  # at the places of a CertifiedSpace
-
-    def __init__(self, parts, n_unknown, level, near):
-        super().__init__(parts, n_unknown)
-        self.z, self._near = ndtri(level), near
-
-    def succeeds(self, U):
-        """Return which places (m, u) are certified (m,)."""
-        found, near = ndtri_exp(self.log(U)) >= self.z, self._near()
-        return found if near is None else found & near.contains(U)
-
-    # Outside of these places nothing is asked: a violation is like any other failure.
-    def floor(self, values, succeed):
-        return values.min()
-
-    def least_excess(self, optimism):
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class CertifiedSpace(SearchSpace):
-    """The part of a search space that is certified.
-
-    A part of it, or the same at other times, is certified as well.
-
-    Attributes
-    ----------
-    reachable : SearchSpace
-    time : float
-        Unless it has a window.
-    certificate : Certificate
-    """
-
-    reachable: SearchSpace | None = None
-    time: float | None = None
-    certificate: Certificate | None = None
-
-    def within(self, lower, upper, beyond=None):
-        return self.certificate.part_of(self.reachable.within(lower, upper, beyond), self.time)
-
-    def among(self, U):
-        return self.certificate.part_of(self.reachable.among(U), self.time)
-
-    def during(self, low, high):
-        return self.certificate.part_of(self.reachable.during(low, high), self.time)
-
-    def at(self, t):
-        return self if t == self.time else self.certificate.part_of(self.reachable, t)
-
-    def allowed(self, U):
-        found = self.reachable.allowed(U)
-        if found.any():
-            found[found] = self._chance.succeeds(U[found])
-        return found
-
-    @cached_property
-    def _chance(self):
-        return self.certificate.at(*(self.window or (self.time,)))
-
-    def candidates(self, n, rng=None):
-        """Return certified places (m, u): spread over the space, and near the known ones."""
-        if self.reachable.size <= n:
-            places = self.reachable.candidates(n, rng)
-            return places[self.allowed(places)]
-        places = self.reachable.candidates(n // 2, rng)
-        known = self.reachable.with_current_context(self.reachable.nearest(self.certificate.known))
-        known = known[self.allowed(known)]
-        if len(known):
-            places = np.vstack([places, around(self.reachable, known, n // 4, _FAR, rng)])
-        return np.vstack([known, places[self.allowed(places)]])
+        limits = low, high, widths, least / np.array(scales)
+        return CompiledLimits(posteriors, units, *limits, z=self.z, optimism=self._optimism)
 
 
 def _noise(learnt, places, y):
@@ -476,7 +211,7 @@ def _noise(learnt, places, y):
     A wrong model takes changes for noise. The nearer half of successive rows shows how large the
     noise is at most, by the median of their differences.
     """
-    if len(y) < _MANY:
+    if len(y) < MIN_DIFFERENCES:
         return learnt
     steps = np.abs(np.diff(places, axis=0)).max(axis=1)
     differences = np.abs(np.diff(y))[steps <= np.median(steps)]
@@ -492,9 +227,9 @@ def _widening(surrogate, y, low, high):
     the data from the limit. That distance is the only scale of equal values within the limits.
     """
     prior = np.sqrt(surrogate.signal_variance_) * surrogate.gp.rows.scale
-    width, least = _REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
+    width, least = REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
     if np.ptp(y) == 0.0 and width > 0.0:
-        return width, _LEAST * width * least
+        return width, LEAST * width * least
     places = surrogate.X_train_[:, :-1]
-    widest = _WIDEST if (places != places[0]).any() else np.inf
-    return np.clip(width, 1.0, widest), _LEAST * least
+    widest = WIDEST if (places != places[0]).any() else np.inf
+    return np.clip(width, 1.0, widest), LEAST * least

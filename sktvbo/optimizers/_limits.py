@@ -15,16 +15,16 @@ from .._warnings import warn_caller
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, optimize
-from ..domain import StepLimit
 from ..exceptions import LimitWarning
-from ._caution import NEAR, steps_from
-from ._feasibility import Certificate, Feasibility
+from ._certificate import Certificate, steps_from
+from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
+from ._feasibility import Feasibility
 from ._observe import on_its_rows, outcome_model
 from ._outcomes import (
+    beyond_limits,
     kept_outcomes,
     measured,
     measurements,
-    outcomes_by_name,
     summed,
     views,
     without_violation,
@@ -32,27 +32,14 @@ from ._outcomes import (
 from ._part import Found, Part
 from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
-from ._step_limiter import StepLimiter
-
-# A warning follows this number of queries in turn that are not certified, and the next one not
-# before that many others.
-_REFUSALS, CALM = 2, 10
-
-# Growth of the factor of deviations after a violation.
-_RATE = 0.5
-
-# With a required safety, one of this number of queries is as near as is certified to the best place
-# at which the limits probably hold.
-_EXPAND_EVERY = 3
-
-# With a required safety, an initial point is nearer to one within the limits by this factor than to
-# any beyond.
-_NEARER = 0.5
+from ._step_limiter import StepLimiter, near
 
 
 @dataclass(frozen=True, eq=False)
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
+
+    Models are made where that of the objective is: `_outcomes` has ``views`` of the run for it.
 
     Attributes
     ----------
@@ -65,9 +52,9 @@ class Limits(Part):
         Of the factor of standard deviations, after violations; less than `LARGEST_EXCESS` unless
         no place is certified.
     calm : int
-        Certified queries since the latest `_REFUSALS` others in turn, at most `CALM`.
+        Certified queries since the latest `REFUSALS` others in turn, at most `CALM`.
     refused : int
-        Queries in turn that were not certified, fewer than `_REFUSALS`.
+        Queries in turn that were not certified, fewer than `REFUSALS`.
     """
 
     values: np.ndarray
@@ -133,9 +120,11 @@ class Limits(Part):
             return self
         place, t, violated = run.domain.unit_of([told.x]), told.t, 0.0
         if Certificate(run, level).certifies(place, t):
+            values = np.array([told.outcomes or ()], dtype=np.float64)
+            distances = beyond_limits(run, values, np.array([told.y], dtype=np.float64))[:, 0]
             feasibility = Feasibility(after.with_part(self), widens=True)
-            violated = feasibility.violated(place, t, outcomes_by_name(run, told))
-        excess = max(self.excess + _RATE * (violated - (1.0 - level)), 0.0)
+            violated = feasibility.violated(place, t, distances)
+        excess = max(self.excess + RATE * (violated - (1.0 - level)), 0.0)
         return replaced(self, excess=float(excess))
 
     def taken_back(self, run, after, query):
@@ -163,7 +152,7 @@ class Limits(Part):
     def towards(self, run, t, x):
         """Turn back on the way from a start point within the limits to another one."""
         limiter, n = run.part(StepLimiter.name), run.part("start").n_asked
-        if run.algorithm.safety is None or limiter is None or not _is_beyond(run, limiter):
+        if run.algorithm.safety is None or limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
@@ -175,133 +164,34 @@ class Limits(Part):
         violation, the row is the step to the safest place. While all of these are beyond a limit,
         the rows are spread around the least violation.
         """
-        run, t, reach = choice.run, choice.t, choice.space
+        run, t, limiter = choice.run, choice.t, choice.run.part(StepLimiter.name)
         if run.algorithm.safety is None:
             return draw
-        domain, limiter = run.domain, run.part(StepLimiter.name)
-        centre, least = _safest(run, limiter)
-        near = StepLimiter(StepLimit(NEAR), np.append(centre, t))
-        near = space = near.near(run, t, domain.search_space())
-        k, back, is_back = near.domain.n_unit, centre, False
-        if limiter is not None:
-            back = limiter.step(run, t, centre)
-            # A place that violates a limit itself is not asked again.
-            is_back = least == 0.0 and _is_beyond(run, limiter)
-        if reach.limited:
-            low = np.maximum(near.lower, reach.lower)
-            high = np.minimum(near.upper, reach.upper)
-            is_back = is_back or np.any(low[:k] > high[:k])
-            space = near if is_back else near.within(reach.lower, reach.upper, reach.beyond)
-        if is_back:
+        safest, least = _safest(run, limiter)
+        space = near(run.domain, run.domain.search_space(), safest, NEAR)
+        back = safest if limiter is None else limiter.step(run, t, safest)
+        # A place that violates a limit itself is not asked again.
+        turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
+        if turns_back or _are_apart(space, choice.space):
             return lambda n, rng: np.tile(back, (n, 1))
-        here = domain.unit_of(centre[np.newaxis])
-        steps, (rows, distances) = steps_from(domain, here[0]), measurements(run)
-        told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
-        within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
-
-        def cautious(n, rng):
-            places = drawn(space, n, rng)
-            places = np.vstack([places[near.allowed(places)], steps])
-            if reach.limited:
-                places = places[reach.allowed(places)]
-            if least == 0.0:
-                nearer = gaps(places, within, k) <= _NEARER * gaps(places, told[beyond], k)
-                places = places[nearer]
-            return places if len(places) else domain.unit_of(back[np.newaxis])
-
-        return distant(choice, space, cautious)
+        return distant(choice, space, _cautious(choice, space, safest, least, back))
 
     # --- queries that follow the surrogate, and recommendations -----------------------------------
 
-    def _certificate(self, choice):
-        """Return the `Certificate` of a query, None without a required safety, or recommendation.
-
-        Without it a recommendation is where the limits hold with probability ½.
-        """
-        safety = choice.run.algorithm.safety
-        if choice.surrogate is None or (safety is None and choice.is_query):
-            return None
-        return choice.once(Certificate, safety or 0.5)
-
     def narrow(self, choice, space):
-        certificate = self._certificate(choice)
-        return space if certificate is None else certificate.part_of(space, choice.t)
+        certificate = _certificate(choice)
+        return space if certificate is None else space.certified(certificate, choice.t)
 
     def cause(self, choice):
         if choice.run.surrogate is None:
             return None
-        return (self._certificate(choice) or choice.once(Feasibility)).at
+        return (_certificate(choice) or choice.once(Feasibility)).at
 
     def finder(self, choice):
-        certificate = self._certificate(choice)
+        certificate = _certificate(choice)
         if certificate is None:
             return None
-        return partial(self._queried if choice.is_query else self._recommended, choice, certificate)
-
-    def _queried(self, choice, certificate):
-        """Return the `Found` that is certified, or the least risky one if there is none."""
-        run, t, space = choice.run, choice.t, choice.space
-        if choice.number % _EXPAND_EVERY == 0:
-            aim = choice.search(space.reachable, self._free(choice), latest=t).x
-            found = Found(certificate.towards(space.reachable, t, aim, choice.taken), t)
-        else:
-            found = choice.search(space, choice.causes, choice.taken)
-        if found.x is not None:
-            return found
-        whole, limiter = run.domain.search_space(), run.part(StepLimiter.name)
-        if limiter is None:
-            x = certificate.least_risky(space.reachable, t, choice.taken)
-            return Found(x, t, is_fallback=True)
-        # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
-        aim = certificate.towards(whole, t, limiter.at[:-1])
-        if aim is None:
-            aim = certificate.least_risky(whole, t)
-        return Found(limiter.step(run, t, aim), t, is_fallback=True)
-
-    def _free(self, choice):
-        """Return the causes of a choice, by name, with limits that are not required to hold."""
-        return choice.causes | {self.name: choice.once(Feasibility).at}
-
-    def _recommended(self, choice, certificate):
-        """Return the best `Found` within the limits, or that of the least expected excess.
-
-        Where no place is within them, or the data say little about the limits there, it is the
-        latter, and a warning states the probability.
-        """
-        run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
-        found, feasibility = choice.search(choice.space, choice.causes), choice.once(Feasibility)
-        reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
-        if found.x is not None:
-            if feasibility.is_known(unit_of(found.x[np.newaxis]), t)[0]:
-                return found
-            reason = "The data say little about the limits"
-        row = self._of_least_excess(choice, feasibility)
-        probability = np.exp(feasibility.at(t).log(unit_of(row[np.newaxis]))[0])
-        # With its numbers each situation has another text: Python shows the same one only once.
-        warn_caller(
-            f"{reason} at t={run.shown_time(t)}. The point of least expected violation is "
-            f"recommended: all limits hold there with probability {probability:.2g}. See "
-            "probability_feasible().",
-            LimitWarning,
-        )
-        return Found(row, t)
-
-    def _of_least_excess(self, choice, feasibility):
-        """Return the row (d,) of the least expected excess over the limits.
-
-        It is one of the known rows if the data say little about the limits elsewhere.
-        """
-        run, t, moving = choice.run, choice.t, choice.run.domain.continuous
-        space = run.domain.search_space()
-        chance = choice.chance(t, moving=moving, causes=self._free(choice)).least_excess(0.0)
-        score = Score(choice.acquisition, None).weighed(chance, 0.0)
-        known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
-        known = known[space.allowed(known)]
-        objective = objective_of(score, choice.surrogate.posterior_at(t, moving))
-        row = optimize(objective, space, choice.rng, known)
-        if len(known) and not feasibility.is_known(run.domain.unit_of(row[np.newaxis]), t)[0]:
-            row = space.decode(known[[np.argmax(chance.log_weight(known))]])[0]
-        return row
+        return partial(_queried if choice.is_query else _recommended, choice, certificate)
 
     def suggested(self, run, found):
         """Count the certified queries, and warn when several in turn are not certified."""
@@ -311,7 +201,7 @@ class Limits(Part):
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
             is_certified, n_refusals = len(without_violation(run, starts)) == len(starts), 1
         else:
-            is_certified, n_refusals = not any(each.is_fallback for each in found), _REFUSALS
+            is_certified, n_refusals = not any(each.is_fallback for each in found), REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
                 f"{run.algorithm.safety:g}."
@@ -332,6 +222,9 @@ class Limits(Part):
         return replaced(self, calm=0)
 
 
+# --- queries before there is a surrogate ----------------------------------------------------------
+
+
 def _safest(run, limiter):
     """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
 
@@ -343,9 +236,9 @@ def _safest(run, limiter):
     starts = without_violation(run, run.config.start_points)
     starts = allowed_in_context(run.domain, starts)
     if len(starts):
-        if limiter is None or limiter.at is None:
+        if limiter is None or run.at is None:
             return starts[0], 0.0
-        here = run.domain.unit_of(limiter.at[np.newaxis, :-1])
+        here = run.domain.unit_of(run.at[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
     told, distances = measurements(run)
     least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
@@ -359,13 +252,128 @@ def _safest(run, limiter):
     return space.decode(places[[np.argmin(gaps(places, known, space.domain.n_unit))]])[0], 0.0
 
 
-def _is_beyond(run, limiter):
-    """Return True if the latest measurement where a run with a step limit is violates a limit.
+def _is_beyond(run):
+    """Return True if the latest measurement where the run is violates a limit.
 
     Its time and context may be others than those of the query.
     """
-    if limiter.at is None:
+    if run.at is None:
         return False
     (rows, distances), k = measurements(run), run.domain.n_chosen
-    here = (rows[:, :k] == limiter.at[:k]).all(axis=1)
+    here = (rows[:, :k] == run.at[:k]).all(axis=1)
     return (summed(distances)[here] > 0.0)[-1:].any()
+
+
+def _are_apart(space, other):
+    """Return True if the limits of two search spaces have nothing in common."""
+    k = space.domain.n_unit
+    low, high = np.maximum(space.lower, other.lower), np.minimum(space.upper, other.upper)
+    return other.limited and bool((low[:k] > high[:k]).any())
+
+
+def _cautious(choice, space, safest, least, back):
+    """Return a sampler of places (m, u) of a space within reach, and the next integers.
+
+    They are nearer to what was told within the limits than to what was told beyond, if the
+    ``least`` violation is none. Where there are none, the place is that of the row ``back``.
+    """
+    domain, reach, k = choice.run.domain, choice.space, space.domain.n_unit
+    part = space.within(reach.lower, reach.upper, reach.beyond) if reach.limited else space
+    here = domain.unit_of(safest[np.newaxis])
+    steps, (rows, distances) = steps_from(domain, here[0]), measurements(choice.run)
+    told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
+    within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
+
+    def draw(n, rng):
+        places = drawn(part, n, rng)
+        places = np.vstack([places[space.allowed(places)], steps])
+        if reach.limited:
+            places = places[reach.allowed(places)]
+        if least == 0.0:
+            places = places[gaps(places, within, k) <= NEARER * gaps(places, told[beyond], k)]
+        return places if len(places) else domain.unit_of(back[np.newaxis])
+
+    return draw
+
+
+# --- queries that follow the surrogate, and recommendations ---------------------------------------
+
+
+def _certificate(choice):
+    """Return the `Certificate` of a query, None without a required safety, or recommendation.
+
+    Without it a recommendation is where the limits hold with probability ½.
+    """
+    safety = choice.run.algorithm.safety
+    if choice.surrogate is None or (safety is None and choice.is_query):
+        return None
+    return choice.once(Certificate, safety or 0.5)
+
+
+def _free(choice):
+    """Return the causes of a choice, by name, with limits that are not required to hold."""
+    return choice.causes | {Limits.name: choice.once(Feasibility).at}
+
+
+def _queried(choice, certificate):
+    """Return the `Found` that is certified, or the least risky one if there is none."""
+    run, t, space = choice.run, choice.t, choice.space
+    if choice.number % EXPAND_EVERY == 0:
+        aim = choice.search(space.reachable, _free(choice), latest=t).x
+        found = Found(certificate.towards(space.reachable, t, aim, choice.taken), t)
+    else:
+        found = choice.search(space, choice.causes, choice.taken)
+    if found.x is not None:
+        return found
+    whole, limiter = run.domain.search_space(), run.part(StepLimiter.name)
+    if limiter is None:
+        x = certificate.least_risky(space.reachable, t, choice.taken)
+        return Found(x, t, is_fallback=True)
+    # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
+    aim = certificate.towards(whole, t, run.at[:-1])
+    if aim is None:
+        aim = certificate.least_risky(whole, t)
+    return Found(limiter.step(run, t, aim), t, is_fallback=True)
+
+
+def _recommended(choice, certificate):
+    """Return the best `Found` within the limits, or that of the least expected excess.
+
+    Where no place is within them, or the data say little about the limits there, it is the latter,
+    and a warning states the probability.
+    """
+    run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
+    found, feasibility = choice.search(choice.space, choice.causes), choice.once(Feasibility)
+    reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
+    if found.x is not None:
+        if feasibility.is_known(unit_of(found.x[np.newaxis]), t)[0]:
+            return found
+        reason = "The data say little about the limits"
+    row = _of_least_excess(choice, feasibility)
+    probability = np.exp(feasibility.at(t).log(unit_of(row[np.newaxis]))[0])
+    # With its numbers each situation has another text: Python shows the same one only once.
+    warn_caller(
+        f"{reason} at t={run.shown_time(t)}. The point of least expected violation is "
+        f"recommended: all limits hold there with probability {probability:.2g}. See "
+        "probability_feasible().",
+        LimitWarning,
+    )
+    return Found(row, t)
+
+
+def _of_least_excess(choice, feasibility):
+    """Return the row (d,) of the least expected excess over the limits.
+
+    It is one of the known rows if the data say little about the limits elsewhere.
+    """
+    run, t, moving = choice.run, choice.t, choice.run.domain.continuous
+    space = run.domain.search_space()
+    chance = choice.chance(t, moving=moving, causes=_free(choice)).least_excess(0.0)
+    score = Score(choice.acquisition, None).weighed(chance, 0.0)
+    known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
+    known = known[space.allowed(known)]
+    objective = objective_of(score, choice.surrogate.posterior_at(t, moving))
+    row = optimize(objective, space, choice.rng, known)
+    if len(known) and not feasibility.is_known(run.domain.unit_of(row[np.newaxis]), t)[0]:
+        row = space.decode(known[[np.argmax(chance.log_weight(known))]])[0]
+    return row

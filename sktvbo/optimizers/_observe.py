@@ -17,7 +17,7 @@ from ..gaussian_process._regressor import TimeVaryingGP, held
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, Search
 from ._default_models import started_without_seasons
-from ._outcomes import models_of, on_scale, views, with_models
+from ._outcomes import models_of, views, with_models
 from ._part import after_step
 from ._state import (
     Model,
@@ -211,7 +211,7 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": left}
         changes |= {"objective": model, "history": history.append(entry)}
     time = replaced(run.time, now=now, passed=passed)
-    after = replaced(run, time=time, pending=pending, **changes)
+    after = replaced(run, time=time, pending=pending, at=run.told_at(told), **changes)
     learns = not (hold or data_only or first is not None)
     return after_step(run, after, "told", told._replace(whole=data, learns=learns))
 
@@ -268,10 +268,10 @@ def _updated_model(run, told, data, now, hold, first):
 
 def _measured(run, told):
     """Yield surrogate, place, time and value of each outcome that was measured."""
-    scales = run.config.measured_scales
-    for model, value, scale in zip(models_of(run), told.outcomes, scales):
+    limits = run.config.measured_limits
+    for model, value, limit in zip(models_of(run), told.outcomes, limits):
         if model.surrogate is not None and value is not None:
-            y = run.sign * on_scale(scale, value)
+            y = run.sign * limit.of_model(value)
             yield model.surrogate, run.domain.unit_of([told.x])[0], told.t, y
 
 
@@ -589,9 +589,9 @@ def observe_many(run, observations):
 def _learnt_outcomes(run, observations, holds):
     """Return surrogates of the outcomes with hyperparameters learnt as by `_learnt`."""
     found = []
-    for i, (each, scale) in enumerate(zip(views(run), run.config.measured_scales)):
+    for i, (each, limit) in enumerate(zip(views(run), run.config.measured_limits)):
         told = [
-            told._replace(y=float(on_scale(scale, told.outcomes[i])), variance=0.0)
+            told._replace(y=float(limit.of_model(told.outcomes[i])), variance=0.0)
             for told in observations
             if told.outcomes[i] is not None
         ]

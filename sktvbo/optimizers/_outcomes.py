@@ -18,18 +18,38 @@ from .._tables import as_table, frame_columns, is_added
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
 from ..exceptions import InvalidObservationError
+from ._constants import N_REMEMBERED
 from ._state import OBJECTIVE, DataSet, History, Model
-
-# Latest observations among which violations of start points are looked for.
-_N_REMEMBERED = 256
 
 
 class Limit(NamedTuple):
-    """Lower and upper limit of an outcome, in its unit; infinite where there is none."""
+    """Lower and upper limit of an outcome, in its unit; infinite where there is none.
+
+    With the ``scale`` "log" the logarithm of the outcome is modelled, otherwise it is "linear".
+    """
 
     name: str
     low: float
     high: float
+    scale: str = "linear"
+
+    def of_model(self, values):
+        """Return values of the outcome as its model has them."""
+        return np.log(values) if self.scale == "log" else values
+
+    @property
+    def ends(self):
+        """The limits as the model has the outcome."""
+        low = max(self.low, 0.0) if self.scale == "log" else self.low
+        with np.errstate(divide="ignore"):
+            return float(self.of_model(low)), float(self.of_model(self.high))
+
+    def of_user(self, mean, std):
+        """Return mean and standard deviation of the outcome from those of its model."""
+        if self.scale != "log":
+            return mean, std
+        mean = np.exp(mean + 0.5 * std**2)
+        return mean, mean * np.sqrt(np.expm1(std**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +57,7 @@ class _OutcomeHistory(History):
     """History of a run in which the outcome ``index`` takes the place of y."""
 
     index: int = field(kw_only=True)
-    scale: str = field(kw_only=True)
+    limit: Limit = field(kw_only=True)
     n_measured: float = math.inf
 
     of_outcome = True
@@ -45,28 +65,15 @@ class _OutcomeHistory(History):
     def _outside(self, data):
         for entry in super()._outside(data):
             if entry.outcomes[self.index] is not None:
-                y = on_scale(self.scale, entry.outcomes[self.index])
-                yield replace(entry, y=float(y), variance=0.0)
+                y = float(self.limit.of_model(entry.outcomes[self.index]))
+                yield replace(entry, y=y, variance=0.0)
 
 
-# --- scales ---------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 
-def on_scale(scale, values):
-    """Return values of an outcome, or its limits, as its model has them."""
-    return np.log(values) if scale == "log" else values
-
-
-def of_scale(scale, mean, std):
-    """Return mean and standard deviation of an outcome from those of its model."""
-    if scale != "log":
-        return mean, std
-    mean = np.exp(mean + 0.5 * std**2)
-    return mean, mean * np.sqrt(np.expm1(std**2))
-
-
-def scales_of(scales, limits, owner):
-    """Return the scale of each limit (list), of the parameter ``outcome_scales``."""
+def with_scales(limits, scales, owner):
+    """Return limits with the scales of the parameter ``outcome_scales``."""
     name, names = "outcome_scales", [limit.name for limit in limits if limit.name != OBJECTIVE]
     scales = {} if scales is None else scales
     if not isinstance(scales, Mapping) or not set(scales) <= set(names):
@@ -76,11 +83,11 @@ def scales_of(scales, limits, owner):
         if scale not in ("linear", "log"):
             got = f"{outcome!r}: {scale!r}"
             raise invalid(name, "a dict of 'linear' or 'log'", owner=owner, got=got)
-    for outcome, low, high in limits:
+    for outcome, low, high, _ in limits:
         if scales.get(outcome) == "log" and (-np.inf < low <= 0.0 or high <= 0.0):
             got = f"a limit {low if low > -np.inf else high} of {outcome!r}"
             raise invalid(name, "'log' for positive limits", owner=owner, got=got)
-    return [scales.get(limit.name, "linear") for limit in limits]
+    return tuple(limit._replace(scale=scales.get(limit.name, "linear")) for limit in limits)
 
 
 def _check_scale(scale, values, label):
@@ -89,9 +96,6 @@ def _check_scale(scale, values, label):
         expected, error = "positive, as outcome_scales has its logarithm", InvalidObservationError
         advice = "Tell None where it was not measured."
         raise invalid(label, expected, values, advice=advice, error=error)
-
-
-# --- arguments ------------------------------------------------------------------------------------
 
 
 def limits_of(constraints, owner):
@@ -150,24 +154,14 @@ def measured(run):
     return [limit.name for limit in run.config.measured_limits]
 
 
-def scaled_limits(run):
-    """Return the limits (list of `Limit`) on the scales of the outcomes' models."""
-    found = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for (name, low, high), scale in zip(run.config.limits, run.config.scales):
-            low = max(low, 0.0) if scale == "log" else low
-            found.append(Limit(name, float(on_scale(scale, low)), float(on_scale(scale, high))))
-    return found
-
-
 def outcomes_of(run, outcomes, failed=False):
     """Return the outcomes (k,) of one observation, see `Observation`; it may have ``failed``."""
     columns, found = _columns(run, outcomes, failed), []
-    for (name, value), scale in zip((columns or {}).items(), run.config.measured_scales):
+    for (name, value), limit in zip((columns or {}).items(), run.config.measured_limits):
         label = f"outcomes[{name!r}]"
         if not is_missing(value):
             value = finite_number(value, label, InvalidObservationError, LARGEST_Y)
-            _check_scale(scale, value, label)
+            _check_scale(limit.scale, value, label)
         found.append(None if is_missing(value) else value)
     return columns and tuple(found)
 
@@ -186,7 +180,7 @@ def many_outcomes_of(run, outcomes, failed):
     if columns is None or all(column is None for column in columns.values()):
         return [columns and (None,) * len(columns)] * n
     found = np.empty((n, len(columns)))
-    for i, ((name, column), scale) in enumerate(zip(columns.items(), run.config.measured_scales)):
+    for i, ((name, column), limit) in enumerate(zip(columns.items(), run.config.measured_limits)):
         label = f"outcomes[{name!r}]"
         values = real_array(column, label, InvalidObservationError)
         if values.shape != (n,):
@@ -197,7 +191,7 @@ def many_outcomes_of(run, outcomes, failed):
             expected = "finite, or NaN where it was not measured"
             raise invalid(label, expected, column, error=InvalidObservationError)
         check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
-        _check_scale(scale, values, label)
+        _check_scale(limit.scale, values, label)
         found[:, i] = values
     return [tuple(None if v != v else v for v in row) for row in found.tolist()]
 
@@ -245,8 +239,8 @@ def kept_outcomes(run, new):
             got=f"a limit of {unknown[0]!r}",
             advice="Begin another run, and tell_many() observations with this outcome.",
         )
-    scales = dict(zip(known, run.config.measured_scales))
-    for name, scale in zip(measured(new), new.config.measured_scales):
+    scales = {limit.name: limit.scale for limit in run.config.measured_limits}
+    for name, *_, scale in new.config.measured_limits:
         if run.history.total and scales.get(name, scale) != scale:
             expected = f"{scales[name]!r} for {name!r}, as before"
             advice = "Begin another run, and tell_many() the observations."
@@ -264,9 +258,8 @@ def outcomes_of_failures(run, new):
 
 def view(run, i):
     """Return a run in which the i-th outcome that is measured takes the place of y."""
-    models = models_of(run)
-    scale, data = run.config.measured_scales[i], _data_of(run, i)
-    history = _OutcomeHistory(**vars(run.history), index=i, scale=scale)
+    models, data = models_of(run), _data_of(run, i)
+    history = _OutcomeHistory(**vars(run.history), index=i, limit=run.config.measured_limits[i])
     n_missing = run.algorithm._min_to_learn - len(data)
     if n_missing > 0 and data.positions is not run.data.positions:
         n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
@@ -288,13 +281,13 @@ def _data_of(run, i):
     Failures have positions below 0. They leave it when they are older than all of a data set from
     which observations were removed.
     """
-    data, values, failures = run.data, run.part("limits").values[:, i], run.failures
-    measured, scale = ~np.isnan(values), run.config.measured_scales[i]
-    values = on_scale(scale, values)
+    data, limit, failures = run.data, run.config.measured_limits[i], run.failures
+    values = limit.of_model(run.part("limits").values[:, i])
+    measured = ~np.isnan(values)
     found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
     if not measured.all():
         found = found.take(measured)
-    y, rows = on_scale(scale, failures.outcomes[:, i]), failures.rows
+    y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
     chosen = ~np.isnan(y)
     if 0 < len(data) < run.history.n_told:
         chosen &= rows[:, -1] >= data.rows[:, -1].min()
@@ -336,7 +329,7 @@ def without_violation(run, points, margins=0.0):
 
     Distances up to ``margins`` (k,) beyond the limits of k outcomes are no violations.
     """
-    rows, distances = measurements(run, _N_REMEMBERED)
+    rows, distances = measurements(run, N_REMEMBERED)
     distances = without_noise(distances, margins)
     k, found = run.domain.n_chosen, np.ones(len(points), dtype=bool)
     for i, x in enumerate(points):
@@ -377,13 +370,14 @@ def measurements(run, n_latest=None):
 
 
 def beyond_limits(run, outcomes, y):
-    """Return distances (k, m) beyond limits, see `measurements`, of outcomes (m, q) and y (m,)."""
-    scaled = map(on_scale, run.config.measured_scales, outcomes.T)
-    values = dict(zip(measured(run), scaled)) | {OBJECTIVE: y}
-    found = [
-        np.maximum(np.maximum(low - values[name], values[name] - high), 0.0)
-        for name, low, high in scaled_limits(run)
-    ]
+    """Return distances (k, m) beyond limits, see `measurements`, of outcomes (m, q) and y (m,).
+
+    They are those of the outcomes' models.
+    """
+    values, found = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}, []
+    for limit in run.config.limits:
+        (low, high), value = limit.ends, limit.of_model(values[limit.name])
+        found.append(np.maximum(np.maximum(low - value, value - high), 0.0))
     return np.array(found)
 
 
@@ -393,16 +387,6 @@ def summed(distances):
     return np.nansum(distances / np.where(largest > 0.0, largest, 1.0), axis=0)
 
 
-def outcomes_by_name(run, told):
-    """Return what was measured of everything that has a limit (dict), None or NaN if it was not.
-
-    Values are those of the outcomes' models.
-    """
-    outcomes, scales = told.outcomes or (), run.config.measured_scales
-    found = [None if v is None else on_scale(scale, v) for v, scale in zip(outcomes, scales)]
-    return dict(zip(measured(run), found)) | {OBJECTIVE: told.y}
-
-
 def data_by_name(run):
-    """Return the data set of everything that has a limit, by name."""
+    """Return the data set (dict) of everything that has a limit, by name."""
     return {name: _data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}

@@ -81,8 +81,8 @@ class Part:
 
     A part is a value with the state of its capability. `sktvbo.optimizers._parts` lists all kinds;
     a run has those that its parameters use. Each method below is called at one moment of a run, and
-    by default changes nothing: a part overrides the moments that it needs. No other code of the
-    package must know a part, but for what users see of it.
+    by default changes nothing: a part overrides the moments that it needs. What other code reads of
+    a part, beyond what users see of it, its docstring says.
 
     Moments of a query are a fold over the parts, in their order. Where a query may lie is the
     intersection of what they allow, and the probability that it is allowed is a product.
@@ -175,10 +175,6 @@ class Part:
         return found
 
     # --- after a step -----------------------------------------------------------------------------
-
-    def asked(self, x, t):
-        """Return the part after a query at a row x (d,) and time t."""
-        return self
 
     def suggested(self, run, found):
         """Return the part at the end of an ``ask``.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._values import replaced
-from ..domain import StepLimit
 from ._part import Part, at_moment
-from ._step_limiter import StepLimiter
+from ._step_limiter import StepLimiter, near
 
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
@@ -59,8 +58,8 @@ class Start(Part):
             return draw
         if run.part(StepLimiter.name) is None:
             points = allowed_in_context(run.domain, run.config.start_points)
-            at = np.append(points[0], choice.t) if len(points) else None
-            space = StepLimiter(StepLimit(_NEAR_START), at).near(run, choice.t, space)
+            if len(points):
+                space = near(run.domain, space, points[0], _NEAR_START)
         return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 
 

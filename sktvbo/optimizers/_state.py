@@ -562,8 +562,6 @@ class RunConfig:
         Policy that forgets after the algorithm's own.
     limits : tuple of Limit
         Of measured outcomes.
-    scales : list of str
-        The scale of each of them, "linear" or "log".
     """
 
     algorithm: object
@@ -573,12 +571,6 @@ class RunConfig:
     start_points: np.ndarray
     size_limit: object = None
     limits: tuple = ()
-    scales: list = ()
-
-    @property
-    def measured_scales(self):
-        """Scales of outcomes that are measured beside y."""
-        return [scale for limit, scale in zip(self.limits, self.scales) if limit.name != OBJECTIVE]
 
     @property
     def measured_limits(self):
@@ -686,6 +678,9 @@ class RunState:
     data : DataSet
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
+    at : ndarray of shape (d + 1,), or None
+        Where the run is: the latest query, or where it was told to be, and its time; None before
+        the first.
     parts : dict of str to Part
         The capabilities that it uses, by name, see `sktvbo.optimizers._part`.
     place : Place
@@ -704,6 +699,7 @@ class RunState:
     history: History = field(default_factory=History)
     data: DataSet = field(default_factory=DataSet)
     forecast: Forecast | None = None
+    at: np.ndarray | None = None
     parts: dict = field(default_factory=dict)
     place: Place = START
 
@@ -726,6 +722,45 @@ class RunState:
     def timer(self):
         """`StepTimer` of a run with a ``step_budget``, or None."""
         return self.parts.get("step budget")
+
+    # --- where the run is -------------------------------------------------------------------------
+
+    def moved(self, x, t):
+        """Return the run at a query, a row x (d,) and a time t."""
+        return replaced(self, at=np.append(x, t))
+
+    def told_at(self, told):
+        """Return where the run is after an observation or a failure."""
+        if told.query is None:
+            late = self.at is not None and self.at[-1] > told.t  # it moves nothing
+            return self.at if late else told.row
+        # A query was counted when it was asked for, at the place where it was to be.
+        if told.asked is None or not self._is_at(told.asked, told.query.t):
+            return self.at
+        return np.append(told.x, told.query.t)
+
+    def without_query(self, after, query):
+        """Return the state ``after`` a query was taken back, at the latest of the others."""
+        return replaced(after, at=after.latest) if self._is_at(query.x, query.t) else after
+
+    def _is_at(self, x, t):
+        return self.at is not None and np.array_equal(self.at, np.append(x, t))
+
+    @property
+    def latest(self):
+        """Row (d + 1,) of the latest query, told, failed or pending; None without any.
+
+        Of several at one time it is the last that was asked for.
+        """
+        found = [(entry.row, entry.query) for entry in self.history.entries]
+        found += zip(self.failures.rows, self.failures.queries)
+        found += [(np.append(query.x, query.t), query.id) for query in self.pending.unanswered]
+
+        def order(each):
+            (*_, t), query = each
+            return t, -1 if query is None else query
+
+        return max(reversed(found), key=order)[0] if found else None
 
     # --- configuration ----------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import invalid
-from .._values import replaced
 from ..acquisition._optimize import untaken
 from ..domain import StepLimit
 from ..domain._step_limit import as_step_limit
@@ -24,17 +23,14 @@ _N_CANDIDATES = 64
 
 @dataclass(frozen=True, eq=False)
 class StepLimiter(Part):
-    """The step limit of a run, and where the run is.
+    """The step limit of a run. Start points and limits ask it for a `step` on the way to a place.
 
     Attributes
     ----------
     limit : StepLimit
-    at : ndarray of shape (d + 1,), or None
-        The latest query and its time; None before the first.
     """
 
     limit: StepLimit
-    at: np.ndarray | None = None
 
     name = "step limit"
 
@@ -43,75 +39,31 @@ class StepLimiter(Part):
         limit = as_step_limit(config.algorithm.max_step, config.domain, config.algorithm)
         return None if limit is None else cls(limit)
 
-    # --- where the run is -------------------------------------------------------------------------
-
-    def asked(self, x, t):
-        return replaced(self, at=np.append(x, t))
-
-    def told(self, run, after, told):
-        if told.query is None:
-            late = self.at is not None and self.at[-1] > told.t  # it moves nothing
-            return self if late else replaced(self, at=told.row)
-        # A query was counted when it was asked for, at the place where it was to be.
-        if told.asked is None or not np.array_equal(self.at, np.append(told.asked, told.query.t)):
-            return self
-        return self.asked(told.x, told.query.t)
-
-    def taken_back(self, run, after, query):
-        """Return the limiter at the latest of the other queries, if it was at this one."""
-        if self.at is None or not np.array_equal(self.at, np.append(query.x, query.t)):
-            return self
-        return replaced(self, at=_latest(after))
-
-    def continued(self, run, new, change):
-        """Return the limiter at the latest query, or the nearest point of the domain."""
-        old = run.part(self.name)
-        at = _latest(run) if old is None else old.at
-        if at is None:
-            return self
-        *x, t = change.rows([at])[0]
-        return self.asked(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
-
-    # --- where it may be --------------------------------------------------------------------------
-
     def within_reach(self, run, t, space):
         """Return the part of a search space in which a query for time t may be.
 
         The next values and members in each direction are in it, however short the step.
         """
-        if self.at is None:
+        if run.at is None:
             return space
-        here, reach = self._reach(run.domain, t)
+        here, reach = self._reach(run, t)
         low, high = _with_next_values(space, here, here - reach, here + reach)
         k = space.domain.n_unit
         gaps = np.maximum(low[:k] - space.upper[:k], space.lower[:k] - high[:k])
         if (gaps > _SLACK).any():
             i = np.searchsorted(run.domain.unit_columns, np.argmax(gaps), side="right") - 1
             expected = f"within max_step of the latest query, in {run.domain.columns[i]!r} too"
-            got = f"values farther away from {run.domain.decode(self.at[:-1])}"
+            got = f"values farther away from {run.domain.decode(run.at[:-1])}"
             raise invalid("What is fixed or available", expected, got=got, error=DomainError)
-        return self._part(space, run.domain, low, high, lambda: _next_members(space, here, reach))
+        return _between(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
-    def near(self, run, t, space):
-        """Return the part of a search space that is within the limit at time t, or its middle."""
-        if self.at is None:
-            return space
-        here, reach = self._reach(run.domain, t)
-        return self._part(space, run.domain, here - reach, here + reach, lambda: None)
-
-    def _reach(self, domain, t):
+    def _reach(self, run, t):
         """Return where the run is (u,), and how far it may go (u,)."""
-        parts = self.limit.parts(domain)
+        domain, parts = run.domain, self.limit.parts(run.domain)
         if self.limit.per == "time":
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
-                parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
-        return domain.to_unit(self.at[:-1]), _widths(domain, parts)
-
-    def _part(self, space, domain, low, high, beyond):
-        """Return the part of a space within limits (u,) that exclude something."""
-        spans = _spans(domain)
-        low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
-        return space if np.array_equal([low, high], spans) else space.within(low, high, beyond())
+                parts = np.where(parts == np.inf, np.inf, parts * max(t - run.at[-1], 0.0))
+        return domain.to_unit(run.at[:-1]), _widths(domain, parts)
 
     def part_of(self, run, t):
         """Return the part of the domain in which a query for time t may be."""
@@ -138,7 +90,7 @@ class StepLimiter(Part):
         if near is None or gap - left < _NEARER * (gap - clipped):
             return None
         waits = self.limit.per == "time"
-        moved = gap - left > 0.0 or (waits and t <= self.at[-1])
+        moved = gap - left > 0.0 or (waits and t <= run.at[-1])
         return part.decode(near[np.newaxis])[0] if moved else None
 
     def step(self, run, t, aim):
@@ -184,25 +136,23 @@ class StepLimiter(Part):
 
     def _here(self, run, part):
         """Return where the run is (u,), in the present context."""
-        return part.with_current_context(run.domain.to_unit(self.at[np.newaxis, :-1]))[0]
+        return part.with_current_context(run.domain.to_unit(run.at[np.newaxis, :-1]))[0]
 
 
-def _latest(run):
-    """Return the row (d + 1,) of the latest query, told, failed or pending; None without any.
+def near(domain, space, row, part):
+    """Return the places of a space within a part of each range of a row (d,), or its middle.
 
-    Of several at one time it is the last that was asked for.
+    Categories are free.
     """
-    found = [(entry.row, entry.query) for entry in run.history.entries]
-    found += zip(run.failures.rows, run.failures.queries)
-    found += [(np.append(query.x, query.t), query.id) for query in run.pending.unanswered]
-    if not found:
-        return None
+    here, reach = domain.to_unit(row), _widths(domain, np.full(domain.n_dims, part))
+    return _between(space, domain, here - reach, here + reach, lambda: None)
 
-    def order(each):
-        (*_, t), query = each
-        return t, -1 if query is None else query
 
-    return max(reversed(found), key=order)[0]
+def _between(space, domain, low, high, beyond):
+    """Return the part of a space within limits (u,) that exclude something."""
+    spans = _spans(domain)
+    low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
+    return space if np.array_equal([low, high], spans) else space.within(low, high, beyond())
 
 
 def _nearest(domain, part, here, aim):

@@ -112,15 +112,8 @@ def announce(run, x, t):
 
     One that was made before the present time is not the latest one.
     """
-    after = run if t < run.time.now else _asked(run, x, t)
+    after = run if t < run.time.now else run.moved(x, t)
     return _with_pending(after, [(x, t)], -np.inf)
-
-
-def _asked(run, x, t):
-    """Return the run after a query (d,), of which all parts are told."""
-    for part in at_moment(run, "asked"):
-        run = run.with_part(part.asked(x, t))
-    return run
 
 
 def _with_pending(run, queries, asked):
@@ -144,7 +137,7 @@ def _demanded(run, t, size):
             run = run.with_part(part)
             if x is None:
                 break
-            run = _asked(run, x, t)
+            run = run.moved(x, t)
             queries.append((x, t))
     return (_with_pending(run, queries, t) if queries else run), queries
 
@@ -157,13 +150,13 @@ def _initial_queries(run, t, size):
         draw = anywhere = choice.sampler()
         for part in at_moment(run, "sampler"):
             draw = part.sampler(choice, draw)
-        # Parts that are told of queries must know each one before the next.
-        n = size if draw is anywhere and not at_moment(run, "asked") else 1
+        # A step begins where the query before it is.
+        n = size if draw is anywhere and run.part("step limit") is None else 1
         chance = choice.chance(t)
         if chance is not None:
             draw = chance.sampler(draw, run.domain.to_unit)
         for x in draw(n, run.rng):
-            run = _asked(run, x, t)
+            run = run.moved(x, t)
             queries.append((x, t))
     return run, queries
 
@@ -194,7 +187,7 @@ def _best_queries(run, t, size, may_wait, details):
             forecast = Forecast(run.model, best.x, t, float(mean), float(std))
         if details is not None:
             details[choice.number] = _details_of(choice, best)
-        run, waiting = _asked(run, best.x, best.t), [(best.x, best.t)]
+        run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
         found.append(best)
     return run, found, forecast
 

@@ -42,7 +42,8 @@ def untell(run, position):
         data=data,
         history=history,
     )
-    after = after_step(run, after, "taken_back", Query(-1, entry.row[:-1], entry.row[-1]))
+    query = Query(-1, entry.row[:-1], entry.row[-1])
+    after = run.without_query(after_step(run, after, "taken_back", query), query)
     times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
     time = replaced(run.time, passed=float(max(times, default=-np.inf)))
     return _at_latest_time(replaced(after, time=time))
@@ -58,7 +59,8 @@ def cancel(run, x):
         raise not_pending("x", str(x.tolist()))
     query = found[-1]
     after = replaced(run, pending=run.pending.without(query))
-    return _at_latest_time(after_step(run, after, "taken_back", query))
+    after = run.without_query(after_step(run, after, "taken_back", query), query)
+    return _at_latest_time(after)
 
 
 def position_of(run, x, t, query):

@@ -832,7 +832,7 @@ class OutcomeDisplay(PanelDisplay):
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
         times = _times(float(told_at.min()), until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
-        for (name, low, high), scale in zip(run.config.limits, run.config.scales):
+        for name, low, high, scale in run.config.limits:
             found = [
                 optimizer.predict(x, t, return_std=True, context=context, outcome=name)
                 for x, t in zip(points, times)

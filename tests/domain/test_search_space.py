@@ -150,3 +150,46 @@ def test_categories_that_limits_leave_are_drawn_as_often():
     counts = np.count_nonzero(places, axis=0)[1:]
     assert counts.sum() == len(places) == 512
     assert (counts[[7, 41]] > 150).all()
+
+
+class Falling:
+    """Certificate of places whose first coordinate is at most 1 - t / 10 until some time t."""
+
+    def __init__(self, known, high=None):
+        self.known, self.high = np.array(known), high
+
+    def at(self, low, high=None):
+        return Falling(self.known, 1.0 - (low if high is None else high) / 10.0)
+
+    def succeeds(self, U):
+        return U[:, 0] <= self.high
+
+
+def test_a_certified_part_is_the_same_in_any_order():
+    whole, certificate = BOX.search_space(), Falling([[0.42, 0.5], [0.9, 0.9]])
+    first = whole.certified(certificate, 5.0).within([0.3, 0.0], [1.0, 1.0])
+    second = whole.within([0.3, 0.0], [1.0, 1.0]).certified(certificate, 5.0)
+    U = np.random.RandomState(0).uniform(size=(200, 2))
+    assert_array_equal(first.allowed(U), (U[:, 0] >= 0.3) & (U[:, 0] <= 0.5))
+    assert_array_equal(second.allowed(U), first.allowed(U))
+    assert_array_equal(first.reachable.allowed(U), U[:, 0] >= 0.3)
+    for part, high in ((first, 0.5), (first.at(6.0), 0.4), (first.during(6.0, 6.5), 0.35)):
+        places = part.candidates(128, np.random.RandomState(0))
+        assert part.allowed(places).all()
+        assert high - 0.02 < places[:, 0].max() <= high
+    # Half of the candidates are spread over the space, and others lie around known places.
+    near = np.abs(first.candidates(128, 0) - [0.42, 0.5]).max(axis=1) < 0.1
+    assert 16 <= near.sum() <= 64
+    assert first.n_starts < whole.n_starts
+    assert first.n_halvings < whole.n_halvings
+
+
+def test_certified_members_of_a_small_space_are_counted():
+    whole, certificate = COUNTABLE.search_space(), Falling(np.zeros((1, 6)))
+    part = whole.certified(certificate, 5.0)
+    n = np.count_nonzero(whole.candidates(64)[:, 0] <= 0.5)
+    assert 0 < n < whole.size
+    assert part.size == len(part.candidates(64)) == n
+    assert part.among(whole.candidates(64)[:3]).reachable.size == 3
+    assert part.at(10.0).size < n
+    assert part.during(5.0, 6.0).size == np.inf

@@ -12,10 +12,9 @@ from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import Arms, Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
-from sktvbo.optimizers._caution import Near, steps_from
+from sktvbo.optimizers._certificate import Certificate, near, steps_from
+from sktvbo.optimizers._constants import CALM
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._feasibility import Certificate
-from sktvbo.optimizers._limits import CALM
 
 KINDS = {
     "WDBO": (WDBO, {}),
@@ -348,9 +347,9 @@ def test_a_region_that_moves_away_and_back_is_found_and_warned_of_once_each_time
 def test_near_places_are_within_a_step_or_the_next_integer_of_a_known_one():
     domain = as_domain({"a": ("real", 0.0, 1.0), "n": ("integer", 0, 4), "k": ["u", "v"]})
     known = domain.to_unit(np.array([[0.5, 1.0, 0.0], [0.9, 4.0, 1.0]]))
-    near = Near(domain, known, 0.1)
+    contains = near(domain, known, 0.1)
     rows = [[0.6, 1, 1], [0.61, 1, 0], [0.45, 2, 0], [0.5, 3, 0], [0.9, 3, 0], [0.5, 4, 0]]
-    found = near.contains(domain.to_unit(np.array(rows, dtype=float)))
+    found = contains(domain.to_unit(np.array(rows, dtype=float)))
     assert_array_equal(found, [True, False, True, False, True, False])
 
 

@@ -30,12 +30,14 @@ from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, Context, FiniteSet, WithContext, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
+from sktvbo.optimizers._certificate import Certificate
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
-from sktvbo.optimizers._feasibility import LARGEST_EXCESS, Certificate, Feasibility
-from sktvbo.optimizers._outcomes import view
+from sktvbo.optimizers._feasibility import Feasibility
+from sktvbo.optimizers._outcomes import beyond_limits, view
 from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -1052,10 +1054,10 @@ def test_deviations_of_certified_queries():
     def log_p(excess):
         return part(excess).at(29.0).log(place)[0]
 
-    surrogate, low, high, width, least = part()._parts[0]
+    surrogate, low, high, width, least = part()._outcomes[0]
     assert (low, high) == (-3.0, 1.0)
     assert least == pytest.approx(0.4 * surrogate.noise_std_)
-    assert part(0.55)._parts[0][3] == pytest.approx(1.5 * width)
+    assert part(0.55)._outcomes[0][3] == pytest.approx(1.5 * width)
     assert log_p(2.0) < log_p(0.0)
 
 
@@ -1204,7 +1206,8 @@ def test_nothing_is_certified_at_the_largest_excess(held):
     for excess, is_certified in ((0.999 * LARGEST_EXCESS, True), (LARGEST_EXCESS, False)):
         changed = state.with_part(replaced(known, excess=excess))
         certificate = Certificate(changed, 0.6)
-        found = certificate.part_of(state.domain.search_space(), 30.0).candidates(256)
+        space = state.domain.search_space().certified(certificate, 30.0)
+        found = space.candidates(256)
         assert (len(found) > 0) == is_certified
         place = found[:1] if place is None else place
         assert certificate.certifies(place, 30.0) == is_certified
@@ -1240,7 +1243,9 @@ def test_a_measured_violation_counts_where_the_model_takes_it_for_noise(name, si
 
     def violated(value):
         known = {"c": 0.0, "objective": 0.0} | {name: value}
-        return feasibility.violated(state.domain.unit_of([[0.5]]), 80.0, known)
+        c, y = (np.array([known[each]], dtype=float) for each in ("c", "objective"))
+        distances = beyond_limits(state, c[np.newaxis], y)[:, 0]
+        return feasibility.violated(state.domain.unit_of([[0.5]]), 80.0, distances)
 
     assert violated(side * 1.01) < 0.5
     assert violated(side * 1.07) == 1.0

@@ -21,9 +21,8 @@ LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
 
 @dataclass(frozen=True, eq=False)
 class Corner(Part):
-    """Queries are in the corner below some coordinate; asked and told are counted."""
+    """Queries are in the corner below some coordinate; what is told is counted."""
 
-    n_asked: int = 0
     n_told: int = 0
     n_back: int = 0
 
@@ -36,9 +35,6 @@ class Corner(Part):
 
     def narrow(self, choice, space):
         return space.within([0.0, 0.0], [self.high, self.high]) if choice.is_query else space
-
-    def asked(self, x, t):
-        return replaced(self, n_asked=self.n_asked + 1)
 
     def told(self, run, after, told):
         assert after.history.total == run.history.total + (told.y is not None)
@@ -96,7 +92,7 @@ def test_a_part_of_ones_own_narrows_queries_beside_the_others(monkeypatch, optio
     opt.cancel(opt.pending_[-1])
     opt.untell()
     corner = run_of(opt).part("corner")
-    assert (corner.n_asked, corner.n_told, corner.n_back) == (19, 17, 2)
+    assert (corner.n_told, corner.n_back) == (17, 2)
 
 
 def test_without_the_part_queries_leave_the_corner():
@@ -135,22 +131,8 @@ def test_narrowing_twice_is_the_intersection():
     assert_allclose([apart.lower, apart.upper], [[0.6, 0.0], [0.6, 1.0]])
 
 
-def test_certified_places_are_the_same_in_any_order():
-    opt = WDBO(BOX, safety=0.9, start_points=[[0.1, 0.1]], max_step=0.2, random_state=0, **LIMITS)
-    run = run_of(driven(opt, 20))
-    choice = Choice(run, run.surrogate, run.config.acquisition, 20.0, run.rng, 20.0)
-    limiter, limits = run.part("step limit"), run.part("limits")
-    spaces = run.domain.search_space(), run.domain.search_space()
-    first = limits.narrow(choice, limiter.narrow(choice, spaces[0]))
-    second = limiter.narrow(choice, limits.narrow(choice, spaces[1]))
-    U = np.random.RandomState(0).uniform(size=(2000, 2))
-    allowed = first.allowed(U)
-    assert 0 < allowed.sum() < len(U)
-    np.testing.assert_array_equal(second.allowed(U), allowed)
-
-
 def test_a_field_with_the_name_of_a_moment_is_refused():
-    with pytest.raises(TypeError, match=r"Timid\.asked is a moment, and cannot be a field"):
+    with pytest.raises(TypeError, match=r"Timid\.told is a moment, and cannot be a field"):
 
         class Timid(Part):
-            asked = None
+            told = None
