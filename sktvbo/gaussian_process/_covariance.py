@@ -542,15 +542,9 @@ class CompiledCovariance(SeparableCovariance):
         space, known, *level = self._given
         if not is_like(temporal, known):
             return super().with_temporal(temporal)
-        new = copy.copy(self)
-        for name in (*_FOR_THETA, "bounds"):
-            vars(new).pop(name, None)
-        on_space, _, *on_level = self._learnt
-        new._given, new._learnt = (
-            (space, temporal, *level),
-            [on_space, hyperparameters(temporal), *on_level],
-        )
-        new._thetas = None
+        new, (on_space, _, *on_level) = copy.copy(self), self._learnt
+        new._given, new._thetas = (space, temporal, *level), None
+        new._learnt = [on_space, hyperparameters(temporal), *on_level]
         new._set_kernel_thetas(*new._kernel_thetas())
         return new
 
