@@ -386,3 +386,5 @@ def test_a_search_with_a_kept_covariance_is_that_with_a_new_one(kernels, level):
     assert kept.gp.covariance.names == new.fitted_.gp.covariance.names
     assert kept.temporal_kernel_ == new.temporal_kernel_
     assert_array_equal(kept.refit().theta_, new.refit().theta_)
+    initial = kept.initial, new.fitted_.refit().initial
+    assert_allclose(*(each.cross(X[:5, :-1], X[:5, -1]) for each in initial), rtol=1e-14)
