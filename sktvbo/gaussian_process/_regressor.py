@@ -70,6 +70,10 @@ _MAX_SEARCHES = 10
 # The other choice of prior mean is searched again if it is predicted to gain this, in nats.
 _LARGE_GAIN = 1.0
 
+# From this many rows on its first search begins at the result with the present one: four times as
+# fast, and as likely.
+_MANY_ROWS = 64
+
 # Rows of a prediction of terms at once.
 _BLOCK = 1000
 
@@ -576,8 +580,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        if record is None:
+        if record is None and rows.n < _MANY_ROWS:
             other = yield from self._learn_one(rows, **options)
+        elif record is None:
+            start = gp.covariance.theta
+            other = yield from self._learn_one(rows, start, latest, retries=False, **options)
         else:
             start, known = latest.start_of_other(record.other, gp.covariance)
             before = yield partial(self._condition, gp.covariance.with_theta(start), rows)
