@@ -117,11 +117,12 @@ HELD = {"maximize", "time_unit", "journal"}
 
 
 def others_of(case, opt):
-    """Return the changes that an optimizer takes, one by one."""
+    """Return the changes that an optimizer takes, one by one; what is not in the table stays."""
     refused = {name for name, cases in REFUSED.items() if case.name in cases}
     return {
-        key: OTHERS[key] if key == "safety" else {key: OTHERS[key]}
-        for key in opt.get_params(deep=False).keys() - HELD - refused
+        key: OTHERS[key] if key == "safety" else {key: OTHERS.get(key, value)}
+        for key, value in opt.get_params(deep=False).items()
+        if key not in HELD | refused
     }
 
 
