@@ -14,6 +14,7 @@ from contract.cases import (
     CASES,
     N_INITIAL,
     SHOWN,
+    STEPS,
     objective,
     same_state,
 )
@@ -160,9 +161,9 @@ def test_a_clone_begins_a_run_with_the_new_ones(name, options):
     case = BY_NAME[name]
     opt, _ = case.after()
     fresh = clone(opt).set_params(**options)
-    case.drive(fresh, 14)
+    case.drive(fresh, STEPS)
     made = case.make(**options)
-    case.drive(made, 14)
+    case.drive(made, STEPS)
     same_state(fresh, made)
     assert not np.array_equal(fresh.told_X_, opt.told_X_) or fresh.n_removed_ != opt.n_removed_
 
