@@ -361,7 +361,7 @@ def test_late_rows_are_inserted(name, many):
     [
         pytest.param(Forgetting(0.1), 17, marks=pytest.mark.slow),
         pytest.param(Matern(3.0, nu=1.5), 12, marks=pytest.mark.slow),
-        (SUMS["sum"], 10),
+        (SUMS["sum"], 9),
     ],
     ids=str,
 )
