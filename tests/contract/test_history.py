@@ -51,7 +51,7 @@ SLOW = ("SWGPUCB", "BOLT-max-size", "SparQGPUCB")
 SLOW = [pytest.param(name, 300, marks=pytest.mark.slow) for name in SLOW]
 
 
-@pytest.mark.parametrize(("name", "steps"), [("RandomSearch", 500), *SLOW])
+@pytest.mark.parametrize(("name", "steps"), [("RandomSearch", 660), *SLOW])
 def test_without_a_history_the_state_does_not_grow(name, steps):
     case, sizes = BY_NAME[name], []
     opt = case.make(history=0, **({"refit_every": None} if case.modelled else {}))

@@ -431,7 +431,7 @@ def test_what_will_be_resumed_is_in_json_and_is_not_set(few, path):
     assert make().set_params(max_step=None).n_told_ == 6
     template = few.kind(**few.options, random_state=0, journal=Journal(path, resume=True))
     if few.modelled:
-        template.set_params(n_initial_points=opt.n_initial_points)
+        template.set_params(n_initial_points=opt.n_initial_points, refit_every=opt.refit_every)
     assert template.set_params(domain=BOX).n_told_ == 6  # without a domain it has no run yet
 
 

@@ -70,7 +70,7 @@ OTHERS = {
     "acquisition": "mean",
     "policy": SlidingWindow(5),
     "n_initial_points": 4,
-    "refit_every": 3,
+    "refit_every": 4,
     "clock": "step",
     "constraints": LinearConstraint([1.0, 0.0], 0.0, 1.9),
     "random_state": 5,
