@@ -1,5 +1,6 @@
 """How far a query may be from the one before."""
 
+from itertools import cycle
 from types import SimpleNamespace
 
 import numpy as np
@@ -141,13 +142,13 @@ FEW_VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", FEW_VALUES)
+LIMITED = cycle([(GPUCB, StepLimit(1e-3, per="time")), (WDBO, 1e-3), (RandomSearch, 1e-3)])
+
+
 @pytest.mark.parametrize(
-    ("kind", "limit"),
-    [(GPUCB, StepLimit(1e-3, per="time")), (WDBO, 1e-3), (RandomSearch, 1e-3)],
-    ids=["GPUCB", "WDBO", "RandomSearch"],
+    ("name", "kind", "limit"), [(name, *limited) for name, limited in zip(FEW_VALUES, LIMITED)]
 )
-def test_the_next_value_is_always_within_reach(kind, limit, name):
+def test_the_next_value_is_always_within_reach(name, kind, limit):
     """From the lowest member the highest one is found, by steps from one value to the next.
 
     Random queries wander.

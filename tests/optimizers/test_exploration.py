@@ -1,8 +1,10 @@
 """Exploring queries: far from the latest ones, so that a place that becomes the best is found."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
-from contract.cases import CASES, DOMAINS
+from contract.cases import CASES, DOMAINS, KINDS
 
 from sktvbo import TVGPUCB, WDBO
 from sktvbo.domain import as_domain
@@ -11,7 +13,10 @@ from sktvbo.optimizers import _exploration
 EVERY, LATEST = 4, 4
 MODELLED = [case for case in CASES if case.modelled]
 SPACES = {"line": [(0.0, 1.0)], "box": [(0.0, 2.0), (-1.0, 1.0)], "named": DOMAINS["named"]}
-TURNS = [(case, list(SPACES)[i % 3]) for i, case in enumerate(MODELLED)]
+TURNS = [
+    pytest.param(case, space, marks=() if case in KINDS else pytest.mark.slow)
+    for case, space in zip(MODELLED, cycle(SPACES))
+]
 
 
 def value(u):

@@ -229,13 +229,13 @@ PAIRS = {"glue": ["a", "b"], "foil": ["u", "v", "w"]}
     ("algorithm", "space"),
     [
         (WDBO, Arms(5)),
-        (UITVBO, Arms(5)),
         (WGPUCB, PAIRS),
         (SWGPUCB, FIVE),
-        (ABO, FIVE),
         *(
             pytest.param(algorithm, space, marks=pytest.mark.slow)
             for algorithm, space in (
+                (UITVBO, Arms(5)),
+                (ABO, FIVE),
                 (BOLT, PAIRS),
                 (TVGPUCB, FIVE),
                 (RGPUCB, Arms(5)),
@@ -276,7 +276,7 @@ LARGE = {"kind": list(range(15)), "other": list(range(9)), "n": ("integer", 1, 3
 
 @pytest.mark.parametrize(
     ("algorithm", "space"),
-    [(WDBO, MIXED), (TVGPUCB, LARGE), (SWGPUCB, MIXED), (GPUCB, LARGE), (ABO, MIXED)],
+    [(WDBO, MIXED), (TVGPUCB, LARGE), (ABO, MIXED)],
 )
 def test_all_categories_are_tried_by_30_queries(algorithm, space):
     queries = asked_of(algorithm(space, random_state=1), lambda x: float(x["kind"] in (0, "a")), 30)
