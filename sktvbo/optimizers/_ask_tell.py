@@ -266,6 +266,9 @@ class AskTell(Durable):
         -----
         UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
+        LimitWarning
+            With ``safety``: several queries in turn are not certified, or what is fixed or available
+            leaves no certified place.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
 

@@ -322,9 +322,7 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
     failures = SimpleNamespace(rows=())
-    run = SimpleNamespace(
-        domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=()
-    )
+    run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=())
     choice = Choice(run, known, None, 0.0, None, 0.0)
     choice.space, choice.causes = domain.search_space().within([0.0], [0.2]), {}
     assert StepLimiter(StepLimit()).heading(choice, Found(np.array([0.05]), 0.0)).x == expected

@@ -6,7 +6,7 @@ from contract.cases import some
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import Arms, Context, FiniteSet
-from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.optimizers._names import ALGORITHMS
 
 OFTEN = ("random", "ABO", "ET-GP-UCB", "SparQ-GP-UCB", "TV-GP-UCB", "W-DBO")
@@ -181,3 +181,18 @@ def test_invalid_requests_leave_the_run_as_it_is(request_, error, match, n_told)
     with pytest.raises(error, match=match):
         opt.ask(9, context={"load": 0.5}, **request_)
     assert (opt.n_told_, len(opt.pending_)) == before
+
+
+@pytest.mark.parametrize("n_told", [2, 30])
+def test_what_cannot_be_safe_warns_each_time(n_told, recwarn):
+    space = {"a": ("real", 0.0, 1.0), "c": ["p", "q"]}
+    limits = {"outcome_constraints": {"ms": (None, 200.0)}, "safety": 0.95}
+    opt = WDBO(space, start_points=[{"a": 0.2, "c": "p"}], random_state=0, **limits)
+    for t in range(n_told):
+        x = opt.ask(t)
+        opt.tell(x, x["a"], outcomes={"ms": 100.0 + 150.0 * x["a"] + np.sin(t)})
+    assert opt.ask(n_told, fixed={"a": 0.25})["a"] == 0.25
+    assert not recwarn
+    for _ in range(2):
+        with pytest.warns(LimitWarning, match="What is fixed or available leaves no place"):
+            opt.ask(n_told, fixed={"a": 0.95})
