@@ -326,3 +326,22 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
     choice = Choice(run, known, None, 0.0, None, 0.0)
     choice.space, choice.causes = domain.search_space().within([0.0], [0.2]), {}
     assert StepLimiter(StepLimit()).heading(choice, Found(np.array([0.05]), 0.0)).x == expected
+
+
+def test_of_queries_at_one_time_the_last_one_that_is_left_counts():
+    for seed in range(4):
+        opt = RandomSearch(UNIT, max_step=0.1, random_state=seed)
+        for t in range(3):
+            opt.tell(opt.ask(float(t)), 0.0)
+        _, second, third = opt.suggest(3.0, n=3)
+        opt.tell(second, 0.0)
+        opt.cancel(third)  # the first one is pending
+        assert np.abs(opt.ask(3.0) - second.x).max() <= 0.1 + SLACK
+
+
+def test_in_a_smaller_domain_a_run_is_at_the_nearest_point():
+    opt = RandomSearch([(0.0, 1.0)], max_step=0.1, random_state=0)
+    opt.tell(opt.ask(0.0), 0.0)
+    opt.tell([0.9], 0.0, 1.0)
+    x = opt.with_parameters(domain=[(0.0, 0.5)]).ask(2.0)
+    assert 0.45 - SLACK <= x[0] < 0.5

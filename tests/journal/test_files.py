@@ -11,6 +11,7 @@ import pytest
 
 from sktvbo import WDBO, Journal, RandomSearch, journal
 from sktvbo._cli import main
+from sktvbo.domain import StepLimit
 from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file
 from sktvbo.journal._encoding import NotPlainError, decode, encode
@@ -318,6 +319,22 @@ def test_a_state_whose_arrays_are_garbled():
             garbled["sha256"] = _digest(garbled)
             with pytest.raises(JournalError, match="The state in JSON cannot be read"):
                 WDBO.from_json(json.dumps(garbled))
+
+
+@pytest.mark.parametrize("is_earlier", [False, True], ids=["", "as an earlier version stored it"])
+def test_a_resumed_run_is_where_it_was(is_earlier):
+    opt = RandomSearch([(0.0, 1.0)] * 2, max_step=StepLimit(0.1, per="time"), random_state=0)
+    for t in range(4):
+        opt.tell(opt.suggest(float(t)), 0.0, t + 0.9)  # measured later, where it was at t
+    content = json.loads(opt.to_json())
+    parts = content["state"]["parts"]
+    if is_earlier:
+        parts["step limit"]["state"]["at"] = parts.pop("at")
+    del content["sha256"]
+    text = json.dumps(content | {"sha256": _digest(content)})
+    x, resumed = opt.ask(4.0), RandomSearch.from_json(text).ask(4.0)
+    np.testing.assert_array_equal(x, resumed)
+    assert 0.05 < np.abs(x - opt.told_X_[-1, :2]).max() <= 0.1 + 1e-9
 
 
 def test_the_layout_of_the_text_does_not_matter():
