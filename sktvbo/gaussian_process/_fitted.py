@@ -280,7 +280,7 @@ class FittedGP(Learnt):
         if temporal_kernel is not None:
             model = copy.copy(model)
             model.temporal_kernel = temporal_kernel
-            model.check()
+            model._check_kernel("temporal_kernel")
             temporal, _ = model._numeric_kernels(model._fitted_unit)
             initial = initial and initial.with_temporal(temporal)
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0

@@ -263,7 +263,7 @@ class HyperPrior:
                 advice = f"Give its parameters: {kind}({shapes}scale=...)."
                 expected = "a frozen distribution"
                 raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
-            where = np.flatnonzero(np.array(names, dtype=object) == name)
+            where = np.flatnonzero([known == name for known in names])
             if not len(where):
                 known = ", ".join(dict.fromkeys(names)) or "none"
                 expected = f"the name of a hyperparameter that is learnt ({known})"
@@ -272,17 +272,18 @@ class HyperPrior:
 
     def __call__(self, theta):
         """Return the log density at theta."""
-        return sum(float(np.sum(d.logpdf(np.exp(theta[i])))) for _, d, i in self._terms)
+        values = np.exp(theta)
+        return sum(float(np.add.reduce(d.logpdf(values[i]), axis=None)) for _, d, i in self._terms)
 
     def gradient(self, theta):
         """Return derivatives (n_theta,).
 
         Distributions without a ``log_slope``, as those of scipy.stats, have central differences.
         """
-        gradient = np.zeros(len(theta))
+        gradient, values = np.zeros(len(theta)), np.exp(theta)
         for _, distribution, i in self._terms:
             if hasattr(distribution, "log_slope"):
-                gradient[i] = distribution.log_slope(np.exp(theta[i]))
+                gradient[i] = distribution.log_slope(values[i])
                 continue
             up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
             # 0 at an edge of the support.

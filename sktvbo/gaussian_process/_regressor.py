@@ -476,19 +476,12 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
             check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
         check_real(self.mean_prior_std, "mean_prior_std", self, interval="[0, inf]")
-        kinds = {
-            "spatial_kernel": (Kernel, "a scikit-learn kernel or None"),
-            "temporal_kernel": (Kernel, "a scikit-learn kernel or None"),
-            "level_kernel": (Kernel, "a scikit-learn kernel or None"),
-            "noise_model": (NoiseModel, "a NoiseModel, such as QuadraticInjection(), or None"),
-        }
-        for name, (kind, expected) in kinds.items():
-            value = getattr(self, name)
-            if not (value is None or isinstance(value, kind)):
-                raise invalid(name, expected, value, self)
-            if isinstance(value, Kernel):
-                check_no_texts(value, durations=name != "spatial_kernel")
+        for name in ("spatial_kernel", "temporal_kernel", "level_kernel"):
+            self._check_kernel(name)
         if self.noise_model is not None:
+            if not isinstance(self.noise_model, NoiseModel):
+                expected = "a NoiseModel, such as QuadraticInjection(), or None"
+                raise invalid("noise_model", expected, self.noise_model, self)
             self.noise_model.check()
         if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):
             expected = "'fmin_l_bfgs_b', a callable or None"
@@ -499,6 +492,13 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.robust and self.noise_model is not None:
             expected = "None with robust=True, as both change the noise of an observation"
             raise invalid("noise_model", expected, self.noise_model, self)
+
+    def _check_kernel(self, name):
+        kernel = getattr(self, name)
+        if kernel is not None:
+            if not isinstance(kernel, Kernel):
+                raise invalid(name, "a scikit-learn kernel or None", kernel, self)
+            check_no_texts(kernel, durations=name != "spatial_kernel")
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
