@@ -267,8 +267,8 @@ class AskTell(Durable):
         UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         LimitWarning
-            With ``safety``: several queries in turn are not certified, or what is fixed or available
-            leaves no certified place.
+            With ``safety``: several queries in turn are not certified, or nothing that is fixed or
+            available is.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
 
