@@ -30,7 +30,7 @@ from ._outcomes import (
     without_violation,
 )
 from ._part import Found, Part
-from ._start import allowed_in_context, distant, drawn, gaps
+from ._query_parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import StepLimiter, near
 

@@ -4,9 +4,11 @@ Each query is a fold over the parts of the run, see `sktvbo.optimizers._part`: a
 all of them narrow, and a probability to which each is a factor.
 """
 
+import copy
 import logging
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from .._values import replaced
 from .._warnings import warn_caller
@@ -14,11 +16,33 @@ from ..acquisition import PosteriorMean
 from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._choice import Choice
-from ._log import log_queries, logger
 from ._observe import made_until
 from ._part import at_moment
-from ._random import copied
+from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast
+
+
+class _Unseeded(ISeedSequence):
+    """Seed of zeros, for a generator whose state is set afterwards; faster than a real one."""
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return [0] * n_words
+
+
+_UNSEEDED = _Unseeded()
+
+
+def copied(rng):
+    """Return a copy of a RandomState, six times as fast as `copy.deepcopy`."""
+    state = rng.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return copy.deepcopy(rng)
+    # The generator reads its 624 words one by one, which is faster from a list.
+    state["state"]["key"] = state["state"]["key"].tolist()
+    new = np.random.RandomState(np.random.MT19937(_UNSEEDED))
+    new.set_state(state)
+    return new
+
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
