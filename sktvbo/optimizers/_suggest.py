@@ -15,10 +15,9 @@ from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._choice import Choice
 from ._log import log_queries, logger
-from ._observe import made_until
 from ._part import at_moment
 from ._random import copied
-from ._state import MAX_PENDING, Forecast
+from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
