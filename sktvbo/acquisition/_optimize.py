@@ -211,15 +211,16 @@ def _feasible_ends(values, space, starts, ends, unit):
         end = improved_by_sqp(space, values, start, unit)
         if end is not None:
             ends[i] = end
-    found = last_feasible(space, starts, ends, space.n_halvings)
+    found = last_feasible(space, starts, ends)
     if space.feasible is not None and space.feasible.rules.by_answer:
         best = np.argmax(values(found))
         found[best] = _random_walk(values, space, found[best])
     return found
 
 
-def last_feasible(space, starts, ends, n_halvings):
+def last_feasible(space, starts, ends, n_halvings=None):
     """Return about the last feasible places (b, u) on the lines from feasible starts to ends."""
+    n_halvings = space.effort[1] if n_halvings is None else n_halvings
     found, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
     found[wrong] = starts[wrong]
     ways = (ends - starts)[wrong]

@@ -31,9 +31,8 @@ _MOST_AVOIDED, _N_TRIED = 0.8, 128
 # certified places are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
-# Halvings of a line that locate its last allowed place, and climbs of a search: without a
-# certificate, and with one, where both take long. Largest space whose certified places are counted.
-_N_HALVINGS, _N_STARTS, _MAX_COUNTED = (50, 8), (6, 3), 512
+# Largest space whose certified places are counted.
+_MAX_COUNTED = 512
 
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
@@ -218,14 +217,9 @@ class SearchSpace:
         return self.domain.size if (self.lower < self.upper).any() else 1
 
     @property
-    def n_halvings(self) -> int:
-        """Halvings of a line that locate its last allowed place."""
-        return _N_HALVINGS[self.certificate is not None]
-
-    @property
-    def n_starts(self) -> int:
-        """Climbs of a search."""
-        return _N_STARTS[self.certificate is not None]
+    def effort(self) -> tuple[int, int]:
+        """Climbs of a search, and halvings of a line that locate its last allowed place."""
+        return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Return places (m, u) from which a search starts: all of them if the space is small.

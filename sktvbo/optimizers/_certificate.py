@@ -92,7 +92,7 @@ class Certificate:
         places = free if len(free) else places
         nearest = places[[np.argmin(np.linalg.norm(places - aim, axis=1))]]
         if space.continuous[: space.domain.n_unit].all():
-            end = last_feasible(part, nearest, aim, part.n_halvings)
+            end = last_feasible(part, nearest, aim)
             nearest = np.vstack([untaken(end, space, taken), nearest])[:1]
         return space.decode(nearest)[0]
 

@@ -172,7 +172,7 @@ class Choice:
             return Found(maximize_joint(draw, space, self.rng, anchors, n, taken), t)
         latest = self.latest if latest is None else latest
         score, posterior, space = self.scored(space, causes, latest)
-        objective, more = objective_of(score, posterior), {"n_starts": space.n_starts} | effort
+        objective, more = objective_of(score, posterior), {"n_starts": space.effort[0]} | effort
         row = optimize(objective, space, self.rng, anchors, taken=taken, **more)
         if row is not None and space.window is not None:
             return Found(row[:-1], float(row[-1]))

@@ -24,6 +24,7 @@ from ._state import (
     Observation,
     Query,
     SearchState,
+    made_until,
     not_pending,
     with_context_of,
 )
@@ -503,13 +504,6 @@ def search_is_due(run, surrogate, size, required=False):
         gain = getattr(surrogate, "search_gain", None)
         is_due = gain is None or gain() > _MIN_GAIN
     return is_due and can_be_searched(surrogate)
-
-
-def made_until(t, queries):
-    """Return those of some queries (time, size), in order, that were made until a time."""
-    if not queries or queries[-1][0] <= t:
-        return queries
-    return tuple(query for query in queries if query[0] <= t)
 
 
 def _checked_record(policy):

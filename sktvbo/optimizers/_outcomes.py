@@ -349,21 +349,15 @@ def measurements(run, n_latest=None):
     A distance is 0 within the limit, and NaN if the outcome was not measured. The rows are those of
     the data set, or of the latest observations, and failures, in the order of time.
     """
-    if n_latest is None:
-        data = run.data
-        rows, y, outcomes, order = data.rows, data.y, run.part("limits").values, data.positions
-    else:
-        entries = run.history.latest(n_latest)
-        rows, y = run.rows(entries), np.array([entry.y for entry in entries])
+    data, outcomes, failures = run.data, run.part("limits").values, run.failures
+    if n_latest is not None:
+        entries, positions = run.history.latest(n_latest), run.history.positions
+        data = DataSet.of(positions[len(positions) - len(entries) :], entries)
         outcomes = np.array([entry.outcomes or () for entry in entries], dtype=np.float64)
-        positions = run.history.positions
-        order = np.array(positions[len(positions) - len(entries) :])
-    rows = rows.reshape(-1, run.domain.n_dims + 1)
-    outcomes = outcomes.reshape(len(rows), len(measured(run)))
-    failures = run.failures
-    rows, outcomes = np.vstack([rows, failures.rows]), np.vstack([outcomes, failures.outcomes])
-    y = np.append(y, np.full(len(failures.rows), np.nan))
-    order = np.append(order, np.array(failures.n_before) - 0.5)
+    rows = np.vstack([data.rows.reshape(len(data), run.domain.n_dims + 1), failures.rows])
+    outcomes = np.vstack([outcomes.reshape(len(data), len(measured(run))), failures.outcomes])
+    y = np.append(data.y, np.full(len(failures.rows), np.nan))
+    order = np.append(data.positions, np.array(failures.n_before) - 0.5)
     found, chosen = beyond_limits(run, outcomes, y), np.lexsort([order, rows[:, -1]])
     chosen = chosen[~np.isnan(found).all(axis=0)[chosen]]
     return rows[chosen], found[:, chosen]

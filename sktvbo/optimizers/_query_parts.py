@@ -192,7 +192,7 @@ class Visits(Part):
             if tried is not space:
                 return tried
         size, every, turn = space.reachable.size, _VISIT_EVERY, False
-        if size > _MANY_MEMBERS:
+        if not 1 < size <= _MANY_MEMBERS:
             return space
         if size > _FEW_MEMBERS:
             every = _VISIT_MANY_EVERY

@@ -35,9 +35,8 @@ from ..journal._encoding import (
 from ..journal._file import FORMAT, resuming
 from ..journal._rows import START, Place
 from ._clock import make_clock
-from ._observe import made_until
 from ._outcomes import limits_of, models_of
-from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation
+from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation, made_until
 
 # Parameters that give observations their meaning.
 HELD = ("maximize", "time_unit")

@@ -1029,6 +1029,13 @@ class RunState:
         return t, state
 
 
+def made_until(t, queries):
+    """Return those of some queries (time, size), in order, that were made until a time."""
+    if not queries or queries[-1][0] <= t:
+        return queries
+    return tuple(query for query in queries if query[0] <= t)
+
+
 def n_stored(history):
     """Return the number of observations to store for a parameter ``history``; None: all."""
     return None if history is None else max(history, _MIN_STORED)

@@ -16,33 +16,9 @@ from ..acquisition import PosteriorMean
 from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._choice import Choice
-from ._observe import made_until
 from ._part import at_moment
 from ._report import log_queries, logger
-from ._state import MAX_PENDING, Forecast
-
-
-class _Unseeded(ISeedSequence):
-    """Seed of zeros, for a generator whose state is set afterwards; faster than a real one."""
-
-    def generate_state(self, n_words, dtype=np.uint32):
-        return [0] * n_words
-
-
-_UNSEEDED = _Unseeded()
-
-
-def copied(rng):
-    """Return a copy of a RandomState, six times as fast as `copy.deepcopy`."""
-    state = rng.get_state(legacy=False)
-    if state["bit_generator"] != "MT19937":
-        return copy.deepcopy(rng)
-    # The generator reads its 624 words one by one, which is faster from a list.
-    state["state"]["key"] = state["state"]["key"].tolist()
-    new = np.random.RandomState(np.random.MT19937(_UNSEEDED))
-    new.set_state(state)
-    return new
-
+from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
@@ -233,3 +209,28 @@ def _hallucinated(run, surrogate, queries):
     """Return the surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
     return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
+
+
+# --- copies of random states ----------------------------------------------------------------------
+
+
+class _Unseeded(ISeedSequence):
+    """Seed of zeros, for a generator whose state is set afterwards; faster than a real one."""
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return [0] * n_words
+
+
+_UNSEEDED = _Unseeded()
+
+
+def copied(rng):
+    """Return a copy of a RandomState, six times as fast as `copy.deepcopy`."""
+    state = rng.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return copy.deepcopy(rng)
+    # The generator reads its 624 words one by one, which is faster from a list.
+    state["state"]["key"] = state["state"]["key"].tolist()
+    new = np.random.RandomState(np.random.MT19937(_UNSEEDED))
+    new.set_state(state)
+    return new

@@ -345,3 +345,12 @@ def test_in_a_smaller_domain_a_run_is_at_the_nearest_point():
     opt.tell([0.9], 0.0, 1.0)
     x = opt.with_parameters(domain=[(0.0, 0.5)]).ask(2.0)
     assert 0.45 - SLACK <= x[0] < 0.5
+
+
+def test_queries_of_one_time_are_at_one_place_with_a_limit_per_time():
+    opt = GPUCB([(0.0, 1.0)], max_step=StepLimit(0.1, per="time"), random_state=0)
+    for t in range(12):
+        batch = [query.x[0] for query in opt.suggest(float(t), n=2)]
+        assert batch[0] == batch[1]
+        for query in opt.pending_:
+            opt.tell(query, query.x[0])
