@@ -32,7 +32,7 @@ from ._outcomes import (
 from ._part import Found, Part
 from ._start import allowed_in_context, distant, drawn, gaps
 from ._state import Model
-from ._step_limiter import StepLimiter, near
+from ._step_limiter import StepLimiter, neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class Limits(Part):
         if run.algorithm.safety is None:
             return draw
         safest, least = _safest(run, limiter)
-        space = near(run.domain, run.domain.search_space(), safest, NEAR)
+        space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
         back = safest if limiter is None else limiter.step(run, t, safest)
         # A place that violates a limit itself is not asked again.
         turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
