@@ -50,7 +50,7 @@ class Feasibility:
     def __init__(self, run, widens=False):
         known, self._outcomes, self._data = run.part("limits"), [], []
         models = dict(zip(measured(run), [model.surrogate for model in known.models]))
-        models, data = models | {OBJECTIVE: run.model}, data_by_name(run)
+        models, data = models | {OBJECTIVE: run.model}, data_by_name(run) if widens else {}
         for limit in run.config.limits:
             surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
@@ -59,9 +59,9 @@ class Feasibility:
             if widens:
                 width, least = _widening(surrogate, data[limit.name].y, low, high)
                 width *= UNDERSTATED + known.excess
+                self._data.append(data[limit.name])
             low, high = sorted((run.sign * low, run.sign * high))
             self._outcomes.append((surrogate, low, high, width, least))
-            self._data.append(data[limit.name])
         self.is_modelled = np.array([models[limit.name] is not None for limit in run.config.limits])
         self._unit_of = run.domain.unit_of
 
@@ -89,7 +89,10 @@ class Feasibility:
 
     @cached_property
     def noise_margins(self):
-        """Distances (k,) beyond limits that may be noise: of each, two standard deviations."""
+        """Distances (k,) beyond limits that may be noise: of each, two standard deviations.
+
+        They are known if the `Feasibility` widens.
+        """
         found = np.zeros(len(self.is_modelled))
         found[self.is_modelled] = [
             NOISE_MARGIN * _noise(surrogate.noise_std_, self._unit_of(data.rows[:, :-1]), data.y)

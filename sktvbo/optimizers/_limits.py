@@ -32,7 +32,7 @@ from ._outcomes import (
 from ._part import Found, Part
 from ._query_parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
-from ._step_limiter import StepLimiter, near
+from ._step_limiter import StepLimiter, neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class Limits(Part):
         if run.algorithm.safety is None:
             return draw
         safest, least = _safest(run, limiter)
-        space = near(run.domain, run.domain.search_space(), safest, NEAR)
+        space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
         starts = run.config.start_points
         if choice.space.fixed is not None and not any(_is_near(choice.space, x) for x in starts):
             _warn_of_request(run)

@@ -98,16 +98,6 @@ class Part:
     name = None
     is_stored = True
 
-    # Names of the methods that a kind overrides.
-    _moments = frozenset()
-
-    def __init_subclass__(cls):
-        kinds = cls.__mro__[: cls.__mro__.index(Part)]
-        cls._moments = frozenset(name for kind in kinds for name in vars(kind))
-        for name, value in vars(cls).items():
-            if callable(vars(Part).get(name)) and not callable(value):
-                raise TypeError(f"{cls.__name__}.{name} is a moment, and cannot be a field.")
-
     @classmethod
     def begun(cls, config):
         """Return the part at the beginning of a run; None if its parameters do not use it.
@@ -225,7 +215,8 @@ class Part:
 
 def at_moment(run, moment):
     """Return the parts (list) of a run that do something at a moment, the name of a method."""
-    return [part for part in run.parts.values() if moment in part._moments]
+    nothing = getattr(Part, moment)
+    return [part for part in run.parts.values() if getattr(type(part), moment) is not nothing]
 
 
 def after_step(run, after, moment, *arguments):
@@ -239,8 +230,7 @@ def after_step(run, after, moment, *arguments):
     *arguments
         Further arguments of it.
     """
-    for part in run.parts.values():
-        if moment in part._moments:
-            new = getattr(part, moment)(run, after, *arguments)
-            after = after if new is part else after.with_part(new)
+    for part in at_moment(run, moment):
+        new = getattr(part, moment)(run, after, *arguments)
+        after = after if new is part else after.with_part(new)
     return after

@@ -8,7 +8,7 @@ import numpy as np
 from .._values import distinct_rows, replaced
 from ..acquisition._optimize import N_CANDIDATES
 from ._part import Found, Part, at_moment
-from ._step_limiter import StepLimiter, near
+from ._step_limiter import StepLimiter, neighbourhood
 
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
@@ -61,7 +61,7 @@ class Start(Part):
         if run.part(StepLimiter.name) is None:
             points = allowed_in_context(run.domain, run.config.start_points)
             if len(points):
-                space = near(run.domain, space, points[0], _NEAR_START)
+                space = neighbourhood(run.domain, space, points[0], _NEAR_START)
         return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 
 

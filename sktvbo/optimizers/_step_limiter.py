@@ -139,7 +139,7 @@ class StepLimiter(Part):
         return part.with_current_context(run.domain.to_unit(run.at[np.newaxis, :-1]))[0]
 
 
-def near(domain, space, row, part):
+def neighbourhood(domain, space, row, part):
     """Return the places of a space within a part of each range of a row (d,), or its middle.
 
     Categories are free.

@@ -357,6 +357,9 @@ def test_the_next_member_on_each_side_is_a_step():
     domain = as_domain(FiniteSet(GRID))
     rows = domain.from_unit(steps_from(domain, domain.to_unit(np.array([5.0, 0.5]))))
     assert_allclose(sorted(map(tuple, rows)), [(4.5, 0.5), (5.0, 0.0), (5.0, 1.0), (5.5, 0.5)])
+    assert_array_equal(
+        steps_from(as_domain(FiniteSet([[0.0], [1.0], [9.0]])), np.array([1 / 9])), 0.0
+    )
 
 
 # --- beside contexts, failures and partial results ------------------------------------------------

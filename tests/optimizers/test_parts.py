@@ -129,10 +129,3 @@ def test_narrowing_twice_is_the_intersection():
     assert_allclose([both.lower, both.upper], [[0.2, 0.3], [0.4, 0.5]])
     apart = space.within([0.7, 0.0], [0.9, 1.0])
     assert_allclose([apart.lower, apart.upper], [[0.6, 0.0], [0.6, 1.0]])
-
-
-def test_a_field_with_the_name_of_a_moment_is_refused():
-    with pytest.raises(TypeError, match=r"Timid\.told is a moment, and cannot be a field"):
-
-        class Timid(Part):
-            told = None
