@@ -8,11 +8,18 @@ With the distance r in units of the lengthscale, relative to its value at distan
 h falls from 1 to 0 in any dimension, whereas z^mu K_mu overflows. It has the recurrence
 h_(mu+1) = h_mu + z^2 / (4 mu (mu-1)) h_(mu-1): from h_(1/2) = exp(-z) for odd d, and from K_0 and
 K_1 for even d. All terms are positive, so there is no cancellation, and no division by z: the limit
-at 0 needs no special case. For odd d, h is exp(-z) times a polynomial in z, evaluated for many
-distances at once if its degree is moderate.
+at 0 needs no special case.
+
+Orders that are not too large are evaluated for many distances at once. For odd d, h is exp(-z)
+times a polynomial in z. For even d, with the a that makes it 1 at both ends,
+
+    e^z h_mu(z) (1 + z / a)^(1/2 - mu) = sum_k c_k T_k((a - z) / (a + z))
+
+is smooth. Its Chebyshev series, of some 20 terms, is computed once for an order from the recurrence
+at ``NODES`` distances, to 1e-13 of the value.
 """
 
-from libc.math cimport exp, log, sqrt
+from libc.math cimport M_PI_2, cos, exp, fabs, lgamma, log, sqrt, tan
 from libc.stdlib cimport free, malloc
 from scipy.special.cython_special cimport k0e, k1e
 
@@ -20,8 +27,19 @@ from sktvbo._fast.gram cimport RBF, Family
 
 cdef enum:
     MAX_DEGREE = 63
+    NODES = 64
 
 cdef double MAX_Z = 500.0  # a polynomial of at most that degree does not overflow up to here
+cdef double LEAST_TERM = 5e-16  # smaller terms of a series are rounding
+
+
+cdef struct Series:
+    # a, and the terms c of an integer order; none before it is used.
+    double a
+    double c[NODES]
+    int n
+
+cdef Series known[MAX_DEGREE + 1]
 
 
 cdef double _recurrence(double z, int twice_mu) noexcept nogil:
@@ -48,6 +66,59 @@ cdef double _recurrence(double z, int twice_mu) noexcept nogil:
     return exp(log(here) + log_scale - z)
 
 
+cdef void _expand(int mu, Series* s) noexcept nogil:
+    """Compute the series of an order: c_k = 2 / N sum_j f_j cos(k t_j), t_j = pi (j + 1/2) / N.
+
+    f is the function, by the recurrence in which each order is divided by 1 + z / a once more.
+    """
+    cdef double log_limit = 0.5 * log(M_PI_2) - (mu - 1) * log(2.0) - lgamma(mu)
+    cdef double f[NODES]
+    cdef double t, z, w, below, here, above
+    cdef int j, k
+    s.a = exp(-log_limit / (mu - 0.5))
+    for j in range(NODES):
+        t = tan(M_PI_2 * (j + 0.5) / NODES)
+        z = s.a * t * t  # (a - z) / (a + z) = cos(t_j)
+        w, below = 1.0 + z / s.a, z * k1e(z)
+        here = below + 0.5 * z * z * k0e(z)
+        for k in range(2, mu):
+            above = here + z * z / (4.0 * k * (k - 1.0)) * below
+            below, here = here / w, above / w
+        f[j] = here / (w * sqrt(w))
+    for k in range(NODES):
+        t = 0.0
+        for j in range(NODES):
+            t += f[j] * cos(M_PI_2 * (k * (2 * j + 1) % (4 * NODES)) / NODES)
+        s.c[k] = t * (1.0 if k == 0 else 2.0) / NODES
+    k = NODES
+    while fabs(s.c[k - 1]) < LEAST_TERM:
+        k -= 1
+    s.n = k
+
+
+cdef void _integer_order(
+    Py_ssize_t n, int mu, const Series* s, const double* z, double* x, double* u, double* v
+) noexcept nogil:
+    """Write e^z h_mu to u, for distances z; x and v are buffers."""
+    cdef double t, c, rate = 1.0 / s.a
+    cdef Py_ssize_t j
+    cdef int k
+    for j in range(n):
+        x[j] = 2.0 / (1.0 + rate * z[j]) - 1.0
+        u[j] = v[j] = 0.0
+    for k in range(s.n - 1, 0, -1):  # Clenshaw
+        c = s.c[k]
+        for j in range(n):
+            t = 2.0 * x[j] * u[j] - v[j] + c
+            v[j] = u[j]
+            u[j] = t
+    for j in range(n):
+        u[j] = (x[j] * u[j] - v[j] + s.c[0]) / sqrt(1.0 + rate * z[j])
+    for k in range(mu):
+        for j in range(n):
+            u[j] *= 1.0 + rate * z[j]
+
+
 cdef void _coefficients(int m, double* c) noexcept nogil:
     """Write the coefficients c_k of z^k in the polynomial e^z h_(m+1/2)(z), k = 0 ... m."""
     cdef int k
@@ -68,7 +139,9 @@ def spatial(
     """
     cdef Py_ssize_t n = out.shape[0], m = out.shape[1], d = Z1.shape[0], i, j, k, stop
     cdef int degree = twice_mu // 2
-    cdef bint polynomial = family != RBF and twice_mu % 2 == 1 and degree <= MAX_DEGREE
+    cdef bint moderate = family != RBF and degree <= MAX_DEGREE
+    cdef bint polynomial = moderate and twice_mu % 2 == 1
+    cdef bint expanded = moderate and twice_mu % 2 == 0 and degree > 1
     cdef double diff, z
     cdef double c[MAX_DEGREE + 1]
     if Z1.shape[1] != n or Z2.shape[1] != m or Z2.shape[0] != d or (symmetric and n != m):
@@ -77,9 +150,11 @@ def spatial(
         raise ValueError(f"spatial: 2 mu must be at least 1. Got {twice_mu} instead.")
     if polynomial:
         _coefficients(degree, c)
-    cdef double* q = <double*> malloc(2 * max(m, 1) * sizeof(double))
+    if expanded and known[degree].n == 0:
+        _expand(degree, &known[degree])
+    cdef double* q = <double*> malloc(4 * max(m, 1) * sizeof(double))
     if q == NULL:
-        raise MemoryError(f"no memory for {2 * m} doubles")
+        raise MemoryError(f"no memory for {4 * m} doubles")
     cdef double* p = q + m
     with nogil:
         for i in range(n):
@@ -94,14 +169,16 @@ def spatial(
             if family == RBF:
                 for j in range(stop):
                     out[i, j] = scale * exp(-q[j])
-            elif not polynomial:
+            elif not (polynomial or expanded):
                 for j in range(stop):
                     out[i, j] = scale * _recurrence(sqrt(q[j]), twice_mu)
             else:
                 for j in range(stop):
                     q[j] = sqrt(q[j])
-                    p[j] = c[degree]
-                for k in range(degree - 1, -1, -1):
+                    p[j] = c[degree] if polynomial else 0.0
+                if expanded:
+                    _integer_order(stop, degree, &known[degree], q, q + 2 * m, p, q + 3 * m)
+                for k in range(degree - 1 if polynomial else -1, -1, -1):
                     for j in range(stop):
                         p[j] = p[j] * q[j] + c[k]
                 for j in range(stop):
