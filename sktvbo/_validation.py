@@ -223,6 +223,8 @@ def real_array(value, name, error=ValueError):
 
     NaN and infinity are allowed, and missing values among objects are NaN.
     """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return np.array(value, order="C")
     array = None
     try:
         array = np.asarray(value)

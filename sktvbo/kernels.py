@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -855,6 +855,12 @@ class Exponential:
         return -np.asarray(x) / self.mean
 
 
+@cache
+def _log_of_root(spread):
+    """Return the logarithm of √(2π) times a standard deviation."""
+    return np.log(spread * np.sqrt(2.0 * np.pi))
+
+
 @dataclass(frozen=True)
 class LogNormal:
     """Log-normal distribution, whose density takes a tenth of the time of SciPy's."""
@@ -865,7 +871,7 @@ class LogNormal:
     def logpdf(self, x: Array) -> Array:
         """Return the log density at positive x."""
         z = np.log(np.asarray(x) / self.median) / self.spread
-        return -0.5 * z * z - np.log(x) - np.log(self.spread * np.sqrt(2.0 * np.pi))
+        return -0.5 * z * z - np.log(x) - _log_of_root(self.spread)
 
     def log_slope(self, x: Array) -> Array:
         """Return the derivative of the log density in log x, at positive x."""

@@ -357,7 +357,7 @@ cdef class Ascents:
 cdef double _inside(
     const double* x, const double* units, const double* rates, Py_ssize_t u, double* rise
 ) noexcept nogil:
-    """Return the factor of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, and write the slopes
+    """Return the factor of `sktvbo.acquisition._objective.BoundaryMargin`, and write the slopes
     of its logarithm to ``rise``."""
     cdef Py_ssize_t i
     cdef double a, low, high, share, product = 1.0
@@ -425,7 +425,7 @@ def climb(
     units : ndarray of shape (n_coordinates,)
         Units of the coordinates relative to the unit box.
     rates : ndarray of shape (n_coordinates,)
-        Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, a factor on standard deviations.
+        Of `sktvbo.acquisition._objective.BoundaryMargin`, a factor on standard deviations.
     seconds : float, default=inf
         Processor time after which the climbs stop where they are.
     limits : Limits, default=None

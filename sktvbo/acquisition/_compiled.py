@@ -8,9 +8,8 @@ from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
 from .._fast.posterior import Formula
 from .._validation import check_real
-from ._boundary_margin import BoundaryMargin
 from ._functions import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
-from ._objective import ScipyClimber
+from ._objective import BoundaryMargin, ScipyClimber
 
 # Acquisition functions that compiled code computes. Exact types only: a subclass may compute
 # anything.

@@ -125,8 +125,9 @@ def _with_jitter(K, diagonal, first, scale):
     return None, jitter / 10.0
 
 
-# Up to this many columns are multiplied in one pass over the matrix.
-_MAX_COLUMNS_IN_ONE_PASS = 8
+# Numbers of columns that are multiplied in one pass over the matrix: up to the first one, and the
+# second one. Matrices of many rows come from memory more slowly than they are multiplied.
+_FEW_COLUMNS, _PACKED_COLUMNS = 8, 16
 
 # Spare rows after a drop.
 _SPARE_ROWS = 32
@@ -257,13 +258,18 @@ def rmatvec(K, x):
 
 def product(A, B):
     """Return A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
-    B, few = np.ascontiguousarray(B), B.shape[1] <= _MAX_COLUMNS_IN_ONE_PASS
+    n_columns = B.shape[1]
+    if _FEW_COLUMNS < n_columns < _PACKED_COLUMNS:
+        padded = np.zeros((len(B), _PACKED_COLUMNS))
+        padded[:, :n_columns] = B
+        return np.ascontiguousarray(product(A, padded)[:, :n_columns])
+    B, few = np.ascontiguousarray(B), n_columns <= _FEW_COLUMNS
     if not (few and A.strides[1] == A.itemsize):
         A = np.ascontiguousarray(A)
     out = np.empty((len(A), B.shape[1]))
     if few:
         _tiles.product_with_few(A, B, out)
-    elif max(*A.shape, *B.shape) < MIN_ROWS_FOR_THREADS:
+    elif n_columns == _PACKED_COLUMNS or max(*A.shape, *B.shape) < MIN_ROWS_FOR_THREADS:
         _tiles.product(A, B, out)
     else:
         blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)

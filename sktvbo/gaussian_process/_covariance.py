@@ -30,7 +30,7 @@ from ._composite import (
     summands,
     temporal_length_scale,
 )
-from ._kernel_families import Factor, hyperparameters, recognize, recognize_or_raise
+from ._kernel_families import Factor, hyperparameters, is_like, recognize, recognize_or_raise
 
 # Spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
@@ -233,6 +233,11 @@ class SeparableCovariance(ABC):
             self.mean_variance,
             level,
         )
+
+    def with_temporal(self, temporal):
+        """Return the covariance of the kernels as given, with another temporal one."""
+        space, _, *level = self._given
+        return self.with_kernels(space, temporal, self.n_dims, *level)
 
     @property
     def varying(self):
@@ -532,6 +537,16 @@ class CompiledCovariance(SeparableCovariance):
         found = zip(temporal.leaves, temporal.slices)
         places = [part.start for leaf, part in found if isinstance(leaf, Circle) and leaf.learnt[0]]
         return {names[i]: given[i, 0] for i in places}
+
+    def with_temporal(self, temporal):
+        space, known, *level = self._given
+        if not is_like(temporal, known):
+            return super().with_temporal(temporal)
+        new, (on_space, _, *on_level) = copy.copy(self), self._learnt
+        new._given, new._thetas = (space, temporal, *level), None
+        new._learnt = [on_space, hyperparameters(temporal), *on_level]
+        new._set_kernel_thetas(*new._kernel_thetas())
+        return new
 
     def with_shortest_periodic(self, length_scale):
         new = copy.copy(self)

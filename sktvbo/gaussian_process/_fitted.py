@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from .._typing import Array, Mask, Posterior
+    from ._covariance import SeparableCovariance
     from ._noise import NoiseModel
     from ._prior_mean import QuadraticMean
     from ._relevancy import RelevancySweep
@@ -120,11 +121,18 @@ class FittedGP(Learnt):
     gp : Conditioned
     record : SearchRecord
         Of the latest search of the hyperparameters, for the next one.
+    initial : SeparableCovariance or None
+        Covariance of the model's kernels as given, of which a search gets other bounds. None until
+        the first one.
     """
 
     model: Any
     gp: Conditioned
     record: SearchRecord = field(default_factory=SearchRecord)
+    initial: SeparableCovariance | None = field(default=None, repr=False)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "initial"}
 
     _fitted = property(attrgetter("gp"))
 
@@ -237,7 +245,8 @@ class FittedGP(Learnt):
         rows = gp.rows.with_places(X)
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(model.prior_mean.polynomial(len(scales)))
-        return replaced(self, model=model, gp=model._condition(covariance, rows))
+        gp = model._condition(covariance, rows)
+        return replace(self, model=model, gp=gp, initial=None)
 
     def at(self, now: float) -> Self:
         """Return the model at a later present time, itself if nothing changes.
@@ -265,13 +274,15 @@ class FittedGP(Learnt):
 
     def refitted(self, extra_rows=None, temporal_kernel=None):
         """Return the result of `refit`: a computation in parts, see `_parts`."""
-        rows, model = self.gp.rows, self.model
+        rows, model, initial = self.gp.rows, self.model, self.initial
         if model.optimizer is None:
             return self
         if temporal_kernel is not None:
             model = copy.copy(model)
             model.temporal_kernel = temporal_kernel
-            model.check()
+            model._check_kernel("temporal_kernel")
+            temporal, _ = model._numeric_kernels(model._fitted_unit)
+            initial = initial and initial.with_temporal(temporal)
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
         if extra_rows is not None and np.size(extra_rows[0]):
             extra = _rows(*extra_rows)
@@ -287,13 +298,16 @@ class FittedGP(Learnt):
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         searched = searched.at(max(searched.now, rows.now))
-        start, record = self.theta_, self.record
-        if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
+        if initial is None or None in (model.spatial_kernel, model.temporal_kernel):
+            initial = model._initial_covariance(searched, follow_data=True)  # for other rows
+        start, record = self.gp.covariance.theta, self.record
+        if len(start) != len(initial.bounds):
             start, record = None, None  # theta has other entries
-        gp, record = yield from model._learn(searched, start, record, n_known=n_known)
+        options = {"n_known": n_known, "initial": initial}
+        gp, record = yield from model._learn(searched, start, record, **options)
         if n_extra:
             gp = yield partial(gp.drop, rows.n + np.arange(n_extra), standardize=False)
-        return replaced(self, model=model, gp=gp, record=record)
+        return replace(self, model=model, gp=gp, record=record, initial=initial)
 
     def search_gain(self) -> float:
         """Return the gain that a hyperparameter search with the present rows predicts.

@@ -17,12 +17,19 @@ linear map for all rows: b(u + δ) = b(u) T(δ).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.special import binom, gamma
 
 from ._cholesky import product
+
+
+@cache
+def _constants(n):
+    """Return C(k, m), k − m and (k + m)! (n, n) of powers k and m; the first two 0 where k < m."""
+    k, m = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    return np.where(k >= m, binom(k, m), 0.0), np.maximum(k - m, 0), gamma(k + m + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,25 +64,18 @@ class FutureBasis:
         imaginary = real & (self.frequencies > 0.0)[:, np.newaxis]
         return np.append(real.ravel(), imaginary.ravel())
 
-    @cached_property
-    def _shifts(self):
-        """C(k, m) and k − m of powers k and m, where k ≥ m, else 0; (p + 1, p + 1)."""
-        degrees = np.arange(self.polynomials.shape[1])
-        gaps = np.subtract.outer(degrees, degrees)
-        return np.where(gaps >= 0, binom(*np.meshgrid(degrees, degrees, indexing="ij")), 0.0), gaps
-
     def _translations(self, steps, origin=0.0):
         """Return e^{−s δ} C(k, m) (c δ)^{k−m} (n, g, k, m) of steps δ (n,), over e^{−c origin}.
 
         c in the divisor is that of the slowest exponential.
         """
-        binomials, gaps = self._shifts
+        binomials, gaps, _ = _constants(self.polynomials.shape[1])
         z = np.multiply.outer(steps, self.rates)
         decay = np.exp(self.rates.min() * origin - z)
         if self.frequencies.any():
             decay = decay * np.exp(1j * np.multiply.outer(steps, self.frequencies))
         powers = z[..., np.newaxis] ** np.arange(len(gaps))
-        return decay[..., np.newaxis, np.newaxis] * (binomials * powers[..., np.maximum(gaps, 0)])
+        return decay[..., np.newaxis, np.newaxis] * (binomials * powers[..., gaps])
 
     def __call__(self, ages, origin=0.0):
         """Return b (n, m) of ages (n,), over the decay of the slowest exponential at an origin."""
@@ -86,7 +86,7 @@ class FutureBasis:
 
     def transition(self, step):
         """Return T (m, m), which maps b at a present time to that ``step`` later."""
-        found, n = self._translations(np.array([step]))[0], len(self._shifts[1])
+        found, n = self._translations(np.array([step]))[0], self.polynomials.shape[1]
         T = np.zeros((found.size // n, found.size // n), dtype=found.dtype)
         for g, block in enumerate(found):
             T[g * n : (g + 1) * n, g * n : (g + 1) * n] = block
@@ -111,7 +111,7 @@ class FutureBasis:
         n = self.polynomials.shape[1]
         c, s = np.repeat(self.rates, n), np.repeat(self.rates - 1j * self.frequencies, n)
         power = np.tile(np.arange(n), len(self.rates))
-        factorials = gamma(np.add.outer(power, power) + 1.0)
+        factorials = np.tile(_constants(n)[2], (len(self.rates), len(self.rates)))
 
         def integrals(other):
             total = np.add.outer(s, other)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from scipy.stats import rv_continuous
@@ -10,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._validation import check_random_state, invalid
 from .._warnings import warn_caller
 from ._conditioned import LOG_2PI
-from ._quasi_newton import minimize, predicted_gain
+from ._quasi_newton import Minimum, minimize, predicted_gain
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
@@ -83,18 +84,32 @@ def search(
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
-    hessians, found = [hessian] + [None] * (len(starts) - 1), []
-    for theta, known in zip(starts, hessians):
-        found.append((yield from _search_from(objective, theta, bounds, optimizer, known)))
-    theta, _, hessian, message = min(found, key=lambda result: result[1])
-    if warn and message:
+    functions, found = (objective.value, objective.slope), []
+    for theta in starts:
+        objective.check(theta)
+        if callable(optimizer):
+            known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
+            found.append(Minimum(*known, slope=None, hessian=None))
+            continue
+        options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
+        if hessian is None or found:  # it is that of the first start
+            options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        found.append((yield from minimize(*functions, theta, bounds, **options)))
+    best = min(found, key=attrgetter("value"))
+    if warn and best.message and not _is_flat(best, bounds):
         warn_caller(
-            f"The search of the hyperparameters stopped before it converged ({message}). Scale X "
-            "and y to moderate ranges, raise n_restarts_optimizer, or check the gradient of a "
-            "custom kernel.",
+            "The search of the hyperparameters stopped before it converged "
+            f"({best.message}). Scale X and y to moderate ranges, raise n_restarts_optimizer, or "
+            "check the gradient of a custom kernel.",
             ConvergenceWarning,
         )
-    return covariance.with_theta(theta), hessian
+    return covariance.with_theta(best.x), best.hessian
+
+
+def _is_flat(found, bounds):
+    """Return True if a search that was stopped has converged."""
+    uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
+    return np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,29 +182,6 @@ def explains_little(gp):
     return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
 
 
-def _search_from(objective, theta, bounds, optimizer, hessian):
-    """Run one search; return theta, objective, Hessian, and a message if it did not converge."""
-    prior = objective.prior
-    if prior(theta) == -np.inf:
-        raise invalid(
-            "hyperpriors",
-            "distributions with a density at the start of the search",
-            got=f"no density at {prior.excluded(theta)}",
-            advice="Start elsewhere, or use a distribution that covers the bounds.",
-        )
-    if callable(optimizer):
-        found = yield partial(optimizer, objective, theta, bounds=bounds.copy())
-        return *found, None, ""
-    least_gain = _LEAST_GAIN_AGAIN
-    if hessian is None:
-        least_gain, hessian = _LEAST_GAIN, objective.information
-    functions = objective.value, objective.slope
-    found = yield from minimize(*functions, theta, bounds, hessian=hessian, least_gain=least_gain)
-    uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
-    converged = not found.message or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
-    return found.x, found.value, found.hessian, "" if converged else found.message
-
-
 class Objective:
     """Minus a criterion and priors, as a function of theta.
 
@@ -205,6 +197,16 @@ class Objective:
         self._criterion, self._covariance = criterion, covariance
         self.prior = HyperPrior(hyperpriors, covariance.names)
         self._theta = self._gradient = None
+
+    def check(self, start):
+        """Raise an error if the priors have no density at the start of a search."""
+        if self.prior(start) == -np.inf:
+            raise invalid(
+                "hyperpriors",
+                "distributions with a density at the start of the search",
+                got=f"no density at {self.prior.excluded(start)}",
+                advice="Start elsewhere, or use a distribution that covers the bounds.",
+            )
 
     def __call__(self, theta, eval_gradient=True):
         """Return the value, or value and slope."""
@@ -261,7 +263,7 @@ class HyperPrior:
                 advice = f"Give its parameters: {kind}({shapes}scale=...)."
                 expected = "a frozen distribution"
                 raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
-            where = np.flatnonzero(np.array(names, dtype=object) == name)
+            where = np.flatnonzero([known == name for known in names])
             if not len(where):
                 known = ", ".join(dict.fromkeys(names)) or "none"
                 expected = f"the name of a hyperparameter that is learnt ({known})"
@@ -270,17 +272,18 @@ class HyperPrior:
 
     def __call__(self, theta):
         """Return the log density at theta."""
-        return sum(float(np.sum(d.logpdf(np.exp(theta[i])))) for _, d, i in self._terms)
+        values = np.exp(theta)
+        return sum(float(np.add.reduce(d.logpdf(values[i]), axis=None)) for _, d, i in self._terms)
 
     def gradient(self, theta):
         """Return derivatives (n_theta,).
 
         Distributions without a ``log_slope``, as those of scipy.stats, have central differences.
         """
-        gradient = np.zeros(len(theta))
+        gradient, values = np.zeros(len(theta)), np.exp(theta)
         for _, distribution, i in self._terms:
             if hasattr(distribution, "log_slope"):
-                gradient[i] = distribution.log_slope(np.exp(theta[i]))
+                gradient[i] = distribution.log_slope(values[i])
                 continue
             up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
             # 0 at an edge of the support.

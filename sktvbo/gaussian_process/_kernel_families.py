@@ -348,6 +348,27 @@ def hyperparameters(kernel):
     return Hyperparameters(names, np.log(np.vstack([h.bounds for h in learnt])), np.log(values))
 
 
+def is_like(kernel, other):
+    """Return True if two kernels differ at most in bounds and values of what is learnt."""
+    if type(kernel) is not type(other):
+        return False
+    if type(kernel) in (Sum, Product):
+        return is_like(kernel.k1, other.k1) and is_like(kernel.k2, other.k2)
+    return _held_parameters(kernel) == _held_parameters(other)
+
+
+def _held_parameters(kernel):
+    """Return the parameters of a kernel by name, only the sizes of those that are learnt."""
+    own, found = vars(kernel), {}
+    for name, value in own.items():
+        is_learnt = not isinstance(own.get(f"{name}_bounds", "fixed"), str)
+        if name.endswith("_bounds"):
+            found[name] = isinstance(value, str)
+        else:
+            found[name] = np.size(value) if is_learnt else value
+    return found
+
+
 def forgetting_rate(kernel):
     """Return the rate ε of a `Forgetting` kernel, or of the equivalent of a Matérn 1/2 kernel."""
     if isinstance(kernel, Forgetting):

@@ -10,9 +10,10 @@ def completed(computation):
     """Compute all parts of a computation; return its result."""
     found = None
     while True:
-        part, result = next_part(computation, found)
-        if part is None:
-            return result
+        try:
+            part = computation.send(found)
+        except StopIteration as end:
+            return end.value
         found = part()
 
 

@@ -20,7 +20,7 @@ from .._validation import (
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
-from ._hyperparameters import SearchRecord
+from ._hyperparameters import SearchRecord, search
 from ._inducing_posterior import Inducing, bound
 from ._inducing_selection import METHODS, choose
 from ._parts import completed
@@ -131,10 +131,10 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         rng = check_random_state(self.random_state)
         return choose(self.inducing, covariance, rows, m, rng)
 
-    def _learn_one(self, rows, start=None, record=None, *, warn=False):
-        return (yield partial(self._learn_with_points, rows, start, warn))
+    def _learn_one(self, rows, start=None, record=None, *, initial=None, warn=False):
+        return (yield partial(self._learn_with_points, rows, start, initial, warn))
 
-    def _learn_with_points(self, rows, start, warn):
+    def _learn_with_points(self, rows, start, covariance, warn):
         """Fit a subset exactly, choose the points, and maximize the bound.
 
         With uninformative points and a start at little noise, the trace term of the bound drives a
@@ -143,16 +143,15 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         again for the hyperparameters that maximize the bound.
         """
         rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
-        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+        if covariance is None:
+            covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         learns = self._can_learn_from(rows)
         rows = rows.with_held_scale() if learns else rows
         built_in, known = learns and self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
         elif built_in:
-            covariance, known = learn_from_subset(
-                covariance, rows, self._search, self.hyperpriors, rng
-            )
+            covariance, known = learn_from_subset(covariance, rows, self._search_options, rng)
         noise_variance = covariance.noise_variance
         _, Z = self._choose_conditioning(covariance, rows)
         if not learns:
@@ -170,12 +169,12 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
         ``known`` is the `SearchRecord` of an exact fit that ended at the covariance.
         """
-        start, options = covariance.theta, {"warn": warn}
+        start, options = covariance.theta, self._search_options | {"warn": warn}
         if known is not None:
             start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
             options["hessian"] = known.scaled_to(rows.n)
         criterion = Inducing.criterion(rows, Z)
-        learnt, _ = completed(self._search(criterion, covariance, start, **options))
+        learnt, _ = completed(search(criterion, covariance, start, **options))
         gp = Inducing.of(learnt, rows, Z)
         if not isinstance(self.inducing, str):
             return gp

@@ -10,7 +10,7 @@ from .._values import extents_of_most
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
-from ._hyperparameters import HyperPrior, SearchRecord
+from ._hyperparameters import HyperPrior, SearchRecord, search
 from ._parts import completed
 
 # A lengthscale is far from the data's scale, where the likelihood is flat, if neighbours are more
@@ -233,18 +233,15 @@ def restarts(covariance, rows, hyperpriors):
     return [start for start in starts if prior(start) > -np.inf]
 
 
-def learn_from_subset(covariance, rows, search, hyperpriors, rng):
+def learn_from_subset(covariance, rows, options, rng):
     """Return the covariance of an exact fit to a subset, from several starts, and its record.
 
     Parameters
     ----------
     covariance : SeparableCovariance
     rows : Rows
-    search : callable
-        ``search(criterion, covariance, start)`` is a computation of the learnt covariance and the
-        Hessian; options are ``n_restarts`` and the ``hessian`` at the start.
-    hyperpriors : dict or None
-        Starts without density are excluded.
+    options : dict
+        Arguments of `search`. Starts without density are excluded.
     rng : RandomState
 
     Returns
@@ -252,6 +249,7 @@ def learn_from_subset(covariance, rows, search, hyperpriors, rng):
     covariance : SeparableCovariance
     record : SearchRecord
     """
+    hyperpriors = options["hyperpriors"]
     prior = HyperPrior(hyperpriors, covariance.names)
     theta, bounds = covariance.theta, covariance.bounds
     if not len(theta):
@@ -268,12 +266,12 @@ def learn_from_subset(covariance, rows, search, hyperpriors, rng):
         start = _with_entries(covariance, start, "signal_variance", power)
         starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    covariance, hessian = completed(search(criterion, covariance, np.array(starts)))
+    covariance, hessian = completed(search(criterion, covariance, np.array(starts), **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
-    options = {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
+    options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
     again = search(Dense.criterion(part), covariance, covariance.theta, **options)
     covariance, hessian = completed(again)
     return covariance, SearchRecord(hessian, part.n)

@@ -1,14 +1,12 @@
 """Ask/tell optimizers of functions that change with time."""
 
-from ._abo import ABO
 from ._base import BayesianOptimizer
-from ._drifting import TVGPUCB, UITVBO, WGPUCB
-from ._random_search import RandomSearch
+from ._drifting import ABO, TVGPUCB, UITVBO, WGPUCB
 from ._relevancy import BOLT, WDBO
 from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from ._sparq import SparQGPUCB
 from ._state import Query
-from ._static import GPUCB, IGPUCB
+from ._static import GPUCB, IGPUCB, RandomSearch
 
 __all__ = [
     "ABO",

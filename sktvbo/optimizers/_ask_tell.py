@@ -24,8 +24,6 @@ from ._begin import has_auto_timeout
 from ._change import changed, check_held, continued
 from ._durable import Durable
 from ._failures import has_failed
-from ._frame import frame_of, pending_rows, removed_at
-from ._html import representation
 from ._observe import (
     addressed,
     is_repeated,
@@ -47,6 +45,7 @@ from ._places import (
     warn_ambiguous,
     without_outcomes,
 )
+from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
 from ._state import Query, handles
 from ._suggest import announce, suggest
@@ -266,6 +265,9 @@ class AskTell(Durable):
         -----
         UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
+        LimitWarning
+            With ``safety``: several queries in turn are not certified, or nothing that is fixed or
+            available is.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
 

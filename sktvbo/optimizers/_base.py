@@ -22,7 +22,7 @@ from ._outcomes import OBJECTIVE, measured, view
 from ._parameters import algorithm
 from ._places import rows_and_times
 from ._state import too_few
-from ._suggest import in_context, recommend
+from ._suggest import in_context, recommend, restricted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -516,7 +516,14 @@ class BayesianOptimizer(AskTell):
                 p[here] = np.exp(feasibility.at(time).log(run.domain.to_unit(rows[here])))
         return float(p[0]) if one else p
 
-    def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextLike = None,
+        fixed: Mapping[str, object] | None = None,
+        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+    ) -> Point:
         """Return the point with the best posterior mean: exploitation without exploration.
 
         ``predict`` there gives the posterior mean and its standard deviation. With
@@ -529,6 +536,9 @@ class BayesianOptimizer(AskTell):
             Any time, past or future; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`.
+        fixed : dict, default=None
+        available : dict of lists, or array-like of shape (m, d), default=None
+            Values that parameters have, or the only ones that they may have, as in ``ask``.
 
         Returns
         -------
@@ -538,6 +548,8 @@ class BayesianOptimizer(AskTell):
         ------
         AskTellError
             There is no observation yet.
+        DomainError
+            No point of the domain has what is fixed or available.
         InvalidObservationError
             The time is not finite, or is a date among numbers.
 
@@ -552,7 +564,8 @@ class BayesianOptimizer(AskTell):
         t = run.read_time(t)[0]
         context = run.domain.contexts(context, 1)[0]
         run = _with_belief(run, "recommend()")
-        return run.domain.decode(recommend(in_context(run, context), t))
+        run = restricted(in_context(run, context), fixed, available)
+        return run.domain.decode(recommend(run, t))
 
 
 def _with_belief(run, caller):

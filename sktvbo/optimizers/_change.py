@@ -17,8 +17,8 @@ from ._default_models import MAX_SITES
 from ._expert import without_answers
 from ._observe import conditioned, refit, with_first_models
 from ._outcomes import kept_outcomes, models_of, views, with_models
+from ._query_parts import Start
 from ._serialization import HELD
-from ._start import Start
 from ._state import Log, SearchState
 
 # Parameters of a surrogate that depend on the domain.

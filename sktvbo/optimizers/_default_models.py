@@ -1,6 +1,7 @@
 """Default surrogates of the algorithms, for a domain scaled to the unit box."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
@@ -72,7 +73,7 @@ class Times:
     is_constrained: bool = False
     of_outcome: bool = False
 
-    @property
+    @cached_property
     def interval(self):
         """Median interval between the latest observations; 1 if all have the same time."""
         gaps = np.diff(np.unique(self.recent))

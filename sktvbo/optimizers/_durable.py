@@ -24,8 +24,8 @@ from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..journal._read import header
 from ._begin import first_state
-from ._lock import StepLock
-from ._log import log_events, logger
+from ._clock import StepLock
+from ._report import log_events, logger
 from ._serialization import (
     Recorder,
     checksum,

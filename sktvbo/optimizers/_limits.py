@@ -30,7 +30,7 @@ from ._outcomes import (
     without_violation,
 )
 from ._part import Found, Part
-from ._start import allowed_in_context, distant, drawn, gaps
+from ._query_parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import StepLimiter, neighbourhood
 
@@ -169,6 +169,9 @@ class Limits(Part):
             return draw
         safest, least = _safest(run, limiter)
         space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
+        starts = run.config.start_points
+        if choice.space.fixed is not None and not any(_is_near(choice.space, x) for x in starts):
+            _warn_of_request(run)
         back = safest if limiter is None else limiter.step(run, t, safest)
         # A place that violates a limit itself is not asked again.
         turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
@@ -206,6 +209,9 @@ class Limits(Part):
                 "No place within reach is known to satisfy all limits with probability "
                 f"{run.algorithm.safety:g}."
             )
+        if not is_certified and run.domain.search_space().fixed is not None:
+            _warn_of_request(run)  # that says nothing about the other places
+            return self
         if is_certified:
             return replaced(self, calm=min(self.calm + 1, CALM), refused=0)
         refused = self.refused + 1
@@ -223,6 +229,16 @@ class Limits(Part):
 
 
 # --- queries before there is a surrogate ----------------------------------------------------------
+
+
+def _warn_of_request(run):
+    """Warn that nothing of what a query asks for is known to be within all limits."""
+    warn_caller(
+        "What is fixed or available leaves no place that is known to satisfy all limits with "
+        f"probability {run.algorithm.safety:g}: the least risky one is asked. See "
+        "probability_feasible().",
+        LimitWarning,
+    )
 
 
 def _safest(run, limiter):
@@ -262,6 +278,14 @@ def _is_beyond(run):
     (rows, distances), k = measurements(run), run.domain.n_chosen
     here = (rows[:, :k] == run.at[:k]).all(axis=1)
     return (summed(distances)[here] > 0.0)[-1:].any()
+
+
+def _is_near(space, row):
+    """Return True if a row (d,) is near a search space, but for its categories."""
+    domain = space.domain
+    here = domain.unit_of(row[np.newaxis, : domain.n_dims])[0]
+    gaps = np.abs(np.clip(here, space.lower[: len(here)], space.upper[: len(here)]) - here)
+    return bool((gaps[domain.unit_columns[domain.kinds != "unordered"]] <= NEAR).all())
 
 
 def _are_apart(space, other):

@@ -3,13 +3,11 @@
 from sklearn.base import BaseEstimator, clone
 
 from .._validation import choose, invalid
-from ._abo import ABO
-from ._drifting import TVGPUCB, UITVBO, WGPUCB
-from ._random_search import RandomSearch
+from ._drifting import ABO, TVGPUCB, UITVBO, WGPUCB
 from ._relevancy import BOLT, WDBO
 from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from ._sparq import SparQGPUCB
-from ._static import GPUCB, IGPUCB
+from ._static import GPUCB, IGPUCB, RandomSearch
 
 ALGORITHMS = {
     kind.label: kind

@@ -1,16 +1,12 @@
 """The one list of the parts of a run; a new capability is one line here, and one module."""
 
 from ._budget import StepTimer
-from ._calibration import Calibration
-from ._cancelled import Cancelled
 from ._expert import Expert
-from ._exploration import Exploration
 from ._failures import Failures
 from ._limits import Limits
-from ._start import Start
+from ._query_parts import Cancelled, Exploration, Start, Visits
 from ._step_limiter import StepLimiter
-from ._unanswered import Unanswered
-from ._visits import Visits
+from ._warning_parts import Calibration, Unanswered
 
 # Their order is that in which a query is narrowed: each sees what those before it allow.
 KINDS = (

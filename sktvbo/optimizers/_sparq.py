@@ -21,8 +21,8 @@ from ._base import Algorithm
 from ._default_models import static_surrogate
 from ._observe import search_is_due
 from ._parameters import algorithm
-from ._random import copied
 from ._state import Model, SearchState, too_few
+from ._suggest import copied
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import invalid
+from ..acquisition._optimize import untaken
 from ..domain import StepLimit
 from ..domain._step_limit import as_step_limit
 from ..exceptions import DomainError
@@ -50,8 +51,9 @@ class StepLimiter(Part):
         k = space.domain.n_unit
         gaps = np.maximum(low[:k] - space.upper[:k], space.lower[:k] - high[:k])
         if (gaps > _SLACK).any():
-            expected = "within max_step of the latest query"
-            got = f"other values, at {run.domain.decode(run.at[:-1])}"
+            i = np.searchsorted(run.domain.unit_columns, np.argmax(gaps), side="right") - 1
+            expected = f"within max_step of the latest query, in {run.domain.columns[i]!r} too"
+            got = f"values farther away from {run.domain.decode(run.at[:-1])}"
             raise invalid("What is fixed or available", expected, got=got, error=DomainError)
         return _between(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
@@ -107,7 +109,8 @@ class StepLimiter(Part):
 
         What is best within reach may be a hill from which no step leads on. Where an observation
         beyond is believed to be better than what may be hoped at x, its mean and one standard
-        deviation, the query is the place within reach that is nearest to it.
+        deviation, the query is the place within reach that is nearest to it, unless another query
+        is pending or has failed there.
         """
         domain, surrogate, t = choice.run.domain, choice.surrogate, choice.t
         part = choice.space.at(found.t)
@@ -123,6 +126,8 @@ class StepLimiter(Part):
         here = self._here(choice.run, part)
         next_, gap = _nearest(domain, part, here, aim)
         if next_ is None or not gap < np.linalg.norm(here - aim):
+            return found
+        if not len(untaken(next_[np.newaxis], part, choice.places_of(()))):
             return found
         chance = choice.chance(t)
         if chance is not None and chance.log(next_[np.newaxis])[0] < np.log(0.5):

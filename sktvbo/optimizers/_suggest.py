@@ -4,9 +4,11 @@ Each query is a fold over the parts of the run, see `sktvbo.optimizers._part`: a
 all of them narrow, and a probability to which each is a factor.
 """
 
+import copy
 import logging
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from .._values import replaced
 from .._warnings import warn_caller
@@ -14,9 +16,8 @@ from ..acquisition import PosteriorMean
 from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._choice import Choice
-from ._log import log_queries, logger
 from ._part import at_moment
-from ._random import copied
+from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
@@ -49,9 +50,7 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
     n_before, run = run.pending.n_total, replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
         run = in_context(run, row)
-        if fixed is not None or available is not None:
-            domain = of_one_query(run.domain, fixed, available)
-            run = replaced(run, config=replaced(run.config, domain=domain))
+        run = restricted(run, fixed, available)
         run, asked = _demanded(run, t, n)
         before, found, forecast = run, (), None
         if not follows:
@@ -91,6 +90,14 @@ def in_context(run, context):
     start_points[:, config.domain.n_chosen :] = context
     domain = config.domain.in_context(context)
     return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
+
+
+def restricted(run, fixed, available):
+    """Return the run with the domain of one query, see `of_one_query`."""
+    if fixed is None and available is None:
+        return run
+    domain = of_one_query(run.domain, fixed, available)
+    return replaced(run, config=replaced(run.config, domain=domain))
 
 
 def recommend(run, t):
@@ -202,3 +209,28 @@ def _hallucinated(run, surrogate, queries):
     """Return the surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
     return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
+
+
+# --- copies of random states ----------------------------------------------------------------------
+
+
+class _Unseeded(ISeedSequence):
+    """Seed of zeros, for a generator whose state is set afterwards; faster than a real one."""
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return [0] * n_words
+
+
+_UNSEEDED = _Unseeded()
+
+
+def copied(rng):
+    """Return a copy of a RandomState, six times as fast as `copy.deepcopy`."""
+    state = rng.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return copy.deepcopy(rng)
+    # The generator reads its 624 words one by one, which is faster from a list.
+    state["state"]["key"] = state["state"]["key"].tolist()
+    new = np.random.RandomState(np.random.MT19937(_UNSEEDED))
+    new.set_state(state)
+    return new

@@ -134,6 +134,6 @@ class GammaPrior(BaseEstimator):
 class FixedStartGPRegressor(TimeVaryingGPRegressor):
     """Regressor whose every hyperparameter search starts from the kernels as given."""
 
-    def _learn(self, rows, start=None, record=None, **options):
-        theta = self._initial_covariance(rows, follow_data=False).theta
-        return super()._learn(rows, theta, **options)
+    def _learn(self, rows, start=None, record=None, *, initial=None, **options):
+        initial = initial or self._initial_covariance(rows, follow_data=False)
+        return super()._learn(rows, initial.theta, initial=initial, **options)

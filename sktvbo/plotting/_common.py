@@ -85,14 +85,14 @@ class Display:
     def _time_text(self, t):
         """Return a time as text."""
         if not self.dates:
-            return f"{t:.4g} {self.time_unit}"
+            return f"{t:.4g} {self.time_unit}".rstrip()
         date = dates_of(np.array([t]), self.time_unit)[0].astype("datetime64[m]")
         return str(date).replace("T", " ")
 
     def _set_up_time(self, ax):
         """Set label and ticks of the axis of times."""
         if not self.dates:
-            ax.set_xlabel(f"time ({self.time_unit})")
+            ax.set_xlabel(f"time ({self.time_unit})" if self.time_unit else "time")
             return
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 

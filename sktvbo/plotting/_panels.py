@@ -111,7 +111,7 @@ class SliceDisplay(PanelDisplay):
     times : ndarray of shape (n_times,)
     y : ndarray of shape (n,)
         Values of the observations in the data set.
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     value_label : str, default="objective"
@@ -143,7 +143,7 @@ class SliceDisplay(PanelDisplay):
     times: np.ndarray
     y: np.ndarray
     _: KW_ONLY
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
     value_label: str = "objective"
 
@@ -329,7 +329,7 @@ class TrackDisplay(PanelDisplay):
         Mask of the observations in the data set.
     now : float
         Present time of the optimizer.
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     value_label : str, default="posterior mean"
@@ -363,7 +363,7 @@ class TrackDisplay(PanelDisplay):
     kept: np.ndarray
     _: KW_ONLY
     now: float
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
     value_label: str = "posterior mean"
     safety: float = 0.5
@@ -516,9 +516,11 @@ class BaselineDisplay(Display):
     baseline, baseline_std : ndarray of shape (n,)
         Prediction at the fixed setting.
     recommended : ndarray of shape (n,)
-        Prediction at the point recommended at each time.
+        Prediction at the best point at each time, as all observations show it afterwards.
+    feasible : ndarray of shape (n,), or None
+        Probability that the fixed setting is within all limits; None without limits.
     maximize : bool, default=True
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     value_label : str, default="objective"
@@ -554,8 +556,9 @@ class BaselineDisplay(Display):
     recommended: np.ndarray
     _: KW_ONLY
     gain_std: float
+    feasible: np.ndarray | None = None
     maximize: bool = True
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
     value_label: str = "objective"
 
@@ -601,7 +604,8 @@ class BaselineDisplay(Display):
         Notes
         -----
         Predictions are those of the present hyperparameters and all observations that are shown,
-        removed ones too. Far from all of them the baseline is uncertain: its deviation says so.
+        removed ones too. Far from all of them the baseline is uncertain: its deviation says so. The
+        gain counts no violations: with limits, the legend says how often the baseline is within.
         """
         optimizer = snapshot(optimizer)
         surrogate, run = fitted_surrogate(optimizer), run_of(optimizer)
@@ -618,6 +622,11 @@ class BaselineDisplay(Display):
         mean, covariance = surrogate.predict(fixed, return_cov=True)
         best = in_numbers(optimizer)
         found = [run.domain.place(best.recommend(t, context=context), context) for t in times]
+        feasible = None
+        if optimizer.outcome_constraints is not None:
+            feasible = np.array(
+                [best.probability_feasible(baseline, t, context=context) for t in times]
+            )
         recommended = surrogate.predict(np.column_stack([run.domain.unit_of(found), times]))
         return cls(
             times,
@@ -626,12 +635,15 @@ class BaselineDisplay(Display):
             np.sqrt(np.maximum(np.diag(covariance), 0.0)),
             sign * recommended,
             gain_std=float(np.sqrt(max(covariance.sum(), 0.0))),
+            feasible=feasible,
             maximize=optimizer.maximize,
             **labels,
         )
 
     def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
-        """Draw observations, both predictions, and in the title the sum of the difference.
+        """Draw observations, both predictions, and in the title the gain over the baseline.
+
+        The band, and the error of the gain, are two standard deviations.
 
         Parameters
         ----------
@@ -654,15 +666,21 @@ class BaselineDisplay(Display):
 
         times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
         ax.plot(times, self.y, "o", color="0.35", markersize=3.5, label="measured")
-        curves = {"predicted where recommended": self.recommended, "at the baseline": self.baseline}
+        fixed = "at the baseline"
+        if self.feasible is not None:
+            fixed += f" (within limits: {np.mean(self.feasible >= 0.5):.0%})"
+        curves = {"best in hindsight": self.recommended, fixed: self.baseline}
         for i, (label, curve) in enumerate(curves.items()):
             ax.plot(
                 times, curve, **merge_style(line_style(i) | {"label": label}, line_options, Line2D)
             )
         draw_band(ax, times, self.baseline - ends, self.baseline + ends, line_style(1)["color"])
-        what = "above" if self.maximize else "below"
-        title = f"sum {what} the baseline: {self.gain:.4g} ± {2.0 * self.gain_std:.2g}"
-        ax.set_title(title, fontsize="medium", pad=22.0)
+        n, what = len(self.y), "above" if self.maximize else "below"
+        each, error = self.gain / n, 2.0 * self.gain_std / n
+        title = (
+            f"{each:.3g} ± {error:.1g} {what} the baseline per observation, {self.gain:.3g} in all"
+        )
+        ax.set_title(title, fontsize="medium", pad=26.0)
         ax.set_ylabel(self.value_label)
         self._set_up_time(ax)
         legend_above(ax, ncols=3)
@@ -700,13 +718,13 @@ class OutcomeTrack:
     std: np.ndarray
     scale: str = "linear"
 
-    def band(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends (n_times,), (n_times,) of two standard deviations on both sides."""
+    def line_and_band(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return medians, and two standard deviations below and above them, each (n_times,)."""
         if self.scale == "linear":
-            return self.mean - 2.0 * self.std, self.mean + 2.0 * self.std
+            return self.mean, self.mean - 2.0 * self.std, self.mean + 2.0 * self.std
         variance = np.log1p((self.std / self.mean) ** 2)
-        middle = np.log(self.mean) - 0.5 * variance
-        return np.exp(middle - 2.0 * np.sqrt(variance)), np.exp(middle + 2.0 * np.sqrt(variance))
+        middle, half = np.log(self.mean) - 0.5 * variance, 2.0 * np.sqrt(variance)
+        return np.exp(middle), np.exp(middle - half), np.exp(middle + half)
 
 
 @display_data
@@ -724,7 +742,7 @@ class OutcomeDisplay(PanelDisplay):
         Times of all observations.
     kept : ndarray of bool of shape (n_told,)
         Mask of the observations in the data set.
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
 
@@ -754,7 +772,7 @@ class OutcomeDisplay(PanelDisplay):
     told_at: np.ndarray
     kept: np.ndarray
     _: KW_ONLY
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
 
     @classmethod
@@ -827,6 +845,8 @@ class OutcomeDisplay(PanelDisplay):
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
         """Draw a panel per outcome: observations, limits, and the prediction where recommended.
 
+        The prediction is the median without noise, which the limits concern; with
+        ``outcome_scales`` "log" the mean of `predict` is above it.
         The band is two standard deviations wide on both sides, without noise. Red dots are
         observations in the data set, and crosses are removed ones.
 
@@ -854,8 +874,9 @@ class OutcomeDisplay(PanelDisplay):
         for ax, track in zip(axes, self.tracks):
             told = np.column_stack([track.told, self._on_axis(self.told_at)])
             draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
-            draw_band(ax, times, *track.band(), line_style(0)["color"])
-            ax.plot(times, track.mean, **style)
+            line, *ends = track.line_and_band()
+            draw_band(ax, times, *ends, line_style(0)["color"])
+            ax.plot(times, line, **style)
             limits = [limit for limit in (track.low, track.high) if np.isfinite(limit)]
             for limit, label in zip(limits, ("limit", None)):
                 ax.axhline(limit, color="black", linestyle="--", label=label)

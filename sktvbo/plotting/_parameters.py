@@ -105,7 +105,7 @@ def _axes_of(domain, n_values, names, units):
             raise invalid("names", "None for a domain that has names", names)
         names, specs = domain.names, list(domain.parameters.values())
     elif names is None:
-        names = [f"x[{i}]" for i in range(domain.n_dims)]
+        names = domain.columns
     elif len(names) != domain.n_dims:
         raise invalid("names", f"{domain.n_dims} of them, one per dimension", names)
     return [

@@ -73,7 +73,7 @@ class PosteriorDisplay(Display):
         True if ``places`` are indices of arms.
     maximize : bool, default=True
         True if the best value is the largest.
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     space_label : str, default=None
@@ -111,7 +111,7 @@ class PosteriorDisplay(Display):
     optimum: np.ndarray | None = None
     arms: bool = False
     maximize: bool = True
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
     space_label: str | None = None
     value_label: str = "posterior mean"
@@ -324,7 +324,7 @@ class RelevancyDisplay(Display):
         Times of the observations removed from the data set.
     removed_places : ndarray of shape (n_removed,), default=None
         Places of the removed observations; None if ``places`` is None.
-    time_unit : str, default="s"
+    time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     space_label : str, default="x"
@@ -358,7 +358,7 @@ class RelevancyDisplay(Display):
     places: np.ndarray | None = None
     removed_times: np.ndarray = ()
     removed_places: np.ndarray | None = None
-    time_unit: str = "s"
+    time_unit: str = ""
     dates: bool = False
     space_label: str = "x"
 

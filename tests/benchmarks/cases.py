@@ -14,6 +14,6 @@ def task(name="ackley", horizon=8.0, **algorithms):
     return Task(name, evaluation.Fresh(name), algorithms, SimulatedClock("papers"), horizon)
 
 
-def run(some, store, **options):
+def run(some, store, seeds=SEEDS, **options):
     options = {"n_jobs": 1, "report": lambda text: None} | options
-    return tasks.run(some, SEEDS, store=store, **options)
+    return tasks.run(some, seeds, store=store, **options)

@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from _specs import ALGORITHMS
 from bench import main
 
 from sktvbo import RandomSearch
 from sktvbo.evaluation import Comparison
-from sktvbo.optimizers._names import ALGORITHMS
 
 # Options of a bench with about twenty queries per run.
 SMALL = ["--horizon", "3", "--replications", "2", "--n-jobs", "1"]

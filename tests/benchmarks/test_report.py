@@ -17,7 +17,6 @@ from _report import (
 from benchmarks.cases import run, task
 
 from sktvbo import WDBO, RandomSearch, evaluation
-from sktvbo.evaluation._statistics import normalized
 
 
 def test_the_plan_adds_up():
@@ -73,13 +72,6 @@ def test_published_numbers_stand_beside_ours(comparison):
     mine = next(r for r in comparison.normalized() if r["algorithm"] == "W-DBO")
     assert last[-2:] == [f"{mine['normalized_regret']:.2f}", "0.50"]
     assert "7" not in "".join(w_dbo[2:])
-
-
-def test_normalized_is_that_of_the_published_numbers_too(comparison):
-    known = {(r["algorithm"], r["problem"]): r["average_regret"] for r in comparison.summary()}
-    assert normalized(known) == comparison.normalized()
-    (row,) = normalized({("a", "p"): 2.0})
-    assert (row["algorithm"], row["normalized_regret"]) == ("a", 0.0)
 
 
 def result(regrets, seed, resets=None):

@@ -1,15 +1,12 @@
 """The command of the papers: presets, specifications and tasks."""
 
-import numpy as np
 import pytest
-from _presets import PRESETS
-from _specs import configured, make_optimizer, parse, split_list
+from _specs import ALGORITHMS, configured, make_optimizer, parse, split_list
 from _tasks import Task, settings
 from benchmarks.cases import SEEDS, run, task
 
-from sktvbo import GPUCB, RGPUCB, RandomSearch, SparQGPUCB, evaluation, optimizers
+from sktvbo import GPUCB, RGPUCB, RandomSearch, SparQGPUCB, evaluation
 from sktvbo.evaluation import SimulatedClock, StepClock
-from sktvbo.optimizers._names import ALGORITHMS, as_optimizer, label_of
 
 
 @pytest.mark.parametrize("clock", [SimulatedClock("papers", 0.5), StepClock()])
@@ -112,16 +109,9 @@ def test_commas_before_options_do_not_split_a_list():
     ]
 
 
-def test_all_algorithms_are_there():
-    made = {type(make_optimizer(name)).__name__ for name in ALGORITHMS}
-    assert made == set(optimizers.__all__) - {"BayesianOptimizer", "Query"}
-    assert {"W-DBO", "SparQ-GP-UCB", "random"} < set(ALGORITHMS)
-
-
 def test_names_of_classes_are_known_too():
     for label, kind in ALGORITHMS.items():
-        assert label_of(label) == label_of(kind.__name__) == label
-        assert type(as_optimizer(kind.__name__)) is kind
+        assert type(make_optimizer(label)) is type(make_optimizer(kind.__name__)) is kind
 
 
 def test_common_parameters_are_for_those_that_have_them_and_own_ones_come_first():
@@ -133,32 +123,3 @@ def test_common_parameters_are_for_those_that_have_them_and_own_ones_come_first(
     assert "alpha" not in found["GP-UCB"].get_params()
     with pytest.raises(ValueError, match="alpha"):
         configured(("GP-UCB",), {}, {"GP-UCB": {"alpha": 2.0}})
-
-
-# --- what all presets have in common --------------------------------------------------------------
-
-
-def test_a_preset_is_cut_to_what_is_asked_for():
-    made = PRESETS["et-fig3"].task("cart-pole", ["UI-TVBO", "GP-UCB"], 30.0)
-    assert list(made.optimizers) == ["UI-TVBO", "GP-UCB"]
-    assert made.horizon == 30.0
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, data):
-    preset = PRESETS[name]
-    named = set()
-    for problem, make in preset.tasks.items():
-        made = make()
-        assert made.name == problem
-        assert list(made.optimizers) == [a for a in preset.algorithms if a in made.optimizers]
-        assert set(made.as_published) <= set(made.optimizers)
-        named |= set(made.optimizers)
-    assert named == set(preset.algorithms)
-    assert preset.rival in (None, *preset.algorithms)
-
-
-def test_seeds_are_counted_or_drawn():
-    assert PRESETS["et-table1"].seeds(2, 3) == [2, 3, 4]
-    drawn = np.random.RandomState(2).randint(np.iinfo(np.int32).max, size=3).tolist()
-    assert PRESETS["wdbo-table2"].seeds(2, 3) == drawn

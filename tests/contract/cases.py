@@ -79,7 +79,8 @@ class Case:
         return self.kind is not opts.RandomSearch
 
     def make(self, domain="box", **options):
-        defaults = {"n_initial_points": N_INITIAL} if self.modelled else {}
+        # Seldom searched: nearly all of the time of a small run is that of its searches.
+        defaults = {"n_initial_points": N_INITIAL, "refit_every": 3} if self.modelled else {}
         # Copies: a part that one test sets parameters of is not that of the next.
         options = {"random_state": 0} | defaults | copy.deepcopy(self.options) | options
         return self.kind(DOMAINS[domain], **options)

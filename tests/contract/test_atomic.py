@@ -69,11 +69,11 @@ def _run(call, stop):
 
 
 def some_of(count, request):
-    """Places to stop at: all of them, or some 12 when there is no time for more."""
+    """Places to stop at: all of them, or some 9 when there is no time for more."""
     if request.config.getoption("--runslow"):
         return range(count)
-    last = range(max(count - 6, 0), count)  # where the new state is taken over
-    return sorted({*range(0, count, max(count // 6, 1)), *last})
+    last = range(max(count - 5, 0), count)  # where the new state is taken over
+    return sorted({*range(0, count, max(count // 4, 1)), *last})
 
 
 def in_context():

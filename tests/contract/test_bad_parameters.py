@@ -274,7 +274,7 @@ def test_a_part_by_name_is_that_of_the_class(parameter, name):
     given = PARTS_BY_NAME[parameter, name]()
     for part in (name, given):
         opt = clone(opts.BayesianOptimizer(BOX, **options, **{parameter: part}))
-        ask_and_tell(opt, 6)
+        ask_and_tell(opt, 5)
         told.append(opt.told_X_)
         used = opt.policy_ if parameter == "policy" else run_of(opt).config.acquisition
         assert type(used) is type(given)

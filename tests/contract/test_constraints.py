@@ -59,19 +59,19 @@ BY_DOMAIN += itertools.product(OTHERS, ("finite", "named"))
 def test_no_query_breaks_them(name, domain):
     case, few = BY_NAME[name], {"n_initial_points": 4} if BY_NAME[name].modelled else {}
     opt = constrained(name, domain, **few)
-    queries = case.drive(opt, 6, 0, domain)
-    queries += [query.x for query in opt.suggest(6.0, n=2)]
+    queries = case.drive(opt, 5, 0, domain)
+    queries += [query.x for query in opt.suggest(5.0, n=2)]
     queries.append(opt.recommend(7.0))
     assert all(allowed(x, domain) for x in queries)
     free = case.make(domain, **few)
-    assert not all(allowed(x, domain) for x in case.drive(free, 6, 0, domain))
+    assert not all(allowed(x, domain) for x in case.drive(free, 5, 0, domain))
 
 
 def test_the_best_that_is_allowed_is_found():
     """Of a peak beyond the line, what is nearest on it; while it moves along."""
     opt = WDBO([(0.0, 1.0)] * 2, constraints=RULES["box"][0], n_initial_points=8, random_state=0)
-    ask_and_tell(opt, 40, lambda x, t: -np.sum((x - [0.5 + 0.005 * t, 0.5]) ** 2))
-    assert opt.recommend(40) == pytest.approx([0.4, 0.2], abs=0.02)
+    ask_and_tell(opt, 25, lambda x, t: -np.sum((x - [0.5 + 0.008 * t, 0.5]) ** 2))
+    assert opt.recommend(25) == pytest.approx([0.4, 0.2], abs=0.02)
 
 
 def test_what_breaks_them_may_be_told():

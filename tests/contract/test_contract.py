@@ -282,7 +282,7 @@ def test_unix_timestamps_make_the_same_run(few):
 
 # --- the unit of the observations changes nothing -------------------------------------------------
 
-UNIT_STEPS = 12
+UNIT_STEPS = 9
 
 
 def queries(case, factor, domain):

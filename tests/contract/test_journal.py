@@ -43,7 +43,7 @@ from sktvbo import (
     TimeVaryingGPRegressor,
     journal,
 )
-from sktvbo.domain import Box, Constrained, StepLimit
+from sktvbo.domain import Box, Constrained, FiniteSet, StepLimit
 from sktvbo.exceptions import AskTellError, JournalError
 from sktvbo.journal import Journal
 from sktvbo.journal._file import JournalFile
@@ -201,7 +201,7 @@ def test_other_parameters_are_those_of_the_file_and_a_warning_names_them(path):
 def test_what_cannot_be_stored_is_the_constructors(path):
     """A domain with a function is compared but for the function."""
     metric = TimeVaryingGPRegressor(PairwiseKernel(0.5, metric=similarity), optimizer=None)
-    domain = Constrained(BOX, inside)
+    domain = Constrained(FiniteSet(PLACES), inside)
     parts = {"kind": BayesianOptimizer, "domain": domain, "surrogate": metric}
     opt, free = (
         resumed(path, **parts),
@@ -215,9 +215,13 @@ def test_what_cannot_be_stored_is_the_constructors(path):
     same_state(opt, free, ROUNDING)
     assert opt.surrogate_.spatial_kernel_.metric is similarity
     opt.close()
-    parts["domain"] = Constrained([(0.0, 2.0), (-1.0, 2.0)], inside)
+    parts["domain"] = Constrained(FiniteSet(PLACES[:-1]), inside)
     with pytest.raises(JournalError, match=r"domain: expected the same as before \(functions and"):
         resumed(path, **parts).ask(9.0)
+
+
+# Few: a kernel in Python is called for each pair.
+PLACES = np.random.RandomState(0).uniform(size=(20, 2))
 
 
 def similarity(a, b, **options):
@@ -427,7 +431,7 @@ def test_what_will_be_resumed_is_in_json_and_is_not_set(few, path):
     assert make().set_params(max_step=None).n_told_ == 6
     template = few.kind(**few.options, random_state=0, journal=Journal(path, resume=True))
     if few.modelled:
-        template.set_params(n_initial_points=opt.n_initial_points)
+        template.set_params(n_initial_points=opt.n_initial_points, refit_every=opt.refit_every)
     assert template.set_params(domain=BOX).n_told_ == 6  # without a domain it has no run yet
 
 
@@ -756,7 +760,7 @@ path = sys.argv[1]
 opt = RandomSearch([(0.0, 1.0)], clock="step", random_state=0, journal=path)
 opt.ask()
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (45_000, hard))
 try:
     while True:
         x = opt.ask()

@@ -1,5 +1,6 @@
 """How far a query may be from the one before."""
 
+from itertools import cycle
 from types import SimpleNamespace
 
 import numpy as np
@@ -141,13 +142,13 @@ FEW_VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", FEW_VALUES)
+LIMITED = cycle([(GPUCB, StepLimit(1e-3, per="time")), (WDBO, 1e-3), (RandomSearch, 1e-3)])
+
+
 @pytest.mark.parametrize(
-    ("kind", "limit"),
-    [(GPUCB, StepLimit(1e-3, per="time")), (WDBO, 1e-3), (RandomSearch, 1e-3)],
-    ids=["GPUCB", "WDBO", "RandomSearch"],
+    ("name", "kind", "limit"), [(name, *limited) for name, limited in zip(FEW_VALUES, LIMITED)]
 )
-def test_the_next_value_is_always_within_reach(kind, limit, name):
+def test_the_next_value_is_always_within_reach(name, kind, limit):
     """From the lowest member the highest one is found, by steps from one value to the next.
 
     Random queries wander.
@@ -320,7 +321,8 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
         return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
-    run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]))
+    failures = SimpleNamespace(rows=())
+    run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=())
     choice = Choice(run, known, None, 0.0, None, 0.0)
     choice.space, choice.causes = domain.search_space().within([0.0], [0.2]), {}
     assert StepLimiter(StepLimit()).heading(choice, Found(np.array([0.05]), 0.0)).x == expected

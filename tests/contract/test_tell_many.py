@@ -35,8 +35,10 @@ def held(case, **options):
     return case.make(surrogate=gp, **options)
 
 
-@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "SWGPUCB", "ETGPUCB", "BOLT-max-size"])
-@pytest.mark.parametrize("before", [0, 3, 9])
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [*zip(("GPUCB", "WDBO", "SWGPUCB", "ETGPUCB", "BOLT-max-size"), (3, 9, 0, 9, 3)), ("WDBO", 0)],
+)
 def test_it_is_telling_one_by_one_with_the_hyperparameters_held(name, before):
     # A window of fewer than 10 would hold the scale of y.
     options = {"window": 12} if name == "SWGPUCB" else {}
@@ -89,8 +91,10 @@ def test_the_hyperparameters_are_those_of_a_fit_to_all(name):
 FAILURES = [2, 3, 6, 9, 10, 11, 17]
 
 
-@pytest.mark.parametrize("form", ["nan", "none", "queries"])
-@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "RandomSearch", "SparQGPUCB"])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*zip(("RandomSearch", "WDBO", "GPUCB", "SparQGPUCB"), ("none", "nan", "queries", "nan"))],
+)
 def test_failures_are_told_as_columns(name, form):
     case = BY_NAME[name]
     make = case.make if name == "RandomSearch" else functools.partial(held, case)

@@ -70,7 +70,7 @@ OTHERS = {
     "acquisition": "mean",
     "policy": SlidingWindow(5),
     "n_initial_points": 4,
-    "refit_every": 3,
+    "refit_every": 4,
     "clock": "step",
     "constraints": LinearConstraint([1.0, 0.0], 0.0, 1.9),
     "random_state": 5,
@@ -117,11 +117,12 @@ HELD = {"maximize", "time_unit", "journal"}
 
 
 def others_of(case, opt):
-    """Return the changes that an optimizer takes, one by one."""
+    """Return the changes that an optimizer takes, one by one; what is not in the table stays."""
     refused = {name for name, cases in REFUSED.items() if case.name in cases}
     return {
-        key: OTHERS[key] if key == "safety" else {key: OTHERS[key]}
-        for key in opt.get_params(deep=False).keys() - HELD - refused
+        key: OTHERS[key] if key == "safety" else {key: OTHERS.get(key, value)}
+        for key, value in opt.get_params(deep=False).items()
+        if key not in HELD | refused
     }
 
 

@@ -10,7 +10,7 @@ from twins import ascent as twin
 from sktvbo._fast.ascent import Ascents, climb, model_minimum
 from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula, Posterior, scores
-from sktvbo.acquisition._boundary_margin import BoundaryMargin
+from sktvbo.acquisition._objective import BoundaryMargin
 
 
 def drive(function, starts, upper, gain=1e-12):

@@ -129,18 +129,17 @@ AT_BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+SPARSE = SparseTimeVaryingGPRegressor
+SEASON = Matern(2.0, (1.0, 2.0)) + ExpSineSquared(1.0, 5.0, "fixed", (5.0, 9.0))
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("kind", "options"),
     [
-        {},
-        {"temporal_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)},
-        {"temporal_kernel": Forgetting(0.1, (0.1, 0.5))},
-        {
-            "temporal_kernel": Matern(2.0, (1.0, 2.0))
-            + ExpSineSquared(1.0, 5.0, "fixed", (5.0, 9.0))
-        },
-        {"level_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)},
+        (TimeVaryingGPRegressor, {"temporal_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)}),
+        (SPARSE, {"temporal_kernel": Forgetting(0.1, (0.1, 0.5))}),
+        (TimeVaryingGPRegressor, {"temporal_kernel": SEASON}),
+        (SPARSE, {"level_kernel": Matern(1.0, (1.0, 10.0), nu=0.5)}),
     ],
     ids=str,
 )

@@ -19,7 +19,13 @@ from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import (
@@ -345,3 +351,40 @@ def test_refit_with_a_temporal_kernel_of_other_hyperparameters():
         value = fresh.log_marginal_likelihood_value_
         assert new.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-2)
     assert len(gp.theta_) == 4
+
+
+ROUGH = ConstantKernel(0.3) * Matern(1.0, nu=0.5)
+SUM = Matern(2.0, nu=2.5) + ROUGH
+SEASON = Matern(9.0, "fixed") * ExpSineSquared(1.0, 8.0, (0.4, 3.0), "fixed")
+# Pairs of kernels in time: of the first search, and of the second.
+KERNELS = {
+    "bounds": (SUM, Matern(3.0, (2.5, 40.0), nu=2.5) + ROUGH),
+    "order": (SUM, Matern(2.0, nu=1.5) + ROUGH),
+    "fixed": (SUM, Matern(2.0, "fixed", nu=2.5) + ROUGH),
+    "fixed value": (
+        Matern(2.0, "fixed", nu=2.5) + ROUGH,
+        Matern(4.0, "fixed", nu=2.5) + ROUGH,
+    ),
+    "product": (SUM, Matern(2.0, nu=2.5) * ROUGH),
+    "season": (SEASON, Matern(5.0, "fixed") * ExpSineSquared(1.0, 9.0, (0.6, 2.0), "fixed")),
+    "unknown": (RationalQuadratic(2.0), RationalQuadratic(2.0, 1.0, (0.5, 9.0))),
+}
+
+
+@pytest.mark.parametrize("level", [None, RBF(20.0)])
+@pytest.mark.parametrize("kernels", KERNELS.values(), ids=list(KERNELS))
+def test_a_search_with_a_kept_covariance_is_that_with_a_new_one(kernels, level):
+    """What an optimizer holds keeps the covariance, and gets the bounds of another kernel."""
+    X, y = data()
+    one, two = kernels
+    fitted = TimeVaryingGPRegressor(RBF(0.5), one, level_kernel=level).fit(X, y).fitted_
+    kept = fitted.refit()
+    new = kept.regressor().refit(temporal_kernel=two)
+    kept = kept.refit(temporal_kernel=two)
+    assert_array_equal(kept.theta_, new.theta_)
+    assert_array_equal(kept.gp.covariance.bounds, new.fitted_.gp.covariance.bounds)
+    assert kept.gp.covariance.names == new.fitted_.gp.covariance.names
+    assert kept.temporal_kernel_ == new.temporal_kernel_
+    assert_array_equal(kept.refit().theta_, new.refit().theta_)
+    initial = kept.initial, new.fitted_.refit().initial
+    assert_allclose(*(each.cross(X[:5, :-1], X[:5, -1]) for each in initial), rtol=1e-14)

@@ -112,12 +112,9 @@ def test_the_range_of_a_skewed_column_is_no_scale(model, name):
 @pytest.mark.parametrize(
     ("model", "column", "bad"),
     [
-        ("dense", 0, [-999.0]),
         ("dense", 1, [-999.0] * 8),
         ("dense", 2, [1e9]),
         ("robust", 0, [-1e4, 1e6]),
-        ("robust", 2, [-999.0]),
-        ("sparse", 1, [1e9]),
         ("sparse", 2, [-1e4, 1e6]),
     ],
 )

@@ -72,7 +72,7 @@ def simulated(seed, n, n_new=150):
 @pytest.mark.parametrize(
     ("kind", "n"),
     [
-        (TimeVaryingGPRegressor, 220),
+        (TimeVaryingGPRegressor, 150),
         pytest.param(SparseTimeVaryingGPRegressor, 600, marks=pytest.mark.slow),
     ],
 )

@@ -22,7 +22,7 @@ from sktvbo.gaussian_process import (
     WeightedTimeVaryingGPRegressor,
     _regressor,
 )
-from sktvbo.gaussian_process._hyperparameters import SearchRecord
+from sktvbo.gaussian_process._hyperparameters import Objective, SearchRecord
 from sktvbo.kernels import Forgetting
 
 MEAN = QuadraticMean(0.8)
@@ -219,16 +219,16 @@ N = 60
 CHOICE = QuadraticMean(1.0, only_if_likelier=True)
 
 
-def sample(kind, seed=0):
+def sample(kind, seed=0, n=N):
     """Return rows of a quadratic function, or of moving waves, in three dimensions."""
     rng = np.random.RandomState(seed)
-    X = np.column_stack([rng.uniform(size=(N, 3)), np.arange(float(N))])
+    X = np.column_stack([rng.uniform(size=(n, 3)), np.arange(float(n))])
     S, t = X[:, :3], X[:, 3]
     y = {
         "quadratic": -4.0 * ((S - 0.5) ** 2).sum(axis=1),
         "waves": np.sin(5.0 * S[:, 0] + 0.1 * t) * np.cos(4.0 * S[:, 1] * S[:, 2] - 0.07 * t),
     }[kind]
-    return X, y + 0.05 * rng.normal(size=N)
+    return X, y + 0.05 * rng.normal(size=n)
 
 
 def choose(**options):
@@ -253,6 +253,22 @@ def test_the_likelier_mean_is_used(kind, optimizer):
     assert (gp.prior_mean_ is None) is (best == 0)
     assert_array_equal(gp.theta_, each[best].theta_)
     assert_array_equal(gp.predict(X, return_std=True), each[best].predict(X, return_std=True))
+
+
+def test_many_rows_search_the_other_mean_from_the_first_result(monkeypatch):
+    value, count, apart, together = Objective.value, [], 0, 0
+    monkeypatch.setattr(Objective, "value", lambda *each: count.append(1) or value(*each))
+    for kind in ("quadratic", "waves"):
+        X, y = sample(kind, n=90)
+        each = [choose(prior_mean=m).fit(X, y) for m in (None, QuadraticMean(1.0))]
+        apart += len(count)
+        count.clear()
+        gp, best = choose().fit(X, y), each[kind == "quadratic"]
+        together += len(count)
+        count.clear()
+        assert (gp.prior_mean_ is None) is (best is each[0])
+        assert gp.log_marginal_likelihood_value_ > best.log_marginal_likelihood_value_ - 1.0
+    assert together < 0.9 * apart
 
 
 def test_later_searches_change_the_choice():

@@ -5,6 +5,7 @@ import warnings
 from copy import deepcopy
 from dataclasses import dataclass
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -94,10 +95,10 @@ def ramp(scale=1.0, name="ramp"):
 
 
 def test_runs_and_score_are_those_of_runs_by_hand():
-    optimizer = WDBO(n_initial_points=4)
+    optimizer, short = WDBO(n_initial_points=4), {"horizon": 8.0}
     some = some_problems()[:2]
-    expected = [by_hand(optimizer, problem, seed) for problem in some for seed in SEEDS[:2]]
-    estimator = online(optimizer, n_replications=2).fit(some)
+    expected = [by_hand(optimizer, p, seed, **short) for p in some for seed in SEEDS[:2]]
+    estimator = online(optimizer, n_replications=2, **short).fit(some)
     for result, other in zip(estimator.run(some), expected, strict=True):
         assert (result.problem, result.seed) == (other.problem, other.seed)
         assert_array_equal(result.observations, other.observations)
@@ -226,8 +227,8 @@ def test_two_jobs_accept_a_clock_with_a_lambda():
 
 def test_halving_increases_replications_of_the_survivors():
     search = HalvingGridSearchCV(
-        online(),
-        {"optimizer__alpha": [0.1, 0.5, 3.0]},
+        online(RandomSearch()),
+        {"optimizer__max_step": [0.01, 0.1, 1.0]},
         resource="n_replications",
         max_resources=3,
         cv=2,
@@ -325,14 +326,12 @@ def test_invalid_parameters_are_refused(options, error, message):
 def test_the_error_of_a_run_names_it_also_from_another_process():
     some = some_problems()[1:3]  # of one and of three dimensions
     for n_jobs in (1, 2):
-        search = GridSearchCV(
-            online(Touchy()),
-            {"optimizer__fails_at": [2, 3]},
-            cv=2,
-            n_jobs=n_jobs,
-            error_score="raise",
-        )
-        with pytest.raises(RuntimeError, match="too touchy") as caught:
+        grid = {"optimizer__fails_at": [2, 3]}
+        search = GridSearchCV(online(Touchy()), grid, cv=2, n_jobs=n_jobs, error_score="raise")
+        with (
+            joblib.parallel_config("multiprocessing"),
+            pytest.raises(RuntimeError, match="too touchy") as caught,
+        ):
             search.fit(deepcopy(some))
         (note,) = caught.value.__notes__
         assert f"'ackley' with random_state={SEEDS[0]}" in note
@@ -371,11 +370,12 @@ def drifting(start, end):
             [jumping(25), jumping(33)],
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             OnlineRun(SWGPUCB(n_initial_points=5, acquisition=UCB())),
             "window",
             *(15, 100),
             [drifting(0.1, 0.9), drifting(0.8, 0.3)],
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["delta", "window"],

@@ -388,7 +388,7 @@ def test_violations_in_other_contexts_and_of_failures_are_violations():
             made("WDBO", domain, [[0.5]], 1.0, seed),
             context=lambda t: [0.5 + 0.5 * np.sin(2.4 * t)],
         )
-        for seed in range(3)
+        for seed in range(2)
     ]
     assert np.mean(found) <= 8.0
 

@@ -64,16 +64,8 @@ def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
     assert regret(WDBO()) < 0.9 * no_margin
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "GPUCB",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO", "WGPUCB")
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GPUCB", "SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO", "WGPUCB"])
 def test_a_margin_pays_whatever_is_forgotten(regret, name):
     algorithm = getattr(optimizers, name)
     acquisition = algorithm()._make_acquisition()
@@ -86,7 +78,7 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
     ("name", "factor"),
     [
         ("WGPUCB", 4.0),
-        ("BRGPUCB", 5.0),
+        pytest.param("BRGPUCB", 5.0, marks=pytest.mark.slow),
         pytest.param("SWGPUCB", 5.0, marks=pytest.mark.slow),
         pytest.param("IGPUCB", 2.5, marks=pytest.mark.slow),
     ],
@@ -102,6 +94,7 @@ class LongLengthscales(WDBO):
         return super()._make_surrogate(times).set_params(hyperpriors=None)
 
 
+@pytest.mark.slow
 def test_a_jump_is_not_explained_by_noise():
     problem = problems.make("six-hump-camel-switched")
     clock = evaluation.SimulatedClock(response_time=lambda n: 5.0)

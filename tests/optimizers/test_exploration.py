@@ -1,17 +1,22 @@
 """Exploring queries: far from the latest ones, so that a place that becomes the best is found."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
-from contract.cases import CASES, DOMAINS
+from contract.cases import CASES, DOMAINS, KINDS
 
 from sktvbo import TVGPUCB, WDBO
 from sktvbo.domain import as_domain
-from sktvbo.optimizers import _exploration
+from sktvbo.optimizers import _query_parts
 
 EVERY, LATEST = 4, 4
 MODELLED = [case for case in CASES if case.modelled]
 SPACES = {"line": [(0.0, 1.0)], "box": [(0.0, 2.0), (-1.0, 1.0)], "named": DOMAINS["named"]}
-TURNS = [(case, list(SPACES)[i % 3]) for i, case in enumerate(MODELLED)]
+TURNS = [
+    pytest.param(case, space, marks=() if case in KINDS else pytest.mark.slow)
+    for case, space in zip(MODELLED, cycle(SPACES))
+]
 
 
 def value(u):
@@ -27,7 +32,7 @@ def is_far(opt, U):
 
 @pytest.mark.parametrize(("case", "space"), TURNS, ids=lambda each: getattr(each, "name", each))
 def test_every_nth_query_is_far_from_the_latest(case, space, monkeypatch):
-    monkeypatch.setattr(_exploration, "_N_LATEST", LATEST)
+    monkeypatch.setattr(_query_parts, "_N_RECENT", LATEST)
     opt = case.kind(SPACES[space], random_state=0, exploration=1.0 / EVERY, **case.options)
     domain, n_far = as_domain(opt.domain), 0
     U = domain.unit_of(domain.sample(256, np.random.RandomState(0)))

@@ -7,7 +7,7 @@ from optimizers.dense import without_prior_mean
 
 from sktvbo import ABO, BOLT, GPUCB, WDBO, BayesianOptimizer
 from sktvbo.acquisition import UCB, ExpectedImprovement
-from sktvbo.acquisition._boundary_margin import BoundaryMargin
+from sktvbo.acquisition._objective import BoundaryMargin
 from sktvbo.domain import Arms, FiniteSet, WithContext
 
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from contract.cases import some
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import Arms, Context, FiniteSet
-from sktvbo.exceptions import DomainError, InvalidObservationError
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.optimizers._names import ALGORITHMS
 
+OFTEN = ("random", "ABO", "ET-GP-UCB", "SparQ-GP-UCB", "TV-GP-UCB", "W-DBO")
 KINDS = {
     "a": ("real", 0.0, 3.0),
     "rate": ("log-real", 1e-4, 1.0),
@@ -34,7 +36,7 @@ def fits(x, fixed=None, available=None):
     return is_fixed and all(x[name] in values for name, values in (available or {}).items())
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", some(ALGORITHMS, OFTEN))
 def test_queries_have_exactly_what_is_fixed_and_available(name):
     begun = {} if name == "random" else {"n_initial_points": 6}
     opt = ALGORITHMS[name](KINDS, random_state=0, **begun)
@@ -43,6 +45,18 @@ def test_queries_have_exactly_what_is_fixed_and_available(name):
         x = opt.ask(t, **request)
         assert fits(x, **request), (x, request)
         opt.tell(x, -abs(x["a"] - 1.0) - 0.1 * (x["kind"] == "u"), t)
+    for request in REQUESTS[:: 1 if name != "random" else 6]:  # random: among observations alone
+        assert fits(opt.recommend(11, **request), **request)
+
+
+def test_random_search_recommends_the_best_query_that_fits():
+    opt = ALGORITHMS["random"]({"c": ["a", "b", "z"]}, random_state=0)
+    for t in range(8):
+        opt.tell({"c": "ab"[t % 2]}, float(t), t)
+    assert opt.recommend(8) == {"c": "b"}
+    assert opt.recommend(8, available={"c": ["a", "z"]}) == {"c": "a"}
+    with pytest.raises(AskTellError, match="has what is fixed"):
+        opt.recommend(8, fixed={"c": "z"})
 
 
 @pytest.mark.parametrize(
@@ -110,8 +124,20 @@ def test_a_step_limit_counts():
     opt = WDBO([(0.0, 1.0)] * 2, max_step=0.2, start_points=[[0.5, 0.5]], random_state=0)
     assert opt.ask(0).tolist() == [0.5, 0.5]
     assert opt.ask(1, fixed={"x1": 0.65})[1] == 0.65
-    with pytest.raises(DomainError, match="within max_step of the latest query"):
+    with pytest.raises(DomainError, match="within max_step of the latest query, in 'x1' too"):
         opt.ask(2, fixed={"x1": 0.9})
+
+
+def test_queries_on_the_way_to_a_better_place_differ():
+    space = {"x": ("real", 0.0, 1.0), "y": ("real", 0.0, 1.0), "c": ["a", "b"]}
+    start, rng = {"x": 0.5, "y": 0.5, "c": "a"}, np.random.default_rng(0)
+    opt = WDBO(space, max_step=0.1, start_points=[start], random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        bowl = (x["x"] - 0.5) ** 2 + (x["y"] - 0.5 - 0.003 * t) ** 2
+        opt.tell(x, 0.1 * (x["c"] == "b") - bowl + 0.01 * rng.normal())
+    batch = opt.suggest(20, 4, available={"c": ["a"]})
+    assert len({(query.x["x"], query.x["y"]) for query in batch}) == 4
 
 
 def test_what_is_completely_fixed_is_asked_again_after_a_cancel():
@@ -155,3 +181,18 @@ def test_invalid_requests_leave_the_run_as_it_is(request_, error, match, n_told)
     with pytest.raises(error, match=match):
         opt.ask(9, context={"load": 0.5}, **request_)
     assert (opt.n_told_, len(opt.pending_)) == before
+
+
+@pytest.mark.parametrize("n_told", [2, 30])
+def test_what_cannot_be_safe_warns_each_time(n_told, recwarn):
+    space = {"a": ("real", 0.0, 1.0), "c": ["p", "q"]}
+    limits = {"outcome_constraints": {"ms": (None, 200.0)}, "safety": 0.95}
+    opt = WDBO(space, start_points=[{"a": 0.2, "c": "p"}], random_state=0, **limits)
+    for t in range(n_told):
+        x = opt.ask(t)
+        opt.tell(x, x["a"], outcomes={"ms": 100.0 + 150.0 * x["a"] + np.sin(t)})
+    assert opt.ask(n_told, fixed={"a": 0.25})["a"] == 0.25
+    assert not recwarn
+    for _ in range(2):
+        with pytest.warns(LimitWarning, match="What is fixed or available leaves no place"):
+            opt.ask(n_told, fixed={"a": 0.95})

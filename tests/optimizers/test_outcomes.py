@@ -1002,7 +1002,7 @@ class Plant(Problem):
 
 
 def test_a_run_reports_violations():
-    problem = Plant("plant", [(0.0, 1.0)], horizon=40.0)
+    problem = Plant("plant", [(0.0, 1.0)], horizon=25.0)
     x_star, f_star = problem.optimum(20.0)
     assert_allclose(f_star, 0.8 - 0.2 * np.sin(20.0 / 9.0), atol=1e-3)
     assert not problem.violates(x_star, 20.0)

@@ -173,7 +173,7 @@ def test_its_policy_forgets_alike_in_any_composition():
 # --- W-DBO ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alpha", [0.25, 2.0])
+@pytest.mark.parametrize("alpha", [pytest.param(0.25, marks=pytest.mark.slow), 2.0])
 def test_budget_ledger(alpha, monkeypatch):
     """Algorithm 1, recomputed from scratch with a fresh relevancy after each removal."""
     opt = WDBO([(0.0, 1.0)], alpha=alpha, n_initial_points=14, random_state=0)
@@ -219,7 +219,7 @@ def test_a_faster_drift_keeps_less():
     sizes = []
     for speed in (0.01, 0.5):
         opt = WDBO([(0.0, 1.0)], n_initial_points=10, random_state=0)
-        ask_and_tell(opt, 60, lambda x, t: np.sin(6.0 * x[0] + speed * t))  # noqa: B023
+        ask_and_tell(opt, 40, lambda x, t: np.sin(6.0 * x[0] + speed * t))  # noqa: B023
         sizes.append(len(opt.X_))
     assert sizes[1] < sizes[0]
 

@@ -41,8 +41,8 @@ def greedy_gain(gp, n_dims, horizon):
     return gain
 
 
-@pytest.mark.parametrize(("horizon", "budget"), [(100, 4.0), (60, 1.0)])
-def test_block_follows_the_variation_budget(horizon, budget):
+def test_block_follows_the_variation_budget():
+    horizon, budget = 100, 4.0
     options = {"horizon": horizon, "variation_budget": budget}
     opt = drive(make(BRGPUCB, domain=[(0.0, 2.0), (-1.0, 1.0)], **options), range(6))
     size, period, periods = 6, 0, []
@@ -148,7 +148,7 @@ def best_likelihood(X, y, epsilon=None):
     return -found.fun
 
 
-@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_learnt_blocks_follow_the_likelihood_of_the_rate(maximize):
     """ε maximizes the marginal likelihood of all that was told, N is TVGP's of ε."""
     options = {"n_initial_points": 20, "refit_every": 10, "maximize": maximize}
@@ -276,7 +276,7 @@ def trigger(gp, y_train, x, y, steps, delta):
     return abs(y - mean - scale * mu[0]), np.sqrt(2.0 * log) * scale * sigma[0] + noise_bound
 
 
-@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_trigger_recomputed_with_scikit_learn(maximize):
     sign = 1.0 if maximize else -1.0
     opt = make(ZeroMean, delta=DELTA, n_initial_points=N_INITIAL, maximize=maximize)

@@ -142,6 +142,7 @@ def test_the_right_period_lowers_the_regret(kind, most):
         assert opt.epsilon_ == pytest.approx(-np.expm1(-2.0 / length_scale))
 
 
+@pytest.mark.slow
 def test_a_wrong_period_is_hardly_used():
     without = [regret(BayesianOptimizer, seed)[0] for seed in range(2)]
     wrong = [regret(BayesianOptimizer, seed, seasonal_periods=17.0) for seed in range(2)]

@@ -60,7 +60,7 @@ def test_discards_what_became_too_noisy(cap, g):
     opt = make(noise_cap=cap)
     rng = np.random.RandomState(0)
     kept, now, longest = np.empty(0), 0.0, 0
-    for s in range(1, 61):
+    for s in range(1, 41):
         now += rng.exponential(0.4)
         step(opt, now, expert=s % 4 == 0)
         kept = np.append(kept, now)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo.optimizers._random import copied
 from sktvbo.optimizers._state import DataSet, Log, PendingQueries
+from sktvbo.optimizers._suggest import copied
 
 
 def test_a_longer_log_leaves_the_shorter_as_it_was():

@@ -204,7 +204,7 @@ def test_a_run_goes_on_alike(case, tmp_path):
 
 def test_more_than_a_search_learns_from_are_told_at_once():
     one, many = tracker(history=0), tracker(history=0)
-    for opt, size in ((one, 1), (many, 1050)):
+    for opt, size in ((one, 30), (many, 1050)):
         tell_anywhere(opt, 100)
         rng = np.random.RandomState(5)
         X = POINTS.points[rng.randint(POINTS.size, size=1050)]

@@ -72,15 +72,15 @@ def bound(mean, std, state):
 
 # Each space, and each algorithm that does not drop all of its data at once.
 CASES = [
-    ("arms", GPUCB, {}),
     ("categories", SWGPUCB, {"window": 60}),
-    ("integers", TVGPUCB, {}),
     ("line", UITVBO, {}),
     ("batches", WGPUCB, {"size": 5}),
     ("context", IGPUCB, {}),
-    ("arms", WDBO, {"acquisition": "ts"}),
 ]
 MORE = [
+    ("arms", GPUCB, {}),
+    ("integers", TVGPUCB, {}),
+    ("arms", WDBO, {"acquisition": "ts"}),
     *((name, WDBO, {"size": 4} if name == "batches" else {}) for name in SPACES),
     ("line", ABO, {}),
     ("points", BOLT, {}),

@@ -63,7 +63,7 @@ LABELS = {
         ComparisonDisplay.from_comparison,
         ["", "normalized average regret\n(best 0, worst 1)", "mean ± s.e. of 2 problems"],
     ),
-    "posterior": ("tracked", PosteriorDisplay.from_run, ["time (s)", "x", "", "posterior mean"]),
+    "posterior": ("tracked", PosteriorDisplay.from_run, ["time", "x", "", "posterior mean"]),
     "units": (
         "tracked",
         lambda optimizer: PosteriorDisplay.from_run(optimizer, **UNITS),
@@ -72,12 +72,12 @@ LABELS = {
     "arms": (
         "arms",
         lambda found: PosteriorDisplay.from_run(*found),
-        ["time (s)", "index of the arm", "", "posterior mean"],
+        ["time", "index of the arm", "", "posterior mean"],
     ),
     "relevancy": (
         "tracked",
         RelevancyDisplay.from_optimizer,
-        ["time (s)", "x", "", "relevancy"],
+        ["time", "x", "", "relevancy"],
     ),
     "relevancy of arms": (
         "arms",

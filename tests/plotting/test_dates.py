@@ -99,6 +99,34 @@ def test_the_gain_over_a_fixed_setting(plt, sign):
     assert f"{'above' if sign > 0 else 'below'} the baseline" in display.ax_.get_title()
 
 
+def test_the_limits_of_a_baseline(plt, dated):
+    (at,) = BaselineDisplay.from_optimizer(dated, [0.3]).plot().ax_.lines[2:3]
+    assert at.get_label() == "at the baseline (within limits: 100%)"
+    display = BaselineDisplay.from_optimizer(dated, [0.95])
+    times = [START + i * STEP for i in range(16)]
+    assert display.feasible == pytest.approx([dated.probability_feasible([0.95], t) for t in times])
+    assert "limits: 0%" in display.plot().ax_.lines[2].get_label()
+
+
+def test_the_line_of_a_logarithmic_outcome_is_its_median(plt):
+    opt = WDBO(
+        [(0.0, 1.0)],
+        outcome_constraints={"ms": (None, 100.0)},
+        outcome_scales={"ms": "log"},
+        random_state=0,
+    )
+    rng = np.random.default_rng(0)
+    for t in range(12):
+        x = opt.ask(t)
+        opt.tell(x, x[0], outcomes={"ms": 20.0 * np.exp(x[0] + rng.normal())})
+    display = OutcomeDisplay.from_optimizer(opt, n_times=4).plot()
+    (track,), (line, *_) = display.tracks, display.axes_[0].lines[-2:]
+    for t, x, median in zip(display.times, map(opt.recommend, display.times), line.get_ydata()):
+        mean, std = opt.predict(x, t, return_std=True, outcome="ms")
+        assert median == pytest.approx(mean / np.sqrt(1.0 + (std / mean) ** 2))
+    assert (line.get_ydata() < 0.999 * track.mean).all()
+
+
 def test_a_baseline_needs_a_run_and_a_place():
     with pytest.raises(AskTellError, match="fitted a surrogate"):
         BaselineDisplay.from_optimizer(run_of(1.0, 2), [0.2])

@@ -216,7 +216,7 @@ def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
     ("display", "options", "message"),
     [
         (SliceDisplay, {"names": ["a"]}, "names must be 3 of them"),
-        (SliceDisplay, {"units": {"speed": "m/s"}}, r"units must be a dict with some of x\[0\]"),
+        (SliceDisplay, {"units": {"speed": "m/s"}}, r"units must be a dict with some of x0"),
         (SliceDisplay, {"n_values": 1}, "n_values must be an int"),
         (SliceDisplay, {"times": [np.nan]}, "times must be finite"),
         (SliceDisplay, {"times": [[1.0]]}, "times must be an array of shape"),
@@ -241,7 +241,7 @@ IN_CONTEXT = {
     "box": (
         WithContext([(0.0, 2.0), (5.0, 6.0)], [(0.0, 1.0)]),
         [0.3],
-        ["x[0]", "x[1]", "context0"],
+        ["x0", "x1", "context0"],
     ),
     "arms": (WithContext(ARMS, [(0.0, 1.0)]), [0.3], ["arm", "context0"]),
     "named": (
@@ -293,9 +293,7 @@ def test_a_context_must_be_given_where_there_is_one_and_only_there(box):
             kind.from_optimizer(box, context=context)
     labels = SliceDisplay.from_optimizer(opt, context=context, units={"context0": "kW"}).slices
     assert labels[-1].axis.label == "context0 (kW)"
-    with pytest.raises(
-        ValueError, match=r"units must be a dict with some of x\[0\], x\[1\], context0"
-    ):
+    with pytest.raises(ValueError, match=r"units must be a dict with some of x0, x1, context0"):
         SliceDisplay.from_optimizer(opt, context=context, units={"load": "kW"})
 
 

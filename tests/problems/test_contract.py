@@ -118,7 +118,7 @@ FRACTIONAL = ["ackley", "eggholder", "six-hump-camel-switched", "wlan", "tempera
 def test_noise_is_a_fraction_of_the_variance(name):
     problem, still = new(name, noise=0.1), new(name, noise=0.0)
     rng = np.random.RandomState(1)
-    X, t = problem.domain.sample(50_000, rng), rng.uniform(0.0, problem.horizon, size=50_000)
+    X, t = problem.domain.sample(20_000, rng), rng.uniform(0.0, problem.horizon, size=20_000)
     assert problem.noise_variance == pytest.approx(0.1 * problem.values(X, t).var(), rel=0.05)
     x, t = query(problem)
     assert still.observe(x, t) == still.value(x, t) != problem.observe(x, t)

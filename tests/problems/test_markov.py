@@ -1,4 +1,5 @@
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sktvbo.problems import make
 from sktvbo.problems._markov import _factor, _grid
 
 ALL = ["gp-abrupt", "gp-slow", "markov-gp"]
-N_SEEDS = 800
+N_SEEDS = 600
 # Grid points and steps of the compared covariances.
 PLACES, STEPS = [0, 1, 4, 10], [0, 1, 2, 6]
 
@@ -24,6 +25,7 @@ def everywhere(problem, t):
     return problem.values(problem.domain.points, t)
 
 
+@cache
 def many_functions(name="markov-gp", **options):
     """Return values of many functions, of shape (N_SEEDS, steps * places)."""
     rows = []

@@ -112,71 +112,7 @@ def test_real_data(name, values, shape, low, high, source):
         assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "last", "n_days"),
-    [
-        ("ozone", "2020-01-01", "2020-12-03", 338),
-        ("summer", "2006-07-01", "2006-08-31", 62),
-        ("wind", "1961-01-01", "1978-12-31", 6574),
-        ("stocks", "2013-02-08", "2018-02-07", 1826),
-    ],
-)
-def test_real_dates(name, first, last, n_days):
-    data = real(name)
-    assert_array_equal(data.date[[0, -1]], np.array([first, last], "datetime64[D]"))
-    assert (data.t[0], data.t[-1]) == (0.0, n_days - 1.0)
-    assert set(np.diff(data.t)) == ({1.0, 2.0, 3.0, 4.0} if name == "stocks" else {1.0})
-
-
-def test_real_temperatures():
-    data = real("intel")
-    assert_array_equal(data.t, np.arange(1152) * 600.0)
-    assert data.xy.shape == (46, 2)
-    assert data.sensor_id.shape == (46,)
-    assert np.mean(data.fill_code > 0) == pytest.approx(0.0101, abs=1e-3)
-
-
-@pytest.mark.parametrize(("name", "share"), [("ozone", 0.023), ("summer", 0.014)])
-def test_real_ozone(name, share):
-    data = real(name)
-    assert data.imputed.shape == data.ozone.shape
-    assert np.mean(data.imputed) == pytest.approx(share, abs=1e-3)
-    assert data.xy.shape == (len(set(data.site_id)), 2) == (data.ozone.shape[1], 2)
-    assert data.site_name is None if name == "summer" else "ROCHESTER 2" in data.site_name
-
-
-def test_real_traffic():
-    data = real("traffic")
-    assert data.suspected_filled.shape == (2016, 207)
-    assert_array_equal(data.t, np.arange(2016) * 300.0)
-    assert len(set(data.sensor_id)) == 207
-    # Rush hours on working days only.
-    hour, day = data.t % 86400 / 3600, data.t // 86400
-    morning = [data.speed[(day == k) & (hour >= 7) & (hour < 9)].mean() for k in range(7)]
-    assert set(np.flatnonzero(np.array(morning) > 60.0)) == {2, 3}
-
-
-def test_real_wind():
-    data = real("wind")
-    assert_array_equal(data.wind[0, :3], np.float32([15.04, 14.96, 13.17]))
-    assert data.station_name[list(data.station).index("VAL")] == "Valentia"
-
-
-def test_real_stocks():
-    data = real("stocks")
-    assert data.ticker[data.largest[0]] == "AAPL"
-    assert len(data.close[data.last823 :]) == 823
-
-
 # --- contents -------------------------------------------------------------------------------------
-
-
-@each_dataset
-def test_arrays_are_returned_as_stored(write, load, table):
-    data = load(data_dir=write(table))
-    for stored, array in synthetic(table).items():
-        value = np.asarray(data[COLUMNS.get(stored, stored)])
-        assert_array_equal(value.astype(array.dtype), array)
 
 
 @pytest.mark.parametrize(
@@ -197,23 +133,6 @@ def test_as_frame(write, name, values, index, columns):
     assert_array_equal(data.frame.columns, data[columns])
 
 
-@pytest.mark.parametrize(("name", "n_days", "n_sites"), [("ozone", 338, 25), ("summer", 62, 28)])
-def test_ozone_as_frame(write, name, n_days, n_sites):
-    pytest.importorskip("pandas")
-    load, table = DATASETS[name]
-    data = load(data_dir=write(table), as_frame=True)
-    frame = data.frame
-    assert list(frame.columns) == ["date", "day", "x_km", "y_km", "ozone_ppb"]
-    assert len(frame) == n_days * n_sites
-    row = frame.iloc[7 * n_sites + 3]  # the eighth day, the fourth site
-    assert row.date == data.date[7]
-    assert row.day == data.t[7] == 7.0
-    assert_array_equal([row.x_km, row.y_km], data.xy[3])
-    assert row.ozone_ppb == data.ozone[7, 3]
-    assert frame.date.dtype.kind == "M"
-    assert frame.day.is_monotonic_increasing
-
-
 @each_dataset
 def test_as_frame_without_pandas_names_the_extra(write, load, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -230,12 +149,6 @@ def test_every_column_is_described(write, load, table):
     assert described == set(data) - {"DESCR"}
     largest = max((v for v in data.values() if v is not data.DESCR), key=np.size)
     assert str(largest.shape) in data.DESCR
-
-
-def test_unknown_version_of_the_ozone():
-    message = r"version must be '2020' or 'summer2006'\. Got 2006 instead"
-    with pytest.raises(ValueError, match=message):
-        load_ny_ozone(version=2006)
 
 
 # --- missing files --------------------------------------------------------------------------------
@@ -278,20 +191,14 @@ def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch
         ("intel", {"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
         ("ozone", {"date": np.arange(338)}, "date must be text"),
         ("ozone", {"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
-        ("ozone", {"date": np.array(["2020-01-01"] * 338)}, "Got 2020-01-01 after 2020-01-01"),
         ("ozone", {"imputed": np.zeros((338, 25))}, "imputed must be bool"),
-        ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
-        ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
-        ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled must be bool"),
         (
             "wind",
             {"date": (np.datetime64("1961-01-01") + 2 * np.arange(6574)).astype("U10")},
             "one day",
         ),
-        ("wind", {"station": np.arange(12)}, "station must be text"),
         ("stocks", {"date": np.array(["2013-02-08"] * 1259)}, "increasing order"),
         ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),
-        ("stocks", {"idx48": np.arange(48) + 47}, "distinct columns"),
         ("stocks", {"last823_start": np.int16(437)}, r"last823_start must be 436\. Got 437"),
     ],
 )

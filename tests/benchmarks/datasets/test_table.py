@@ -44,13 +44,6 @@ def test_folder_beside_the_repository_is_the_last_resort(monkeypatch, tmp_path):
     assert data_folder("here") == Path("here")
 
 
-def test_a_missing_folder_is_named(monkeypatch, tmp_path):
-    monkeypatch.delenv("SKTVBO_DATA", raising=False)
-    monkeypatch.setattr(_table, "__file__", str(tmp_path / "a/b/c/d/e.py"))
-    with pytest.raises(MissingDataError, match="no data folder is set"):
-        SMALL.find(None)
-
-
 def test_missing_file_says_how_to_make_it(tmp_path):
     with pytest.raises(MissingDataError) as info:
         SMALL.find(tmp_path)
@@ -133,8 +126,3 @@ def test_descriptions_come_with_the_package(table):
     assert rule == "=" * len(title)
     assert "Source:" in text
     assert str(Path.home()) not in text
-
-
-def test_every_description_has_a_table():
-    names = {path.name for path in files("datasets").joinpath("descr").iterdir()}
-    assert names == {table.descr for table in TABLES}

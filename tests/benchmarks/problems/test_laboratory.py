@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 from datasets import MissingDataError, load_intel_temperature
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from problems import make
 
-from sktvbo.domain import Box
 from sktvbo.exceptions import DomainError
 
 
@@ -26,11 +25,6 @@ def bin_time(k, n_bins=144, horizon=600.0):
 
 
 # --- temperature ----------------------------------------------------------------------------------
-
-
-def test_arms_are_the_sensors(data):
-    problem = make("temperature")
-    assert_array_equal(problem.domain.points, data.xy)
 
 
 def test_arms_have_the_temperatures_of_the_bins(data):
@@ -58,11 +52,6 @@ def test_only_sensors_can_be_activated(data):
 
 
 # --- temperature-field ----------------------------------------------------------------------------
-
-
-def test_field_lives_on_the_unit_square(data):
-    problem = make("temperature-field")
-    assert problem.domain == Box([(0.0, 1.0)] * 2)
 
 
 def test_field_equals_the_sensors_at_the_sensors(data):

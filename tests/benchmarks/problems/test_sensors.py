@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import make
 from problems._sensors import SensorArms
 
-from sktvbo import ETGPUCB, GPUCB, TVGPUCB, RandomSearch, evaluation
+from sktvbo import TVGPUCB, evaluation
 from sktvbo.domain import Arms
 from sktvbo.kernels import Empirical, Forgetting
 
@@ -144,10 +144,6 @@ def test_alternating_readings_have_forgetting_rate_1():
     assert SyntheticArms(readings).forgetting_rate() == 1.0
 
 
-def test_a_single_arm():
-    assert SyntheticArms(table(m=1)).empirical_kernel().covariance.shape == (1, 1)
-
-
 def test_surrogate_has_the_empirical_kernel_and_fixed_hyperparameters():
     problem = SyntheticArms(noise=0.1)
     surrogate = problem.surrogate(Forgetting(0.1, "fixed"))
@@ -242,11 +238,6 @@ def test_traffic_is_of_the_morning_hours():
     assert problem.training.shape == (300, 50)
 
 
-def test_traffic_has_the_same_sensors_every_time():
-    (one, _), (other, _) = (arms_problem("traffic", random_state=seed) for seed in (0, 1))
-    assert_array_equal(one.labels, other.labels)
-
-
 def test_traffic_with_chosen_sensors_and_hours():
     problem, data = arms_problem("traffic", sensors=[7, 3], hours=(0, 24), test=(5, 6))
     assert_array_equal(problem.labels, data.sensor_id[[7, 3]])
@@ -255,35 +246,3 @@ def test_traffic_with_chosen_sensors_and_hours():
     assert_allclose(readings, data.speed[5 * 288 + 1, [7, 3]], rtol=1e-12)
     everything, _ = arms_problem("traffic", sensors=207)
     assert_array_equal(everything.labels, data.sensor_id)
-
-
-def test_ozone_of_the_summer_of_2006():
-    problem, _ = arms_problem("ozone", version="summer2006")
-    assert problem.domain == Arms(28)
-    assert problem.horizon == 31.0
-    assert len(problem.training) == 31
-
-
-@pytest.mark.slow
-def test_ranking_of_the_papers_on_the_temperatures():
-    problem, _ = arms_problem("temperature-arms")
-    assert_array_equal(problem.training.shape, (432, 46))
-
-    def regret(algorithm, *temporal_kernel):
-        options = {}
-        if algorithm is not RandomSearch:
-            surrogate = problem.surrogate(*temporal_kernel, noise_variance=0.01)
-            options = {"surrogate": surrogate, "n_initial_points": 1}
-        return np.mean(
-            [
-                evaluation.run(
-                    algorithm(**options), problem, horizon=144.0, n_initial=1, random_state=seed
-                ).average_regret
-                for seed in range(3)
-            ]
-        )
-
-    # GP-UCB ends up "barely better than a random guess" (TVGP section 5.2).
-    baseline = min(regret(RandomSearch), regret(GPUCB))
-    assert regret(TVGPUCB, Forgetting(0.03, "fixed")) < 0.5 * baseline
-    assert regret(ETGPUCB) < 0.5 * baseline

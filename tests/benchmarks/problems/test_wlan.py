@@ -113,13 +113,6 @@ def test_only_a_user_that_changes_node_makes_f_jump(association, jumps):
 # --- the users and the nodes ----------------------------------------------------------------------
 
 
-def test_nodes_are_at_the_centres_of_their_cells():
-    assert_allclose(wlan()._nodes, [[12.5, 12.5], [37.5, 12.5], [12.5, 37.5], [37.5, 37.5]])
-    six = wlan(n_nodes=6)._nodes
-    assert_allclose(six, [(x, y) for y in (12.5, 37.5) for x in (12.5, 37.5, 62.5)])
-    assert_allclose(wlan(n_nodes=2)._nodes, [[12.5, 12.5], [37.5, 12.5]])
-
-
 def test_users_walk_in_the_arena_at_walking_speed():
     problem = wlan(n_nodes=6, n_users=40)
     P = users(problem, np.linspace(0.0, 600.0, 6001))
@@ -209,13 +202,3 @@ def test_optimum_is_found_where_the_best_samples_mislead(t):
     assert climb(problem, t, U[:4]) < f_star * (1.0 - 1e-4)
     best = climb(problem, t, np.vstack([U[::8], corners(4)]))
     assert f_star == pytest.approx(best, rel=1e-9)
-
-
-# --- the problem ----------------------------------------------------------------------------------
-
-
-def test_settings_are_the_papers():
-    assert len(make("wlan", random_state=0)._walks) == 18
-    bolt = make("wlan", n_nodes=6, n_users=27, noise=0.01, random_state=0)
-    assert bolt.domain.n_dims == 6
-    assert bolt.noise_variance == pytest.approx(1.5, rel=0.1)

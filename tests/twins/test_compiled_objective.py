@@ -190,8 +190,8 @@ def random_problem(seed):
 
 
 def test_the_maximum_is_never_worse_than_without_compiled_code():
-    """Up to the tolerances, on 80 problems."""
-    for seed in range(80):
+    """Up to the tolerances, on 40 problems."""
+    for seed in range(40):
         score, posterior, space, rng = random_problem(seed)
         objective, twin = (
             objective_of(score, posterior),

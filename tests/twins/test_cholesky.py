@@ -1,6 +1,7 @@
 """Dense Cholesky solver against ``numpy.linalg``, and the levels of jitter."""
 
 import copy
+import itertools
 import pickle
 import re
 import warnings
@@ -19,6 +20,7 @@ from sktvbo.gaussian_process._cholesky import (
     half_product,
     lower_inverse,
     matvec,
+    product,
     rmatvec,
     try_cholesky,
 )
@@ -290,6 +292,18 @@ def test_products(rng, shape):
     assert_array_equal(K, kept)
     assert matvec(K, x).shape == (m,)
     assert rmatvec(K, z).shape == (n,)
+
+
+@pytest.mark.parametrize("least", [0, 500], ids=["BLAS", "tiles"])
+def test_products_of_matrices(rng, least, monkeypatch):
+    monkeypatch.setattr("sktvbo.gaussian_process._cholesky.MIN_ROWS_FOR_THREADS", least)
+    whole = rng.normal(size=(30, 40))
+    blocks = whole, whole[:21, :33], whole.T
+    for A, n_columns in itertools.product(blocks, (1, 8, 9, 15, 16, 17)):
+        B = rng.normal(size=(A.shape[1], n_columns))
+        found = product(A, B)
+        assert found.flags.c_contiguous
+        assert_allclose(found, A @ B, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("least", [0, 500], ids=["BLAS", "tiles"])

@@ -7,9 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
 from sktvbo.acquisition import UCB, AcquisitionState
-from sktvbo.acquisition._boundary_margin import BoundaryMargin
 from sktvbo.acquisition._compiled import objective_of
-from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._objective import BoundaryMargin, ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 

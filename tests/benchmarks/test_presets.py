@@ -1,0 +1,129 @@
+"""Presets of the papers: their tasks, the functions that are drawn, and the published numbers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _presets import PRESETS
+from _report import published_numbers
+from _sensors import ALGORITHMS
+from _stored import describe_optimizer
+from _tasks import AS_PUBLISHED
+from benchmarks.cases import run
+from datasets import MissingDataError
+from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from sktvbo import WDBO, TimeVaryingGPRegressor, evaluation, problems
+
+# --- the algorithms as published repeat their runs ------------------------------------------------
+
+# Average regrets of one run each, of the beginning of each paper's table.
+TABLES = json.loads(Path(__file__).with_name("tables.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['preset']}-{table['problem']}")
+def test_tables_are_repeated(table, tmp_path):
+    preset, regrets = PRESETS[table["preset"]], table["regrets"]
+    try:
+        task = preset.task(table["problem"], list(regrets), table["horizon"], as_published=True)
+    except MissingDataError as exc:
+        pytest.skip(str(exc))
+    task.optimizers = {name: task.optimizers[name + AS_PUBLISHED] for name in regrets}
+    results = run([task], tmp_path, seeds=[3]).results
+    found = {name: results[name, task.name][0].average_regret for name in regrets}
+    assert found == pytest.approx(regrets, rel=1e-4)
+
+
+def test_every_preset_with_algorithms_as_published_is_there():
+    assert {table["preset"] for table in TABLES} == PRESETS.keys() - {"sensors"}
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def test_a_preset_is_cut_to_what_is_asked_for():
+    made = PRESETS["et-fig3"].task("cart-pole", ["UI-TVBO", "GP-UCB"], 30.0)
+    assert list(made.optimizers) == ["UI-TVBO", "GP-UCB"]
+    assert made.horizon == 30.0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, data):
+    preset = PRESETS[name]
+    named = set()
+    for problem, make in preset.tasks.items():
+        made = make()
+        assert made.name == problem
+        assert list(made.optimizers) == [a for a in preset.algorithms if a in made.optimizers]
+        assert set(made.as_published) <= set(made.optimizers)
+        named |= set(made.optimizers)
+    assert named == set(preset.algorithms)
+    assert preset.rival in (None, *preset.algorithms)
+
+
+def test_seeds_are_counted_or_drawn():
+    assert PRESETS["et-table1"].seeds(2, 3) == [2, 3, 4]
+    drawn = np.random.RandomState(2).randint(np.iinfo(np.int32).max, size=3).tolist()
+    assert PRESETS["wdbo-table2"].seeds(2, 3) == drawn
+
+
+@pytest.mark.parametrize(("preset", "problem"), [("et-table1", "gp-slow"), ("tvgp-fig2", None)])
+def test_own_versions_have_their_defaults(preset, problem):
+    made = PRESETS[preset].tasks[problem or "RBF, eps=0.01"]()
+    for name, optimizer in made.optimizers.items():
+        assert describe_optimizer(optimizer) == describe_optimizer(ALGORITHMS[name]())
+
+
+def test_an_algorithm_that_nobody_has_thought_of_runs_on_the_sensors_too(data, monkeypatch):
+    class Newcomer(WDBO):
+        label = "newcomer"
+
+    monkeypatch.setitem(ALGORITHMS, "newcomer", Newcomer)
+    made = PRESETS["sensors"].tasks["ozone"]()
+    theirs, newcomer = made.optimizers["W-DBO"], made.optimizers["newcomer"]
+    assert type(newcomer) is Newcomer
+    assert newcomer.surrogate is theirs.surrogate
+    assert newcomer.n_initial_points == 1
+
+
+# --- drawn functions ------------------------------------------------------------------------------
+
+
+def test_the_kernel_of_the_bump_has_the_highest_likelihood():
+    made = PRESETS["sparq-fig1"].tasks["moving bump"]()
+    known = made.as_published["TV-GP-UCB"].surrogate.spatial_kernel
+    problem, rng = made.problem(0), np.random.RandomState(0)
+    places = rng.uniform(-50.0, 50.0, (300, 1))
+    y = [problem.observe(x, 0.0) for x in places]
+    model = TimeVaryingGPRegressor(
+        RBF(0.2),
+        ConstantKernel(1.0, "fixed"),
+        signal_variance_bounds="fixed",
+        noise_variance=0.01,
+        noise_variance_bounds="fixed",
+        mean_prior_std=2.0,
+    )
+    model.fit(np.column_stack([made.problem(0).domain.to_unit(places), np.zeros(300)]), y)
+    assert known.length_scale == pytest.approx(model.spatial_kernel_.length_scale, rel=0.2)
+
+
+def test_functions_and_noise_come_from_the_seed_itself(tmp_path):
+    made = PRESETS["et-table1"].task("gp-abrupt", ["ET-GP-UCB"], 8.0)
+    (first, _) = run([made], tmp_path).results["ET-GP-UCB", "gp-abrupt"]
+    problem = problems.make("gp-abrupt", horizon=500, noise_variance=0.1, random_state=first.seed)
+    optimizer = made.optimizers["ET-GP-UCB"]
+    by_hand = evaluation.run(optimizer, problem, horizon=8.0, n_initial=0, random_state=first.seed)
+    assert_array_equal(first.observations, by_hand.observations)
+    assert_array_equal(first.regrets, by_hand.regrets)
+
+
+# --- published numbers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "shape"), [("wdbo-table2", (6, 12)), ("bolt-table3", (7, 10))])
+def test_every_published_number_has_its_runs(name, shape):
+    preset = PRESETS[name]
+    assert (len(preset.algorithms), len(preset.tasks)) == shape
+    assert set(published_numbers(name)) == {(a, p) for a in preset.algorithms for p in preset.tasks}
