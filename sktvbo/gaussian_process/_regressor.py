@@ -71,7 +71,7 @@ _MAX_SEARCHES = 10
 _LARGE_GAIN = 1.0
 
 # From this many rows on its first search begins at the result with the present one: four times as
-# fast, and as likely.
+# fast, and less likely by more than 0.1 nats in one of 75 fits.
 _MANY_ROWS = 64
 
 # Rows of a prediction of terms at once.
