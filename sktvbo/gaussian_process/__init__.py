@@ -1,10 +1,9 @@
 """Gaussian process regressors of functions that change with time."""
 
-from ._exact import TimeVaryingGPRegressor
+from ._exact import TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
-from ._weighted import WeightedTimeVaryingGPRegressor
 
 __all__ = [
     "GeometricInjection",

@@ -18,8 +18,8 @@ from ._dates import finite_posterior
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
-from ._parts import completed
 from ._posterior_at import TimeSlice, TimeWindow
+from ._quasi_newton import completed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -273,7 +273,7 @@ class FittedGP(Learnt):
         return completed(self.refitted(extra_rows, temporal_kernel))
 
     def refitted(self, extra_rows=None, temporal_kernel=None):
-        """Return the result of `refit`: a computation in parts, see `_parts`."""
+        """Return the result of `refit`: a computation in parts, see `completed`."""
         rows, model, initial = self.gp.rows, self.model, self.initial
         if model.optimizer is None:
             return self

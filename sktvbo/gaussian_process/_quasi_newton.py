@@ -46,7 +46,7 @@ class Minimum:
 
 
 def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6):
-    """Minimize a function over a box: a computation in parts, see `_parts`.
+    """Minimize a function over a box: a computation in parts, see `completed`.
 
     Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
 
@@ -135,3 +135,31 @@ def _backtracking_factor(found, value, fall):
     if not np.isfinite(excess):
         return 0.1
     return float(np.clip(0.5 * fall / excess, 0.1, 0.5))
+
+
+# --- computations in parts ------------------------------------------------------------------------
+
+
+def completed(computation):
+    """Compute all parts of a computation; return its result.
+
+    A computation is a generator, so that a search can be spread over several steps. It yields its
+    expensive parts, functions without arguments, and is sent their results. Cheap code between the
+    parts is its own; a part changes nothing that another one needs, so that parts whose results are
+    known can be left out.
+    """
+    found = None
+    while True:
+        try:
+            part = computation.send(found)
+        except StopIteration as end:
+            return end.value
+        found = part()
+
+
+def next_part(computation, found=None):
+    """Send the result of a part; return the next part and None, or None and the final result."""
+    try:
+        return computation.send(found), None
+    except StopIteration as end:
+        return None, end.value

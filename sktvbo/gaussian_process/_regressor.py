@@ -30,7 +30,7 @@ from .._validation import (
 from .._values import replaced
 from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
-from ._data import Layout, Rows, time_position
+from ._data import Layout, Rows, rows_beyond, time_position
 from ._dates import (
     NUMBERS,
     check_no_texts,
@@ -51,9 +51,8 @@ from ._fitted import FittedGP, Learnt
 from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
-from ._parts import completed
 from ._prior_mean import QuadraticMean, prior_variance
-from ._removal import rows_beyond
+from ._quasi_newton import completed
 from ._starts import default_spatial, default_temporal, likeliest, restarts, screened_starts
 
 if TYPE_CHECKING:
@@ -524,7 +523,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return likeliest(covariances, rows, self.hyperpriors)
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, **options):
-        """Learn hyperparameters: a computation in parts, see `_parts`.
+        """Learn hyperparameters: a computation in parts, see `completed`.
 
         It returns a GP conditioned on the rows, and a `SearchRecord`. The search starts from theta
         ``start`` if given; ``record`` is that of the previous search. Options are the covariance

@@ -11,7 +11,7 @@ from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
 from ._hyperparameters import HyperPrior, SearchRecord, search
-from ._parts import completed
+from ._quasi_newton import completed
 
 # A lengthscale is far from the data's scale, where the likelihood is flat, if neighbours are more
 # than the first number of lengthscales apart, or all rows less than the second.

@@ -12,7 +12,7 @@ from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import StepBudgetWarning
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._parts import next_part
+from ..gaussian_process._quasi_newton import next_part
 from ._part import Part
 
 # Share of the budget that the slowest part of a step may take, and all parts together.

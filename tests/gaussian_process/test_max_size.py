@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor
+from sktvbo.gaussian_process._data import rows_beyond
 from sktvbo.gaussian_process._exact_posterior import Dense
-from sktvbo.gaussian_process._removal import rows_beyond
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.relevancy import wasserstein_relevancy
 

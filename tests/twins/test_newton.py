@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 
 from sktvbo.gaussian_process import _quasi_newton
-from sktvbo.gaussian_process._parts import completed
-from sktvbo.gaussian_process._quasi_newton import model_minimum, predicted_gain
+from sktvbo.gaussian_process._quasi_newton import completed, model_minimum, predicted_gain
 
 BOX = np.array([[-5.0, 5.0]] * 4)
 
