@@ -9,7 +9,7 @@ import pytest
 
 import sktvbo
 from sktvbo import RandomSearch, journal, problems
-from sktvbo._cli import main
+from sktvbo.__main__ import main
 from sktvbo.exceptions import SktvboError
 from sktvbo.problems import _registry
 

@@ -12,7 +12,6 @@ from scipy.spatial.distance import pdist
 from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
-from sktvbo.optimizers._failures import MAX_FAILURES
 
 # --- what a failure is ----------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ def test_what_the_expert_said_was_for_the_query_that_failed():
 
 def test_the_journal_tells_of_failures(tmp_path, capsys):
     from sktvbo import journal
-    from sktvbo._cli import main
+    from sktvbo.__main__ import main
 
     path = tmp_path / "run.db"
     opt = RandomSearch(BOX, random_state=0, journal=path)

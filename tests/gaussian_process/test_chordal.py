@@ -112,16 +112,6 @@ def test_poles_and_the_date_line():
     assert_allclose(kernel([[89.5, 0.0]], [[89.5, 180.0]]), kernel([[0.0, 0.0]], [[1.0, 0.0]]))
 
 
-def test_a_map_is_continuous_across_the_date_line():
-    X, y = data(n=200)
-    gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), optimizer=None).fit(X, y)
-    latitudes = np.linspace(-80.0, 80.0, 9)
-    sides = [
-        np.column_stack([latitudes, np.full(9, lon), np.full(9, 5.0)]) for lon in (-180.0, 180.0)
-    ]
-    assert_allclose(*(gp.predict(side) for side in sides), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("S", "message"),
     [
@@ -169,25 +159,12 @@ def test_optimizers_refuse_it(kernel):
         optimizer.ask(0.0)
 
 
-def test_several_lengthscales():
-    with pytest.raises(ValueError, match="must be one number, in km"):
-        ChordalMatern([100.0, 200.0])([[0.0, 0.0]])
-
-
 def test_gradient_of_the_likelihood():
     X, y = data()
     gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), Forgetting(0.1), optimizer=None).fit(X, y)
     value = gp.log_marginal_likelihood
     error = check_grad(value, lambda theta: value(theta, eval_gradient=True)[1], gp.theta_)
     assert error < 1e-4
-
-
-@pytest.mark.parametrize("nu", [1.0, 1.5, 3.5])
-def test_gradients_are_those_of_points(nu):
-    kernel, S = ChordalMatern(2000.0, nu=nu), places(12)
-    found = kernel(S, eval_gradient=True)
-    for each, expected in zip(found, Matern(2000.0, nu=nu)(kernel.positions(S), None, True)):
-        assert_allclose(each, expected, atol=1e-12)
 
 
 def test_scikit_learn_finds_the_same():
@@ -260,15 +237,6 @@ def test_relevancies_in_a_region_are_those_of_the_plane():
     plane = TimeVaryingGPRegressor(Matern(200.0, nu=2.5), **options).fit(km, y).relevancy()
     earth = TimeVaryingGPRegressor(ChordalMatern(200.0, nu=2.5), **options).fit(degrees, y)
     assert_allclose(earth.relevancy(), plane, rtol=0.02, atol=1e-4)
-
-
-def test_a_stream_with_bounded_memory():
-    X, y = data(n=120)
-    gp = TimeVaryingGPRegressor(ChordalMatern(3000.0), Matern(5.0), optimizer=None, max_size=40)
-    for i in range(120):
-        gp.partial_fit(X[[i]], y[[i]])
-    assert len(gp.X_train_) <= 40
-    assert gp.X_train_[0, 2] < X[-40, 2]  # not just the latest
 
 
 def test_compiled_code_computes_the_same():

@@ -37,13 +37,6 @@ def test_the_next_change_holds_the_scale_too(change, restandardize):
     assert scale_of(change(held)) == pytest.approx(y.std(), rel=1e-12)
 
 
-def test_fit_does_not_hold_the_scale():
-    X, y, _ = lifted()
-    gp = make(normalize_y=True).fit(X, y).condition_on(X[:1], y[:1], restandardize=False)
-    gp.fit(X, 100.0 * y)
-    assert_array_equal(gp.predict(X), make(normalize_y=True).fit(X, 100.0 * y).predict(X))
-
-
 # --- the noise is held in the units of y -------------------------------------------------------
 
 SENSORS = np.column_stack([np.arange(0.0, 150.0, 2.5) % 3.0, np.arange(0.0, 150.0, 2.5)])
@@ -98,11 +91,3 @@ def test_constant_values_define_no_scale(kind, optimizer, first, level):
     assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
     gp.partial_fit(X[60:], 1e3 * y[60:])
     assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
-
-
-def test_a_search_with_constant_rows_changes_nothing():
-    X, y = sensors()
-    gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
-    other = gp.fitted_.with_rows(X[:3], [7.0] * 3).refit()
-    assert_array_equal(other.theta_, gp.theta_)
-    assert other.noise_std_ == gp.noise_std_
