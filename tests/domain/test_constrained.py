@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import csr_array
 
+from sktvbo import GPUCB
 from sktvbo.acquisition._optimize import maximize_joint, optimize
 from sktvbo.domain import Box, Constrained, Context, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
