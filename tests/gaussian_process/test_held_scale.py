@@ -37,6 +37,27 @@ def test_the_next_change_holds_the_scale_too(change, restandardize):
     assert scale_of(change(held)) == pytest.approx(y.std(), rel=1e-12)
 
 
+def test_the_scale_follows_y_until_it_has_ten_values():
+    X, _, _ = lifted(13)
+    y = np.array([5.0, 5.0, 5.0, 0.0, 6.0, 7.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0, 1e6])
+    gp = make(normalize_y=True).partial_fit(X[:1], y[:1])
+    for i in range(1, 12):
+        gp.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert scale_of(gp) == pytest.approx(np.std(y[: i + 1]) or 1.0)
+    held = scale_of(gp)
+    assert scale_of(gp.partial_fit(X[12:], y[12:])) == held
+
+
+def test_the_scale_of_many_rows_is_updated():
+    X, y, _ = lifted(1100)
+    y += 1e3 + np.linspace(0.0, 50.0, 1100)
+    gp = make(kind=SparseTimeVaryingGPRegressor, inducing=X[::200], normalize_y=True)
+    gp.fit(X[:1000], y[:1000])
+    for i in range(1000, 1100, 20):
+        gp = gp.condition_on(X[i : i + 20], y[i : i + 20], restandardize=True)
+    assert scale_of(gp) == pytest.approx(y.std(), rel=1e-12)
+
+
 # --- the noise is held in the units of y -------------------------------------------------------
 
 SENSORS = np.column_stack([np.arange(0.0, 150.0, 2.5) % 3.0, np.arange(0.0, 150.0, 2.5)])
