@@ -157,7 +157,7 @@ def future_integral(kernel, t, s, now):
 
 
 @every_temporal
-@pytest.mark.parametrize("now", [0.3, 1.0, 6.0])
+@pytest.mark.parametrize("now", [0.3, 6.0])
 def test_temporal_convolution_is_the_integral(now, kernel):
     found = temporal_convolution(kernel, TIMES[:4], now)
     expected = [[future_integral(kernel, t, s, now) for s in TIMES[:4]] for t in TIMES[:4]]

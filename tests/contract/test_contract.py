@@ -106,21 +106,6 @@ def test_an_optimizer_that_cannot_begin_has_no_attributes_of_a_run(few):
         assert not set(SHOWN) & set(dict(inspect.getmembers(opt)))
 
 
-def test_nothing_is_there_before_the_first_observation(placed):
-    case, domain = placed
-    opt = case.make(domain)
-    d = space(domain).n_dims
-    time = opt.suggest(0.0).t
-    assert opt.X_.shape == opt.told_X_.shape == (0, d + 1)
-    assert opt.y_.shape == opt.told_y_.shape == opt.removed_at_.shape == (0,)
-    assert (opt.n_told_, opt.n_removed_, opt.next_time_, opt.history_) == (0, 0, time, {})
-    assert opt.surrogate_ is None
-    with pytest.raises(
-        AskTellError, match=r"before recommend\(\) must be at least .* Got 0 instead"
-    ):
-        opt.recommend(0.0)
-
-
 # --- the direction --------------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import check_grad
 from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -85,14 +84,6 @@ def test_predictions_are_the_dense_formula(nu):
     assert_allclose(found_cov, cov, atol=1e-9)
 
 
-def test_within_a_region_the_chord_is_the_great_circle_distance():
-    A = np.array([[48.86, 2.35]])
-    B = A + np.random.RandomState(0).uniform(-4.0, 4.0, size=(50, 2))
-    assert great_circle(A, B).max() > 400.0
-    expected = CORRELATIONS[0.5](great_circle(A, B) / 500.0)
-    assert_allclose(ChordalMatern(500.0, nu=0.5)(A, B), expected, rtol=3e-4)
-
-
 @pytest.mark.parametrize("nu", [1.5, 2.5])
 def test_a_covariance_where_the_great_circle_distance_gives_none(nu):
     S = places(300)
@@ -165,19 +156,6 @@ def test_gradient_of_the_likelihood():
     value = gp.log_marginal_likelihood
     error = check_grad(value, lambda theta: value(theta, eval_gradient=True)[1], gp.theta_)
     assert error < 1e-4
-
-
-def test_scikit_learn_finds_the_same():
-    S, y = places(80), np.sin(np.deg2rad(places(80)[:, 0]) * 3.0)
-    kernel = ChordalMatern(2000.0)
-    theirs = GaussianProcessRegressor(1.0 * kernel, alpha=0.01).fit(S, y)
-    static = ConstantKernel(1.0, "fixed")
-    ours = TimeVaryingGPRegressor(kernel, static, noise_variance_bounds="fixed")
-    X = np.column_stack([S, np.zeros(80)])
-    assert_allclose(ours.fit(X, y).predict(X), theirs.predict(S), atol=1e-3)
-    assert ours.spatial_kernel_.length_scale == pytest.approx(
-        theirs.kernel_.k2.length_scale, rel=0.01
-    )
 
 
 @pytest.mark.parametrize("length_scale", [3.0, 1000.0, 9e4])

@@ -37,6 +37,25 @@ def fourier_power(kernel, frequency):
     return 1.0 - below
 
 
+@pytest.mark.parametrize("kernel", SPECTRA.values(), ids=list(SPECTRA))
+def test_the_power_above_a_frequency_is_the_integral(kernel):
+    for frequency in (0.0, 0.05, 0.3, 1.1):
+        found = power_above(kernel, frequency)
+        assert_allclose(found, fourier_power(kernel, frequency), rtol=1e-6, atol=1e-9)
+
+
+def test_the_far_tail_keeps_its_relative_accuracy():
+    # 1 - 2 arctan(x) / π = 2 arctan(1 / x) / π with x = 2π l f.
+    f = np.array([1e3, 1e9, 1e15])
+    expected = 2.0 / np.pi * np.arctan(1.0 / (2.0 * np.pi * 1.3 * f))
+    assert_allclose(power_above(Matern(1.3, nu=0.5), f), expected, rtol=1e-12)
+    # Mills' ratio bounds the normal tail from both sides.
+    z = 2.0 * np.pi * 1.3 * 3.0
+    phi = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    tail = power_above(RBF(1.3), 3.0)
+    assert 2.0 * phi * z / (1.0 + z**2) < tail < 2.0 * phi / z
+
+
 # --- lower bound ----------------------------------------------------------------------------------
 
 LOWER = {
@@ -101,6 +120,14 @@ def test_an_anisotropic_spatial_kernel_counts_between_the_corners():
         for scale in (scales, equal)
     )
     assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["signal_variance", "lipschitz", "call_duration"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_nonpositive_arguments_of_the_lower_bound(name, value):
+    expected = "(positive and finite|a float in the range .0, inf.)"
+    with pytest.raises(ValueError, match=f"{name} must be {expected}. Got {value} instead"):
+        regret_slope_lower_bound(**{**LOWER, name: value})
 
 
 @pytest.mark.parametrize(
