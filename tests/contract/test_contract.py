@@ -75,8 +75,9 @@ def test_books_history_and_surrogate_of_a_run_agree(placed):
         check_surrogate(opt, domain)
 
 
-def test_reading_begins_nothing(placed):
-    case, domain = placed
+@in_turns("domain", DOMAINS)
+def test_reading_begins_nothing(few, domain):
+    case = few
     opt = case.make(domain)
     before = joblib.hash(vars(opt))
     d = space(domain).n_dims

@@ -264,7 +264,7 @@ def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
     ]
     for opt in opts:
         t = 0.0
-        for _ in range(20):
+        for _ in range(15):
             if kind is SparQGPUCB:
                 places = opt.ask_expert(t)
                 opt.tell_expert(places, [value(x, t) for x in places])
@@ -313,7 +313,8 @@ class Scripted(KeepAll):
 def scripted(method, answer):
     """An optimizer with observations at 0 to 6, and its query at 7, where its policy answers."""
     policy = Scripted(method, answer)
-    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    options = {"n_initial_points": 5, "refit_every": None, "random_state": 0}
+    opt = BayesianOptimizer(BOX, policy=policy, **options)
     ask_and_tell(opt, 7)
     return opt, opt.ask(7)
 
