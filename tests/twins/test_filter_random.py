@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.test_filter import RBF, assert_equal, both
+from twins.test_filter import RBF, assert_equal, both
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
 
