@@ -9,7 +9,7 @@ from sktvbo.exceptions import DomainError
 from sktvbo.problems import make
 
 ALL = ["gp-abrupt", "gp-slow", "markov-gp"]
-N_SEEDS = 600
+N_SEEDS = 800
 # Grid points and steps of the compared covariances.
 PLACES, STEPS = [0, 1, 4, 10], [0, 1, 2, 6]
 
