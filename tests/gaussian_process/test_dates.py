@@ -378,3 +378,43 @@ def test_single_times_may_be_dates(kind):
     for call in (numbers.relevancy, numbers.posterior_at, numbers.advance, numbers.at):
         with pytest.raises(ValueError, match="must be numbers, as in the data of fit"):
             call(START)
+
+
+def test_a_single_time_is_no_table():
+    gp = regressor().fit(FORMS["pandas"][0], Y)
+    for time in (STAMPS[0], NAIVE[0], np.datetime64(NAIVE[0]), pd.Timedelta("1h")):
+        with pytest.raises(ValueError, match=r"X must be of two dim.* Write \[\[t\]\] for one"):
+            gp.predict(time)
+
+
+def test_masked_arrays_are_rejected():
+    X = np.ma.masked_array(np.column_stack([PLACE, HOURS]), mask=False)
+    regressor(time_column=1).fit(X, Y)
+    X.mask[3, 0] = True
+    with pytest.raises(ValueError, match="without masked values"):
+        regressor(time_column=1).fit(X, Y)
+
+
+@pytest.mark.parametrize("objects", [True, False])
+def test_dates_that_floats_cannot_tell_apart_are_refused(objects):
+    noon = pd.Timestamp("2026-03-01T12")
+    for step, n_times in ((1000, 8), (0, 1), (100, None)):
+        dates = pd.Series(
+            [noon + pd.Timedelta(n * step, "ns") for n in range(8 if step != 100 else 2)]
+        )
+        frame = pd.DataFrame({"x": 0.0, "t": dates.astype(object) if objects else dates})
+        gp = regressor(time_column="t", time_unit="s")
+        if n_times is None:
+            with pytest.raises(ValueError, match=r"Column 't' must be of dates .* 0.5 micro"):
+                gp.fit(frame, Y[: len(frame)])
+        else:
+            times = gp.fit(frame, Y[: len(frame)]).X_train_[:, -1]
+            assert len(np.unique(times)) == n_times
+
+
+def test_frames_with_gaps_in_their_dates_are_refused():
+    X = pandas_frame(pd.Series(NAIVE))
+    gp = regressor(time_column="when").fit(X, Y)
+    X.loc[5, "when"] = pd.NaT
+    with pytest.raises(ValueError, match="Column 'when' must be dates without gaps"):
+        gp.predict(X)
