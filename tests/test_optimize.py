@@ -216,6 +216,7 @@ def test_in_processes_of_joblib():
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_on_a_cluster_of_dask(dask_client):
     with dask_client(processes=False) as client:
         options = {"n_calls": 10, "n_jobs": 2, "n_initial_points": 4}
@@ -631,12 +632,15 @@ def test_a_killed_worker_of_dask_costs_its_own_query_only(tmp_path, dask_client)
     assert found.optimizer.n_told_ == 3
 
 
-@pytest.mark.parametrize("nonsense", [None, "high", np.nan, np.inf, [1.0, 2.0], {}])
-@pytest.mark.parametrize("workers", [{}, WORKERS], ids=["sequential", "parallel"])
+@pytest.mark.parametrize(
+    ("nonsense", "workers"),
+    [(None, {}), ("high", WORKERS), (np.nan, WORKERS), (np.inf, {}), ([1.0, 2.0], {}), ({}, {})],
+)
 def test_nonsense_is_a_failure_only_if_it_is_caught(nonsense, workers):
     def function(x, t):
         return nonsense if t in (4.0, 5.0) else moving(x, t)
 
+    workers = {"n_initial_points": 9} | workers
     with pytest.raises(InvalidObservationError, match="y must be") as caught:
         stepwise(function, n_calls=9, **workers)
     found = caught.value.optimization
@@ -663,7 +667,10 @@ def absurd(x, t):
     return NONSENSE.get(float(x[0]), (7.0,))[0]
 
 
-@pytest.fixture(params=[pytest.param("processes", marks=pytest.mark.slow), "threads", "dask"])
+SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in ("processes", "dask")]
+
+
+@pytest.fixture(params=["threads", *SLOWLY])
 def two_workers(request):
     """Arguments of `optimize` for two workers."""
     if request.param == "processes":

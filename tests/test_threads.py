@@ -107,6 +107,7 @@ def _environment():
     return free | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
 
 
+@pytest.mark.slow
 def test_limits_are_as_before():
     code = """
 seen = {"before": limits()}

@@ -82,10 +82,6 @@ def test_smoothness_beta_is_the_papers(t, d, theorem, formula, constants):
     )
 
 
-def test_smoothness_betas_defaults():
-    assert SmoothnessBeta()(at(9, 3)) == pytest.approx(tvgp_19(9, 3, 0.1, 1.0, 1.0, 1.0))
-
-
 @steps
 @pytest.mark.parametrize(("lipschitz", "delta"), [(1.0, 0.1), (12.0, 0.5)])
 def test_bolt_beta_is_what_the_proof_of_eq_63_needs(t, d, lipschitz, delta):
@@ -351,15 +347,6 @@ def test_slopes_are_those_of_the_score(acquisition, z):
     assert on_mean == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
     up, down = acquisition(mean, std + h, state)[0], acquisition(mean, std - h, state)[0]
     assert on_std == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", [ExpectedImprovement, ProbabilityOfImprovement])
-def test_arrays_and_numbers_agree(kind):
-    std = np.full(len(Z), 0.3)
-    many = kind()(Z, std, incumbent(1.0))
-    for i, z in enumerate(Z):
-        one = kind()(z, 0.3, incumbent(1.0))
-        assert_allclose([column[i] for column in many], one, rtol=1e-14)
 
 
 @pytest.mark.parametrize("kind", [ExpectedImprovement, ProbabilityOfImprovement])

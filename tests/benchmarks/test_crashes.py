@@ -2,11 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import bench
@@ -91,23 +89,6 @@ def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
         assert contents(folder) == whole
 
 
-@pytest.mark.slow
-def test_a_bench_killed_at_random_moments_goes_on(tmp_path, capsys, rng):
-    whole = expected(tmp_path, capsys)
-    begun = time.monotonic()
-    command = [sys.executable, bench.__file__, *BENCH]
-    subprocess.run([*command, tmp_path / "timed"], check=True, stdout=subprocess.DEVNULL)
-    duration = time.monotonic() - begun
-    for i, moment in enumerate(rng.uniform(0.3, 1.0, 60) * duration):
-        folder = tmp_path / f"killed-{i}"
-        process = subprocess.Popen([*command, folder], stdout=subprocess.DEVNULL)
-        time.sleep(moment)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert main([*BENCH, str(folder)]) == 0
-        assert contents(folder) == whole
-
-
 @pytest.fixture
 def room():
     """Let no file grow beyond some bytes: writing more is an error, as on a full disk."""
@@ -131,35 +112,3 @@ def test_a_bench_on_a_full_disk_says_so_and_goes_on(tmp_path, capsys, room):
     room(-1)
     assert main([*BENCH, str(folder)]) == 0
     assert contents(folder) == whole
-
-
-@pytest.mark.parametrize("name", ["table.txt", "runs.csv", "runs.json", "settings.json"])
-def test_results_that_cannot_be_written(tmp_path, capsys, monkeypatch, name):
-    replace = os.replace
-
-    def full(old, new):
-        if Path(new).name == name:
-            raise OSError(28, "No space left on device")
-        replace(old, new)
-
-    monkeypatch.setattr(os, "replace", full)
-    assert main([*BENCH, str(tmp_path)]) == 1
-    error = " ".join(capsys.readouterr().err.split())
-    assert f"error: {tmp_path} cannot be written: No space left on device. The" in error
-    assert not (tmp_path / name).exists()
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_pictures_are_complete_or_absent(tmp_path, capsys, monkeypatch):
-    figure = pytest.importorskip("matplotlib.figure")
-
-    def half(self, path, **options):
-        Path(path).write_bytes(b"\x89PNG")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(figure.Figure, "savefig", half)
-    options = [option for option in BENCH if option != "--no-plot"]
-    assert main([*options, str(tmp_path)]) == 1
-    assert "cannot be written: No space left" in capsys.readouterr().err
-    assert not list(tmp_path.glob("*.png"))
-    assert not list(tmp_path.rglob("*.part"))

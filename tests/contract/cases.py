@@ -23,6 +23,12 @@ from sktvbo.acquisition import (
 from sktvbo.domain import FiniteSet, ParameterSpace, as_domain
 from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget, SlidingWindow
 
+# By their names in the literature.
+ALGORITHMS = {
+    kind.label: kind
+    for kind in map(opts.__dict__.get, sorted(opts.__all__, key=str.lower))
+    if getattr(kind, "label", None)
+}
 # What an optimizer shows once its run has begun.
 SHOWN = (
     "X_",

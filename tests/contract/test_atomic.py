@@ -306,7 +306,7 @@ def test_a_part_that_fails_leaves_the_optimizer_as_it_was(part, monkeypatch):
     for _ in range(8):
         step()
     failures = 0
-    for n in range(12):
+    for n in range(6):
         for call in (opt.ask, lambda: opt.tell([0.4, 0.3], 0.5, opt.next_time_)):
             before = fingerprint(opt)
             monkeypatch.setattr(Failing, "left", n)

@@ -20,7 +20,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import Constrained, Context, WithContext
-from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.exceptions import DomainError
 
 # The bump of the cases moves into what may not be queried.
 RULES = {
@@ -86,16 +86,6 @@ def test_what_breaks_them_may_be_told():
     for t, x in enumerate(ARMS.points):
         finite.tell(x, objective(x, t, "finite"), t)
     assert allowed(finite.ask(12.0), "finite")
-
-
-def test_the_best_query_of_a_random_search_is_one_that_is_allowed():
-    opt = RandomSearch([(0.0, 1.0)], constraints=lambda x: x[0] <= 0.5, random_state=0)
-    opt.tell([0.9], 5.0, 0.0)
-    with pytest.raises(AskTellError, match=r"at least 1 in the domain that .* Got none that does"):
-        opt.recommend(0.0)
-    opt.tell([0.3], 1.0, 0.0)
-    opt.tell([0.4], 0.0, 0.0)
-    assert opt.recommend(0.0) == [0.3]
 
 
 def test_a_constraint_that_fails_leaves_the_optimizer_as_it_was():
@@ -231,11 +221,6 @@ def test_a_start_point_waits_for_a_context_in_which_it_is_allowed():
     assert_array_equal(opt.told_X_[1:, :2], [[0.9, 0.5], [0.3, 0.5]])
 
 
-def test_first_queries_near_a_start_point_satisfy_what_reads_the_context():
-    opt = reading("WDBO", "number", start_points=[[0.6, 0.5]], n_initial_points="auto")
-    drive_in_contexts(opt, [0.1, 0.9, 0.75, 1.3, 0.79])
-
-
 def test_what_reads_a_context_needs_one():
     for rule in (READING["number"], READING["nonlinear"]):
         with pytest.raises(DomainError, match=r"of x alone, without a context\. Got one of"):
@@ -256,20 +241,6 @@ def test_what_reads_a_context_needs_one():
     # A second argument with a default is none that must be given.
     opt = WDBO(IN_CONTEXT["box"], constraints=lambda x, most=0.5: most - x[0], random_state=0)
     assert opt.ask(0.0, context=0.9)[0] <= 0.5
-
-
-def test_numeric_ordinals_of_a_context_are_their_values():
-    domain = {"p": ("real", 0.0, 10.0), "limit": Context("ordinal", [10.0, 1.0, 4.0])}
-    below = LinearConstraint([1.0, -1.0], -np.inf, 0.0)
-    opt = WDBO(domain, constraints=below, n_initial_points=2, random_state=0)
-    for t, limit in enumerate([1.0, 4.0, 10.0] * 3):
-        x = opt.ask(t, context={"limit": limit})
-        assert x["p"] <= limit
-        opt.tell(x, x["p"])
-    assert x["p"] > 4.0
-    words = {"p": ("real", 0.0, 1.0), "limit": Context("ordinal", ["low", "high"])}
-    with pytest.raises(DomainError, match="linear in numbers"):
-        WDBO(words, constraints=below).ask(0.0, context={"limit": "low"})
 
 
 @pytest.mark.slow

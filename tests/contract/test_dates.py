@@ -2,11 +2,9 @@
 
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from contract.cases import BOX
 from numpy.testing import assert_array_equal
@@ -49,24 +47,6 @@ def test_every_call_takes_dates(form):
     assert_array_equal(opt.recommend(date(10)), twin.recommend(HOURS + 10))
     opt.untell([0.6, 0.0], date(9))
     assert_array_equal(opt.told_X_, twin.told_X_[:-1])
-
-
-COLUMNS = {
-    "zoned index": lambda dates: dates.tz_localize("UTC").tz_convert("Asia/Kolkata"),
-    "Series": pd.Series,
-    "objects": lambda dates: pd.Series(dates.to_pydatetime(), dtype=object),
-    "array": lambda dates: dates.to_numpy(),
-    "list": list,
-    "polars": lambda dates: pl.Series(list(dates.to_pydatetime())),
-}
-
-
-@pytest.mark.parametrize("form", COLUMNS)
-def test_columns_of_dates(form):
-    t = COLUMNS[form](pd.date_range("2026-03-01 12:00", periods=3, freq="h"))
-    opt = RandomSearch(BOX, time_unit="h")
-    opt.tell_many([[0.5, 0.0]] * 3, [1.0, 2.0, 3.0], t)
-    assert_array_equal(opt.told_X_[:, -1], HOURS + np.arange(3.0))
 
 
 # --- mixed kinds ----------------------------------------------------------------------------------
@@ -122,17 +102,6 @@ def test_a_clock_that_tells_no_dates_is_refused_among_dates():
             call()
 
 
-def test_the_times_that_a_run_of_dates_shows_are_known():
-    opt = GPUCB(BOX, n_initial_points=2, time_unit="h", random_state=0)
-    first, second = opt.suggest(NOON, n=2)
-    opt.tell(first, 1.0, first.t)
-    opt.tell(second.x, 2.0, opt.next_time_)
-    opt.tell_many(opt.told_X_[:, :-1], opt.told_y_, opt.told_X_[:, -1])
-    assert_array_equal(opt.predict(opt.told_X_[:, :-1], opt.told_X_[:, -1]).shape, (4,))
-    with pytest.raises(InvalidObservationError, match="Got numbers"):
-        opt.predict([[0.5, 0.0]], HOURS + 1.0)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("unit", ["us", "s", "min", "D"])
 def test_the_frame_of_a_run_has_its_times(kind, unit):
@@ -153,26 +122,11 @@ def test_the_frame_of_a_run_has_its_times(kind, unit):
 # --- changes of the clocks ------------------------------------------------------------------------
 
 
-def test_zoned_local_time_goes_on_when_the_clocks_change():
-    zurich = ZoneInfo("Europe/Zurich")
-    for start in (datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)):
-        opt = RandomSearch(BOX, time_unit="min", random_state=0)
-        for i in range(6):
-            opt.tell(opt.ask((start + timedelta(minutes=30 * i)).astimezone(zurich)), 1.0)
-        assert_array_equal(np.diff(opt.told_X_[:, -1]), 30.0)
-
-
 def test_local_time_without_a_zone_that_goes_back_is_explained():
     opt = RandomSearch(BOX, random_state=0)
     opt.ask(datetime(2026, 10, 25, 2, 50))
     with pytest.raises(InvalidObservationError, match=r"daylight saving.*now\(timezone.utc\)"):
         opt.ask(datetime(2026, 10, 25, 2, 10, fold=1))
-
-
-def test_the_clock_may_tell_dates():
-    opt = RandomSearch(BOX, clock=lambda: NOON, time_unit="D", random_state=0)
-    assert opt.now() == HOURS / 24.0
-    assert opt.suggest().t == HOURS / 24.0
 
 
 @pytest.mark.parametrize(

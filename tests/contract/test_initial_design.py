@@ -5,6 +5,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 from contract.cases import (
+    ALGORITHMS,
     BOX,
     BY_NAME,
     CASES,
@@ -25,7 +26,6 @@ from scipy.stats import qmc
 from sktvbo import GPUCB, WDBO, RandomSearch, papers
 from sktvbo.domain import Arms, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import AskTellError
-from sktvbo.optimizers._names import ALGORITHMS
 
 MODELLED = [case.name for case in CASES if case.modelled]
 OFTEN = ("WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB-expert", "mean")

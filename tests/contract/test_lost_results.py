@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from sktvbo import RandomSearch
 from sktvbo.domain import Arms, FiniteSet, WithContext
-from sktvbo.exceptions import AmbiguousQueryWarning, AskTellError
+from sktvbo.exceptions import AmbiguousQueryWarning
 
 # Where none is expected, the warning is an error.
 pytestmark = pytest.mark.filterwarnings("error::sktvbo.exceptions.AmbiguousQueryWarning")
@@ -92,40 +92,12 @@ def test_a_time_chooses_the_query_of_this_time_or_none(place, t, answered):
         assert_array_equal(opt.told_X_[0, 1], 0.1 * t)
 
 
-def test_a_context_chooses_the_query_asked_for_in_it():
-    opt = asked(WithContext(Arms(2), [(0.0, 1.0)]), [1], [1.0, 2.0, 3.0], [[0.1], [0.2], [0.1]])
-    opt.tell([1], 1.0, context=[0.2])
-    opt.tell([1], 1.0, context=[0.1], t=1.0)
-    opt.tell([1], 1.0, context=[0.7])
-    assert_array_equal(opt.told_X_, [[1, 0.2, 2], [1, 0.1, 1], [1, 0.7, 3]])
-
-
-def test_a_time_with_two_contexts_is_ambiguous_and_a_corrected_context_is_not():
-    domain = WithContext(Arms(1), [(0.0, 1.0)])
-    opt = asked(domain, [0], [1.0, 1.0, 1.0], [[0.1], [0.2], [0.3]])
-    with ambiguous:
-        opt.tell([0], 1.0, 1.0)
-    opt.tell([0], 1.0, 1.0, context=[0.9])
-    assert_array_equal(opt.told_X_, [[0, 0.3, 1], [0, 0.9, 1]])
-
-
 def test_a_batch_of_equal_queries_is_not_ambiguous():
     opt = RandomSearch(Arms(1), random_state=0)
     opt.suggest(1.0, n=3)
     for _ in range(3):
         opt.tell([0], 1.0)
     assert times_of(opt) == [1.0] * 3
-
-
-def test_cancelling_x_withdraws_the_latest_query_there():
-    opt = asked(Arms(1), [0], [1.0, 2.0, 3.0])
-    with ambiguous:
-        opt.cancel([0])
-    assert pending(opt) == [1.0, 2.0]
-    first = opt.pending_[0]
-    opt.cancel(first)
-    opt.cancel([0])
-    assert pending(opt) == []
 
 
 def test_as_an_error_the_warning_leaves_the_optimizer_as_it_was():
@@ -172,11 +144,3 @@ def test_many_with_times_contexts_and_handles_answer_these():
     opt.tell_many([[0], opt.pending_[-1]], [2.0, 3.0], context=[[0.2], [0.9]])
     assert_array_equal(opt.told_X_, [[0, 0.2, 2], [0, 0.9, 3]])
     assert pending(opt) == [1.0]
-
-
-def test_too_many_at_one_place_are_refused():
-    opt = asked(Arms(1), [0], [1.0, 2.0])
-    before = fingerprint(opt)
-    with pytest.raises(AskTellError, match="still pending when no t is given"):
-        opt.tell_many([[0]] * 3, [1.0] * 3)
-    assert fingerprint(opt) == before

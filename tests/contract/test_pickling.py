@@ -239,7 +239,7 @@ RUNS |= {
 # These go on from a journal in the tests of capabilities as well, or in runs with more than they.
 SELDOM = ("constraints", "failures", "limited steps", "outliers", "seasons", "start points")
 SELDOM += ("contexts of a box", "limits", "untold, a size", "answers of an expert")
-SELDOM += ("one scale for all columns", "a surrogate")
+SELDOM += ("one scale for all columns", "a surrogate", "a sum of kernels")
 
 
 @pytest.mark.parametrize("name", some(RUNS, set(RUNS).difference(SELDOM)))

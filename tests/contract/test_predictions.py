@@ -15,7 +15,6 @@ from sktvbo import (
     BayesianOptimizer,
     SparQGPUCB,
     SparseTimeVaryingGPRegressor,
-    TimeVaryingGPRegressor,
 )
 from sktvbo.acquisition import UCB
 from sktvbo.domain import WithContext, as_domain
@@ -76,28 +75,6 @@ def test_in_tell_many_only_a_single_observation_has_one():
     assert predictions(opt)[-1, 0] == pytest.approx(mean)
     opt.tell_many([x, x], [0.3, 0.4], [STEPS + 1.0, STEPS + 2.0])
     assert np.isnan(predictions(opt)[-2:]).all()
-
-
-def test_failed_and_pending_rows_have_none():
-    opt, _ = BY_NAME["WDBO"].after()
-    opt.tell(opt.ask(STEPS), failed=True)
-    opt.ask(STEPS + 1.0)
-    assert np.isnan(predictions(opt)[-2:]).all()
-
-
-def test_a_surrogate_without_a_known_noise_has_no_residuals():
-    class NoiselessGP(FittedGP):
-        noise_std_ = property()
-
-    class Noiseless(TimeVaryingGPRegressor):
-        _fitted_class = NoiselessGP
-
-    opt = BayesianOptimizer(BOX, surrogate=Noiseless(), n_initial_points=3, random_state=0)
-    for t in range(6):
-        opt.tell(opt.ask(t), float(t))
-    mean, std, residual = predictions(opt).T
-    assert np.isfinite(mean[3:]).all()
-    assert np.isnan([std, residual]).all()
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_without_enough_observations_there_is_no_surrogate_again():
     assert_array_equal(opt.X_, twin.X_)
 
 
-@pytest.mark.parametrize("history", [4, None])
+@pytest.mark.parametrize("history", [4, pytest.param(None, marks=pytest.mark.slow)])
 def test_what_is_no_longer_remembered_is_refused(history):
     opt = SWGPUCB(BOX, window=5, history=history, n_initial_points=4, refit_every=10**9)
     for t in range(300):

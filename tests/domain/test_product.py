@@ -15,14 +15,6 @@ from sktvbo.exceptions import DomainError, InvalidObservationError
 # --- Boxes ----------------------------------------------------------------------------------------
 
 
-def test_box_has_its_bounds():
-    box = Box([(0, 2), (-3, 4)])
-    assert_array_equal(box.lower, [0.0, -3.0])
-    assert_array_equal(box.upper, [2.0, 4.0])
-    assert box.lower.dtype == np.float64
-    assert box.n_dims == 2
-
-
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
@@ -44,11 +36,6 @@ def test_box_rejects_bad_bounds(bounds, message):
         Box(bounds)
 
 
-def test_unit_corners_are_exact():
-    assert_array_equal(BOX.from_unit(np.zeros(3)), BOX.lower)
-    assert_array_equal(BOX.from_unit(np.ones(3)), BOX.upper)
-
-
 def test_from_unit_gives_the_nearest_member():
     assert_array_equal(BOX.from_unit([[-0.5, 0.5, 2.0]]), [[0.0, 0.0, BOX.upper[2]]])
     assert_array_equal(ARMS.from_unit([[0.2, 7.0, 0.9], [0.9, 0.0, 0.4]]), ARMS.points[1:])
@@ -56,10 +43,6 @@ def test_from_unit_gives_the_nearest_member():
     member = ARMS.from_unit(ARMS.to_unit(ARMS.points[1]))
     member[:] = 9.0
     assert_array_equal(ARMS.points[1], [1, 5, 3])
-
-
-def test_unit_map_is_affine_outside_too():
-    assert_allclose(Box([(0, 10)]).to_unit([[20.0]]), [[2.0]])
 
 
 def test_box_samples_uniformly():
@@ -260,16 +243,6 @@ def test_errors_in_a_list_of_dicts_give_the_place():
         SPACE.validate_point([1e-3, 5.0])
 
 
-def test_contains_takes_dicts_and_rows():
-    assert SPACE.contains(POINT)
-    assert SPACE.contains(SPACE.lower)
-    assert SPACE.contains(SPACE.upper)
-    for change in ({"alpha": 1.0}, {"depth": 2.5}, {"penalty": "l2"}, {"rate": np.nan}):
-        assert not SPACE.contains({**POINT, **change})
-    with pytest.raises(InvalidObservationError, match="lacks 'depth'"):
-        SPACE.contains({"alpha": 1e-3})
-
-
 # --- Named parameters: samples, candidates, neighbours --------------------------------------------
 
 
@@ -320,29 +293,3 @@ def test_neighbours_differ_in_one_integer_or_category():
         SPACE.neighbours(u)[:, SPACE.continuous], u[SPACE.continuous] + 0 * rows[:, :2]
     )
     assert ParameterSpace({"a": ("real", 0, 1)}).neighbours(np.array([0.3])).shape == (0, 1)
-
-
-# --- Named parameters: equality and copies --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"a": ("integer", 0, 4), "b": ("categorical", [1, "x"])},
-        {"a": ("real", 0, 3), "b": ("categorical", [1, "x"])},
-        {"a": ("integer", 0, 3), "b": ("categorical", [True, "x"])},
-        {"a": ("integer", 0, 3), "b": ("categorical", ["x", 1])},
-        {"a": ("integer", 0, 3), "b": ("categorical", [1, "x", "y"])},
-        {"b": ("categorical", [1, "x"]), "a": ("integer", 0, 3)},
-        {"a": ("integer", 0, 3), "c": ("categorical", [1, "x"])},
-        {"a": ("integer", 0, 3)},
-    ],
-)
-def test_spaces_that_differ_are_not_equal(other):
-    parameters = {"a": ("integer", 0, 3), "b": ("categorical", [1, "x"])}
-    space = ParameterSpace(parameters)
-    assert space == ParameterSpace(deepcopy(parameters))
-    assert hash(space) == hash(ParameterSpace(deepcopy(parameters)))
-    assert space != ParameterSpace(other)
-    assert space != parameters
-    assert ParameterSpace({"a": ("real", 0, 1)}) != Box([(0, 1)])

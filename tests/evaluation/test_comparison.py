@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from scipy.stats import wilcoxon
 
 from sktvbo.evaluation import Comparison, Failure, RunResult
-from sktvbo.evaluation._tables import fitting, format_table
 from sktvbo.exceptions import MissingExtraError
 
 
@@ -202,11 +201,6 @@ def test_a_file_of_another_kind_is_refused(text, tmp_path):
 # --- text -----------------------------------------------------------------------------------------
 
 
-def test_repr_is_short(table, incomplete):
-    assert repr(table) == "<Comparison of 2 algorithm(s) on 2 problem(s)>"
-    assert repr(incomplete) == "<Comparison of 2 algorithm(s) on 2 problem(s), 2 failed run(s)>"
-
-
 def test_text_table(table):
     assert str(table).splitlines() == [
         "average regret               p              q",
@@ -356,19 +350,6 @@ def test_holm_by_hand():
     assert rows["none"]["n_pairs"] == 0
 
 
-def test_holm_never_falls():
-    # p = 4 / 128 twice: times 2 and times 1, but the second must not be below the first.
-    values = (-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-    table = Comparison(
-        {
-            ("R", "p"): constant(*[0.0] * 7),
-            ("A", "p"): constant(*values),
-            ("B", "p"): constant(*values[::-1]),
-        }
-    )
-    assert [row["p_holm"] for row in table.paired("R")] == [8 / 128, 8 / 128]
-
-
 def test_runs_without_seeds_are_paired_by_position(table):
     rows = table.paired("longer")
     assert [row["n_pairs"] for row in rows] == [2, 2]
@@ -399,51 +380,3 @@ def test_unknown_reference(table):
 # --- text tables ----------------------------------------------------------------------------------
 
 ROWS = [("name", "n", "note"), ("a", "12", "x"), ("longer", "3", "yy ")]
-
-
-def test_columns_are_aligned_and_ruled():
-    assert format_table(ROWS, left=(0, 2)) == [
-        "name     n  note",
-        "----------------",
-        "a       12  x",
-        "longer   3  yy",
-    ]
-    assert format_table(ROWS, left=(), rule=False) == [
-        "  name   n  note",
-        "     a  12     x",
-        "longer   3   yy",
-    ]
-
-
-def test_a_header_alone_is_a_table():
-    assert format_table([("a", "bc")]) == ["a  bc", "-----"]
-
-
-def test_rows_of_different_lengths_are_an_error():
-    with pytest.raises(ValueError, match="shorter"):
-        format_table([("a", "b", "c"), ("d",)])
-
-
-@pytest.mark.parametrize(
-    ("width", "expected"),
-    [
-        (100, [[0, 1, 2]]),
-        (17, [[0, 1, 2]]),
-        (16, [[0, 1], [2]]),
-        (10, [[0], [1], [2]]),
-        (1, [[0], [1], [2]]),
-    ],
-)
-def test_blocks_are_distributed_over_tables_of_a_width(width, expected):
-    # The first column has 4 characters; with separators the blocks have 4, 5 and 2 + 2.
-    first = ["name", "a"]
-    blocks = [[["ab", "c"]], [["d", "efg"]], [["", ""], ["", ""]]]
-    assert list(fitting(first, blocks, width)) == expected
-    for table in fitting(first, blocks, width):
-        columns = [column for i in table for column in blocks[i]]
-        lines = format_table(list(zip(first, *columns)))
-        assert len(lines[1]) <= width or len(table) == 1
-
-
-def test_no_blocks_need_no_table():
-    assert list(fitting(["name"], [], 10)) == []

@@ -157,17 +157,17 @@ def of_rank_five(rng):
 
 # Matrix, size, proposals, and the least median condition number of the states.
 HARD = {
-    "condition 1e4": (lambda rng: spd(rng, 30, 1e4), 12, 2_500, 1.0),
-    "condition 1e6": (lambda rng: spd(rng, 30, 1e6), 12, 2_500, 1.0),
-    "condition 1e8": (lambda rng: spd(rng, 30, 1e8), 12, 2_500, 1.0),
-    "line": (lambda rng: clusters(rng, [60], 3.0), 5, 4_000, 1e6),
-    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 2_500, 1e6),
-    "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 5_000, 1e6),
-    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 2_500, 1e6),
-    "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 1_500, 1e6),
-    "very different variances": (scaled, 4, 1_500, 1.0),
-    "less than the rank": (of_rank_five, 4, 1_500, 1.0),
-    "just the rank": (of_rank_five, 5, 1_500, 1.0),
+    "condition 1e4": (lambda rng: spd(rng, 30, 1e4), 12, 5_000, 1.0),
+    "condition 1e6": (lambda rng: spd(rng, 30, 1e6), 12, 5_000, 1.0),
+    "condition 1e8": (lambda rng: spd(rng, 30, 1e8), 12, 5_000, 1.0),
+    "line": (lambda rng: clusters(rng, [60], 3.0), 5, 8_000, 1e6),
+    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 5_000, 1e6),
+    "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 10_000, 1e6),
+    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 5_000, 1e6),
+    "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 2_000, 1e6),
+    "very different variances": (scaled, 4, 3_000, 1.0),
+    "less than the rank": (of_rank_five, 4, 3_000, 1.0),
+    "just the rank": (of_rank_five, 5, 3_000, 1.0),
 }
 
 

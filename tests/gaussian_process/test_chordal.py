@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import check_grad
 from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -85,14 +84,6 @@ def test_predictions_are_the_dense_formula(nu):
     assert_allclose(found_cov, cov, atol=1e-9)
 
 
-def test_within_a_region_the_chord_is_the_great_circle_distance():
-    A = np.array([[48.86, 2.35]])
-    B = A + np.random.RandomState(0).uniform(-4.0, 4.0, size=(50, 2))
-    assert great_circle(A, B).max() > 400.0
-    expected = CORRELATIONS[0.5](great_circle(A, B) / 500.0)
-    assert_allclose(ChordalMatern(500.0, nu=0.5)(A, B), expected, rtol=3e-4)
-
-
 @pytest.mark.parametrize("nu", [1.5, 2.5])
 def test_a_covariance_where_the_great_circle_distance_gives_none(nu):
     S = places(300)
@@ -110,16 +101,6 @@ def test_poles_and_the_date_line():
     across = kernel([[0.0, 179.5]], [[0.0, -179.5]])
     assert_allclose(across, kernel([[0.0, 0.0]], [[0.0, 1.0]]))
     assert_allclose(kernel([[89.5, 0.0]], [[89.5, 180.0]]), kernel([[0.0, 0.0]], [[1.0, 0.0]]))
-
-
-def test_a_map_is_continuous_across_the_date_line():
-    X, y = data(n=200)
-    gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), optimizer=None).fit(X, y)
-    latitudes = np.linspace(-80.0, 80.0, 9)
-    sides = [
-        np.column_stack([latitudes, np.full(9, lon), np.full(9, 5.0)]) for lon in (-180.0, 180.0)
-    ]
-    assert_allclose(*(gp.predict(side) for side in sides), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -169,38 +150,12 @@ def test_optimizers_refuse_it(kernel):
         optimizer.ask(0.0)
 
 
-def test_several_lengthscales():
-    with pytest.raises(ValueError, match="must be one number, in km"):
-        ChordalMatern([100.0, 200.0])([[0.0, 0.0]])
-
-
 def test_gradient_of_the_likelihood():
     X, y = data()
     gp = TimeVaryingGPRegressor(ChordalMatern(2000.0), Forgetting(0.1), optimizer=None).fit(X, y)
     value = gp.log_marginal_likelihood
     error = check_grad(value, lambda theta: value(theta, eval_gradient=True)[1], gp.theta_)
     assert error < 1e-4
-
-
-@pytest.mark.parametrize("nu", [1.0, 1.5, 3.5])
-def test_gradients_are_those_of_points(nu):
-    kernel, S = ChordalMatern(2000.0, nu=nu), places(12)
-    found = kernel(S, eval_gradient=True)
-    for each, expected in zip(found, Matern(2000.0, nu=nu)(kernel.positions(S), None, True)):
-        assert_allclose(each, expected, atol=1e-12)
-
-
-def test_scikit_learn_finds_the_same():
-    S, y = places(80), np.sin(np.deg2rad(places(80)[:, 0]) * 3.0)
-    kernel = ChordalMatern(2000.0)
-    theirs = GaussianProcessRegressor(1.0 * kernel, alpha=0.01).fit(S, y)
-    static = ConstantKernel(1.0, "fixed")
-    ours = TimeVaryingGPRegressor(kernel, static, noise_variance_bounds="fixed")
-    X = np.column_stack([S, np.zeros(80)])
-    assert_allclose(ours.fit(X, y).predict(X), theirs.predict(S), atol=1e-3)
-    assert ours.spatial_kernel_.length_scale == pytest.approx(
-        theirs.kernel_.k2.length_scale, rel=0.01
-    )
 
 
 @pytest.mark.parametrize("length_scale", [3.0, 1000.0, 9e4])
@@ -260,15 +215,6 @@ def test_relevancies_in_a_region_are_those_of_the_plane():
     plane = TimeVaryingGPRegressor(Matern(200.0, nu=2.5), **options).fit(km, y).relevancy()
     earth = TimeVaryingGPRegressor(ChordalMatern(200.0, nu=2.5), **options).fit(degrees, y)
     assert_allclose(earth.relevancy(), plane, rtol=0.02, atol=1e-4)
-
-
-def test_a_stream_with_bounded_memory():
-    X, y = data(n=120)
-    gp = TimeVaryingGPRegressor(ChordalMatern(3000.0), Matern(5.0), optimizer=None, max_size=40)
-    for i in range(120):
-        gp.partial_fit(X[[i]], y[[i]])
-    assert len(gp.X_train_) <= 40
-    assert gp.X_train_[0, 2] < X[-40, 2]  # not just the latest
 
 
 def test_compiled_code_computes_the_same():

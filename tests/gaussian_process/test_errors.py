@@ -231,20 +231,6 @@ def test_a_kernel_that_is_nan():
         make(Fragile()).fit(np.vstack([X0, FAR]), np.append(Y0, 0.0))
 
 
-def test_masked_values_are_rejected():
-    masked = np.ma.masked_less(Y0, np.median(Y0))
-    gp = make()
-    for call in (lambda: gp.fit(X0, masked), lambda: gp.fit(np.ma.masked_less(X0, X0.mean()), Y0)):
-        with pytest.raises(ValueError, match=r"must be without masked values\. Got some"):
-            call()
-    gp.fit(X0, np.ma.array(Y0, mask=False))
-    with pytest.raises(ValueError, match="X must be without masked values"):
-        gp.predict(np.ma.masked_less(X0, X0.mean()))
-    with pytest.raises(ValueError, match="y must be without masked values"):
-        gp.partial_fit(X0, masked)
-    assert len(gp.X_train_) == len(X0)
-
-
 @pytest.mark.parametrize("n_samples", [0, -1, 1.5, "two", None])
 def test_bad_numbers_of_draws(n_samples):
     with pytest.raises(ValueError, match="n_samples must be an int"):

@@ -11,14 +11,10 @@ from gaussian_process.cases import data, everything, make
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process.kernels import RBF, Matern
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.kernels import Forgetting
 
 # --- data frames ----------------------------------------------------------------------------------
 
@@ -126,32 +122,6 @@ def test_two_columns_of_one_name(kind):
         with pytest.raises(ValueError, match="unique column names"):
             regressor(kind, time_column="when").fit(twice, y)
     np.testing.assert_array_equal(gp.predict(X), before)
-
-
-@each
-def test_scaling_the_spatial_columns_alone(kind):
-    X, y = frame()
-    hours = X.assign(when=np.arange(len(X)) * 6.0)
-    spatial_only = ColumnTransformer(
-        [("space", StandardScaler(), ["east", "north"])], remainder="passthrough"
-    )
-    pipeline = make_pipeline(spatial_only, regressor(kind, RBF(1.0), Matern(100.0, nu=1.5)))
-    pipeline.fit(hours, y)
-    gp = pipeline[-1]
-    np.testing.assert_array_equal(gp.X_train_[:, -1], hours["when"])
-    assert abs(gp.X_train_[:, :2].mean()) < 1e-12
-    scores = cross_val_score(pipeline, hours, y, cv=TimeSeriesSplit(3))
-    assert scores.shape == (3,)
-
-
-@each
-def test_grid_search_over_the_forgetting_rate(kind):
-    X, y = frame(80)
-    hours = X.assign(when=np.arange(len(X)) * 1.0)
-    gp = regressor(kind, RBF(300.0), Forgetting(), time_column="when", optimizer=None)
-    grid = {"temporal_kernel__epsilon": [0.001, 0.3, 0.9]}
-    search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(hours, y)
-    assert search.best_params_ == {"temporal_kernel__epsilon": 0.001}  # nothing changes here
 
 
 @each

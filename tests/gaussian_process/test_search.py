@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, _exact_posterior, _regressor
+from sktvbo.gaussian_process import QuadraticInjection, _regressor
 from sktvbo.gaussian_process._exact_posterior import Dense, _Likelihood
 from sktvbo.gaussian_process._hyperparameters import explains_little
 from sktvbo.kernels import Forgetting
@@ -314,21 +314,6 @@ def test_the_information_matrix_saves_evaluations(monkeypatch):
         likelihoods.append(gp.log_marginal_likelihood_value_)
     assert counts[0] < counts[1]
     assert_allclose(*likelihoods, rtol=1e-6)
-
-
-def test_no_inverse_is_computed_for_rejected_steps(monkeypatch):
-    X, y = data()
-    calls = []
-    for name in ("try_cholesky", "lower_inverse"):
-        path = f"sktvbo.gaussian_process._exact_posterior.{name}"
-        call = getattr(_exact_posterior, name)
-        monkeypatch.setattr(path, lambda A, name=name, call=call: calls.append(name) or call(A))
-    gp = TimeVaryingGPRegressor(RBF(0.02), Matern(50.0, nu=1.5)).fit(X, y)
-    assert 0 < calls.count("lower_inverse") < calls.count("try_cholesky")
-    # The inverse at the optimum is cached.
-    calls.clear()
-    assert gp._gp.inverse.P.shape == (40, 40)
-    assert not calls
 
 
 def test_noise_models_and_custom_kernels_have_no_information_matrix():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sktvbo import WDBO, Journal, RandomSearch, journal
-from sktvbo._cli import main
+from sktvbo.__main__ import main
 from sktvbo.domain import StepLimit
 from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from sktvbo import Journal, RandomSearch, journal
-from sktvbo._cli import main
+from sktvbo.__main__ import main
 from sktvbo.exceptions import JournalError
 
 BOX = [(0.0, 1.0)]

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from contract.cases import ALGORITHMS
 from papers.cases import HORIZONS
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import optimizers, papers
 from sktvbo.kernels import LogNormal
 from sktvbo.optimizers._default_models import Times
-from sktvbo.optimizers._names import ALGORITHMS
 
 BOX = [(0.0, 1.0)] * 2
 PAGE = Path(__file__).parents[2] / "docs" / "differences.rst"

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from contract.cases import some
+from contract.cases import ALGORITHMS, some
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import Arms, Context, FiniteSet
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
-from sktvbo.optimizers._names import ALGORITHMS
 
 OFTEN = ("random", "ABO", "ET-GP-UCB", "SparQ-GP-UCB", "TV-GP-UCB", "W-DBO")
 KINDS = {

@@ -1,23 +1,20 @@
 """Algorithms as published: their queries are those of the papers' equations, computed here."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from papers.cases import HORIZONS
 from scipy.stats import qmc
-from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF
 
-from sktvbo import Journal, TimeVaryingGPRegressor, optimizers, papers
+from sktvbo import Journal, optimizers, papers
 from sktvbo.acquisition import AcquisitionState
 from sktvbo.domain import Arms, FiniteSet
 from sktvbo.exceptions import ModelWarning
 from sktvbo.kernels import Empirical
 from sktvbo.papers import _bolt, _nyikosa2018, _registry
-from sktvbo.papers._parts import FixedStartGPRegressor
 from sktvbo.theory import dataset_size_criterion
 
 pytestmark = pytest.mark.filterwarnings(
@@ -295,19 +292,6 @@ def test_the_prior_of_ui_tvbo_is_that_of_its_code():
     assert_allclose(opt.surrogate_.spatial_kernel.length_scale, [1.8 / 8.0] * 2)
 
 
-def test_searches_start_from_the_same_values():
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=(30, 2)), np.arange(30.0)])
-    y = np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=30)
-    options = {"noise_variance_bounds": (1e-4, 1e2)}
-    gps = [
-        kind(RBF([1.0, 1.0]), Matern(1.0, nu=1.5), **options)
-        for kind in (FixedStartGPRegressor, TimeVaryingGPRegressor)
-    ]
-    late = gps[0].fit(X[:12], -y[:12]).condition_on(X[12:], y[12:]).without(range(12)).refit()
-    assert_allclose(late.theta_, gps[1].fit(X[12:], y[12:]).theta_, atol=1e-3)
-
-
 def test_abo_maximizes_its_equations():
     opt, found = make("ABO", FiniteSet(PLACES)), []
     for t, before, x in run(opt):
@@ -384,13 +368,6 @@ def test_w_dbo_maximizes_its_equations_and_pays_from_its_budget():
     assert removed > 0
     assert found.count(True) >= 15
     assert False not in found
-
-
-def test_bolt_has_the_model_and_the_bound_of_w_dbo():
-    bolt, w_dbo = make("BOLT"), make("W-DBO", horizon=600.0)
-    assert repr(bolt.surrogate) == repr(w_dbo.surrogate)
-    assert repr(bolt.acquisition) == repr(w_dbo.acquisition)
-    assert (bolt.refit_every, papers.published("BOLT", horizon=600.0).n_initial_points) == (1, 15)
 
 
 def test_bolt_removes_one_observation_and_fits_a_cubic():
@@ -503,32 +480,6 @@ def test_the_length_of_the_run_has_no_default(name):
     if name in INSTEAD:
         assert papers.published(name, BOX, **INSTEAD[name]).ask(0.0).shape == (2,)
     assert {found.name for found in papers.available()} > HORIZONS.keys()
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"random"}))
-def test_the_default_class_queries_elsewhere(name):
-    """Random search has nothing to choose, and is the same."""
-    asked = []
-    for opt in (make(name, BOX), CLASSES[name](BOX, n_initial_points=6, random_state=0)):
-        rng = np.random.RandomState(2)
-        for t in range(20):
-            x = rng.uniform(size=2)
-            opt.tell(x, f(x, t), t)
-        asked.append(opt.ask(20))
-    assert np.abs(asked[0] - asked[1]).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_clones_and_pickles_go_on_in_the_same_way(name):
-    opt = make(name, BOX)
-    again = clone(opt)
-    for _ in run(opt, range(10)):
-        pass
-    for _ in run(again, range(10)):
-        pass
-    assert_array_equal(opt.told_X_, again.told_X_)
-    loaded = pickle.loads(pickle.dumps(opt))
-    assert_array_equal(opt.ask(10), loaded.ask(10))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plotting.cases import made_run
 
-from sktvbo import RandomSearch, evaluation, problems
+from sktvbo import evaluation
 from sktvbo.exceptions import InvalidObservationError
 from sktvbo.plotting import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
 
@@ -48,16 +48,6 @@ def test_regret_picture_has_curves_and_bands_on_the_axes_given(comparison, plt):
     assert not left.has_data()
     assert len(right.collections) == 2
     np.testing.assert_array_equal(display.lines_["two"].get_ydata(), display.mean["two"])
-
-
-def test_a_single_run_has_no_band(plt):
-    problem = problems.make("six-hump-camel", horizon=30.0)
-    single = evaluation.compare({"random": RandomSearch()}, [problem], n_replications=1)
-    display = RegretDisplay.from_comparison(single).plot()
-    assert np.isnan(display.standard_error["random"]).all()
-    assert len(display.ax_.collections) == 0
-    labels = display.ax_.get_title(), display.ax_.get_xlabel(), display.ax_.get_ylabel()
-    assert labels == ("six-hump-camel (1 run)", "time (s)", "average regret (units of f)")
 
 
 @pytest.mark.parametrize("lowest", [1.0, -0.5])

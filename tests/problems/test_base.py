@@ -1,17 +1,12 @@
 """Base of all problems, problems of functions, and the registry."""
 
-import inspect
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import problems
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.exceptions import DomainError, InvalidObservationError
-from sktvbo.problems import Problem, _registry, from_callable, make
-from sktvbo.problems._markov import AbruptGP, MarkovGP, SlowGP
-from sktvbo.problems._registry import member
+from sktvbo.problems import Problem, from_callable, make
 
 
 def squares(X, t):
@@ -41,16 +36,6 @@ def test_a_subclass_must_define_values():
         Problem("nothing", [(0, 1)], horizon=1.0).value(0.5, 0.5)
 
 
-def test_callers_arrays_are_not_changed():
-    problem = make("ackley")
-    X, t = np.full((3, 3), 1.0 + 1e-12), np.full(3, 600.0 + 1e-9)
-    X_before, t_before = X.copy(), t.copy()
-    problem.values(X, t)
-    problem.observe(X[0], 1.0)
-    assert_array_equal(X, X_before)
-    assert_array_equal(t, t_before)
-
-
 @pytest.mark.parametrize("call", ["value", "observe", "optimum"])
 @pytest.mark.parametrize(
     ("t", "message"),
@@ -74,16 +59,6 @@ def test_rounding_at_the_horizon_is_forgiven():
     assert problem.value(0.5, 600.0 + 1e-8) == problem.value(0.5, 600.0)
 
 
-def test_one_time_per_row_must_have_as_many():
-    with pytest.raises(InvalidObservationError, match=r"of shape \(2,\)\. Got shape \(3,\)"):
-        make("six-hump-camel").values([[0.1], [0.2]], [1.0, 2.0, 3.0])
-
-
-def test_points_outside_are_rejected():
-    with pytest.raises(DomainError, match=r"x\[0\] must be in \[0.0, 1.0\]. Got 1.5"):
-        make("six-hump-camel").value(1.5, 0.0)
-
-
 def test_optimum_returns_copies():
     problem = make("ackley")
     problem.optimum(1.0)[0][:] = 7.0
@@ -101,16 +76,6 @@ def test_noise_has_the_stated_variance():
     # Five standard errors of the mean and of the variance.
     assert abs(noise.mean()) < 5 * np.sqrt(problem.noise_variance / n)
     assert noise.var() == pytest.approx(problem.noise_variance, rel=5 * np.sqrt(2 / n))
-
-
-def test_no_noise():
-    problem = make("ackley", noise=0.0)
-    assert problem.observe([0.1, 0.2, 0.3], 5.0) == problem.value([0.1, 0.2, 0.3], 5.0)
-
-
-def test_noise_variance_does_not_depend_on_the_horizon_or_the_seed():
-    a, b = make("ackley", random_state=0), make("ackley", horizon=7.0, random_state=1)
-    assert a.noise_variance == pytest.approx(b.noise_variance)
 
 
 def test_objective_variance_over_named_parameters():
@@ -250,25 +215,7 @@ def test_optimum_over_combinations_is_exact():
     assert_array_equal(x_star, np.argwhere(table == table.max())[0] - [9, 0])
 
 
-def test_optimum_of_named_parameters_may_be_given_as_a_dict():
-    best = {"rate": 0.1, "depth": 0, "kind": None}
-    problem = from_callable(named, NAMED, horizon=2.0, optimum=lambda t: (best, 0.0))
-    assert problem.domain.decode(problem.optimum(0.0)[0]) == best
-
-
-def test_function_of_named_parameters_that_fails_is_quoted_with_its_dict():
-    problem = from_callable(lambda x, t: np.nan, {"a": ("integer", 0, 3)}, horizon=1.0)
-    with pytest.raises(InvalidObservationError, match=r"at x=\{'a': 2\}, t=1.0 must be .* Got nan"):
-        problem.value({"a": 2}, 1.0)
-
-
 # --- registry -------------------------------------------------------------------------------------
-
-
-def test_available_names_are_sorted_and_complete():
-    names = problems.available()
-    assert names == sorted(names)
-    assert {"ackley", "markov-gp", "six-hump-camel-switched"} <= set(names)
 
 
 def test_unknown_name_lists_the_known_ones():
@@ -279,70 +226,3 @@ def test_unknown_name_lists_the_known_ones():
 def test_unknown_option_lists_the_known_ones():
     with pytest.raises(TypeError, match=r"among .*noise_variance, random_state\. Got 'day'"):
         make("ackley", day=0)
-
-
-# --- families of problems -------------------------------------------------------------------------
-
-CHANGE = "n_grid=101, n_dims=1, horizon=500.0, noise_variance=0.1, random_state=None)"
-SIGNATURES = {
-    MarkovGP: (
-        "(*, epsilon=0.01, kernel=None, n_grid=50, n_dims=2, horizon=500.0, noise_variance=0.01, "
-        "random_state=None)"
-    ),
-    AbruptGP: f"(*, change_times=(100.0, 200.0), kernel=None, {CHANGE}",
-    SlowGP: f"(*, kernel=None, {CHANGE}",
-}
-
-
-@pytest.mark.parametrize("problem", SIGNATURES, ids=lambda problem: problem.__name__)
-def test_signatures_show_all_options(problem):
-    assert str(inspect.signature(problem)) == SIGNATURES[problem]
-    init = SIGNATURES[problem].replace("(*", "(self, /, *")
-    assert str(inspect.signature(problem.__init__)) == init
-
-
-class Family(Problem):
-    def __init__(self, name, *, horizon=9.0, height=1.0, **own):
-        super().__init__(name, [(0, 1)], horizon)
-        self.height = height
-        self._start(**own)
-
-
-class Swing(Family):
-    def _start(self, *, period=3.0):
-        self.period = period
-
-
-@pytest.fixture
-def swing(monkeypatch):
-    """A problem of a family, registered for one test."""
-    monkeypatch.setattr(_registry, "_FACTORIES", {})
-    return member("_start", "swing", height=2.0)(type("Swing", (Swing,), {}))
-
-
-def test_a_member_has_its_own_options_before_the_familys(swing):
-    assert str(inspect.signature(swing)) == "(*, period=3.0, horizon=9.0, height=2.0)"
-    assert problems.available() == ["swing"]
-    problem = make("swing")
-    assert type(problem) is swing
-    assert problem.name == "swing"
-    assert (problem.period, problem.horizon, problem.height) == (3.0, 9.0, 2.0)
-
-
-def test_options_of_a_member_reach_the_family_and_the_method(swing):
-    problem = swing(period=5.0, horizon=7.0, height=4.0)
-    assert (problem.period, problem.horizon, problem.height) == (5.0, 7.0, 4.0)
-
-
-def test_the_family_itself_stays_as_it_is(swing):
-    assert Family.__init__ is Swing.__init__
-    assert Swing("other").height == 1.0
-
-
-def test_unknown_options_of_a_member(swing):
-    with pytest.raises(TypeError, match=r"must be among period, horizon, .* Got 'colour'"):
-        make("swing", colour="red")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        swing(colour="red")
-    with pytest.raises(TypeError, match="positional"):
-        swing(5.0)

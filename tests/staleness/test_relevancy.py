@@ -1,8 +1,5 @@
 """Budgets and caps of relevancy, and response times."""
 
-import copy
-import pickle
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +9,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 from staleness.surrogates import so_far, surrogate
 
-from sktvbo import BOLT, WDBO
-from sktvbo.gaussian_process import _exact_posterior
-from sktvbo.gaussian_process._exact_posterior import Dense
-from sktvbo.gaussian_process._relevancy_forms import RelevancyForms
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from sktvbo.theory import recommended_dataset_size
@@ -167,13 +160,6 @@ def test_maximum_size_removes_like_the_cap(size):
     assert len(found) == 30 - size
 
 
-@pytest.mark.parametrize(("max_size", "min_size"), [(30, 10), (50, 10), (30, 100)])
-def test_nothing_is_removed_below_the_cap(max_size, min_size):
-    policy = RelevancyCap(max_size, min_size)
-    assert policy.after_add(surrogate(30), 31.0).size == 0
-    assert policy.removals_ == []
-
-
 @pytest.mark.parametrize("policy", [RelevancyBudget(), RelevancyCap(30), RelevancyCap()])
 def test_no_more_stay_than_the_step_budget_allows(policy):
     gp = surrogate()
@@ -207,13 +193,6 @@ def test_the_recommended_cap_follows_the_response_time_and_the_kernel():
         expected = recommended_dataset_size(Matern(5.0, nu=1.5), R)
         assert policy.after_add(gp, 41.0).size == 40 - expected > 0
         assert policy.max_size_ == expected
-
-
-def test_two_response_times_are_not_enough():
-    policy = RelevancyCap()
-    policy.watch(so_far(30, [0.0, 0.1, 0.3], [10, 20, 30]))
-    assert policy.response_time_ is None
-    assert policy.after_add(surrogate(), 41.0).size == 0
 
 
 def test_a_repeated_query_does_not_count_for_the_response_time():
@@ -281,42 +260,3 @@ def test_a_pause_counts_with_its_full_length():
 def test_few_sizes_do_not_determine_the_model(m, known):
     sizes = np.repeat(np.arange(1, m + 1), 5)
     assert ResponseTime(sizes, np.ones(len(sizes))).known is known
-
-
-# --- steps with updated relevancies ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [WDBO, BOLT])
-def test_updated_relevancies_are_no_part_of_the_state(kind, monkeypatch):
-    """A copy without them, a resumed run, and a step after one that failed drop the same rows."""
-    monkeypatch.setattr(_exact_posterior, "_MIN_ROWS_TO_UPDATE", 20)
-    rng, used = np.random.RandomState(0), []
-    at = RelevancyForms.at
-    monkeypatch.setattr(RelevancyForms, "at", lambda *args: used.append(1) or at(*args))
-    rows = [(rng.uniform(size=2), 0.5 * i) for i in range(90)]
-    told = [(x, float(np.sin(4.0 * x[0] + 0.1 * t) + 0.05 * rng.normal()), t) for x, t in rows]
-    options = {"alpha": 0.2, "max_size": 45} if kind is WDBO else {"max_size": 45}
-    steady = kind([(0.0, 1.0)] * 2, n_initial_points=40, refit_every=None, **options)
-    for each in told[:60]:
-        steady.tell(*each)
-    copied, failing, n_failed = pickle.loads(pickle.dumps(steady)), copy.deepcopy(steady), 0
-    for each in told[60:]:
-        steady.tell(*each)
-        copied = pickle.loads(pickle.dumps(copied))  # begins again at each step
-        copied.tell(*each)
-        n_told = failing.n_told_
-        with monkeypatch.context() as patch, suppress(RuntimeError):
-            patch.setattr(Dense, "drop", fail)
-            failing.tell(*each)
-        if failing.n_told_ == n_told:  # a row was to be dropped
-            failing.tell(*each)
-            n_failed += 1
-    assert len(used) > 10
-    assert n_failed > 15
-    for other in (copied, failing):
-        assert_array_equal(other.X_, steady.X_)
-        assert other.n_removed_ == steady.n_removed_ > 30
-
-
-def fail(*args, **options):
-    raise RuntimeError("in the step")

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo import WDBO, TimeVaryingGPRegressor
+from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process._composite import (
     SHORTEST_PERIODIC,
@@ -400,9 +400,10 @@ def test_relevancies_follow_from_the_definition(spatial):
         assert_allclose(found[i], np.sqrt(change / total), rtol=0.02)
 
 
-def test_algorithms_with_relevancies_take_a_season():
+@pytest.mark.parametrize("algorithm", [WDBO, BOLT])
+def test_algorithms_with_relevancies_take_a_season(algorithm):
     surrogate = TimeVaryingGPRegressor(temporal_kernel=SEASON, mean_prior_std=1.0, normalize_y=True)
-    opt = WDBO([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
+    opt = algorithm([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
     for t in range(9):
         x = opt.ask(t)
         opt.tell(x, -((x[0] - 0.5 - 0.3 * np.sin(t)) ** 2))

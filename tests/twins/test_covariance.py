@@ -1,7 +1,5 @@
 """Compiled covariance against the general one, and both against differences."""
 
-import pickle
-
 import numpy as np
 import pytest
 from gaussian_process.cases import MyConstant, MyForgetting, MyMatern, MyRBF
@@ -184,20 +182,6 @@ def test_the_variance_has_a_gradient(kernels):
 # --- theta ----------------------------------------------------------------------------------------
 
 
-@every_pair
-def test_theta_round_trip(known, unknown):
-    for c in both(known, unknown):
-        before = c.theta
-        assert before.shape == (len(c.names),) == (len(c.bounds),)
-        moved = c.with_theta(before + 0.1 * np.arange(len(before)))
-        assert_allclose(moved.theta, before + 0.1 * np.arange(len(before)), rtol=1e-14)
-        assert_array_equal(moved.bounds, c.bounds)
-        assert moved.names == c.names
-        assert_array_equal(c.theta, before)
-        back, points = moved.with_theta(before), places(known, 5)
-        assert_allclose(back.cross(*points), c.cross(*points))
-
-
 def test_theta_is_in_the_order_of_its_names():
     kernels = Matern([0.4, 0.9], nu=2.5), Forgetting(0.2)
     c = covariance(kernels, noise_model=QuadraticInjection(0.3, BOUNDS))
@@ -217,30 +201,6 @@ def test_theta_is_in_the_order_of_its_names():
     assert new.noise_variance == pytest.approx(0.02)
     assert new.noise_model.rate == pytest.approx(0.7)
     assert str(new) == "2 * Matern(length_scale=[0.5, 0.6], nu=2.5) * Forgetting(epsilon=0.1)"
-
-
-@pytest.mark.parametrize("kernels", [(RBF(0.5, "fixed"), Forgetting(0.2, "fixed")), GENERAL])
-def test_fixed_hyperparameters_are_not_in_theta(kernels):
-    c = covariance(kernels, signal=(1.7, "fixed"), noise=(0.05, "fixed"))
-    assert len(c.theta) == sum(kernel.n_dims for kernel in kernels)
-    assert not {"signal_variance", "noise_variance"} & set(c.names)
-    assert c.with_theta(c.theta).signal_variance == 1.7
-
-
-def test_a_theta_of_another_length():
-    with pytest.raises(ValueError, match=r"theta must be an array of shape \(5,\)\. Got .* \(3,\)"):
-        covariance(PAIRS["ard-matern"][0]).with_theta(np.zeros(3))
-
-
-@every_pair
-def test_pickling(known, unknown):
-    points = places(known, 5)
-    for c in both(known, unknown):
-        moved = c.with_theta(c.theta + 0.1)
-        for _ in range(2):  # before and after the kernels are computed
-            back = pickle.loads(pickle.dumps(moved))
-            assert_array_equal(back.cross(*points), moved.cross(*points))
-            assert back.temporal == moved.temporal
 
 
 # --- noise ----------------------------------------------------------------------------------------
@@ -321,19 +281,3 @@ def test_stationary_factors():
 def test_kernels_without_stationary_factors(kernels, culprit):
     with pytest.raises(UnsupportedKernelError, match=f"relevancy .* not available for {culprit}"):
         _ = covariance(kernels).stationary_factors
-
-
-def test_caches_are_not_copied():
-    covariance = SeparableCovariance.of(
-        Matern(0.4), Matern(3.0), (1.0, (0.1, 10.0)), (0.1, (0.01, 1.0)), 2
-    )
-    fresh = pickle.dumps(covariance)
-    theta, bounds = covariance.theta, covariance.bounds
-    assert len(covariance.stationary_factors) == 2
-    assert covariance.temporal_length_scale == 3.0
-    assert pickle.dumps(covariance) == fresh
-    moved = covariance.with_theta(theta + 0.1)
-    assert_allclose(moved.theta, theta + 0.1)
-    assert_array_equal(moved.bounds, bounds)
-    assert moved.stationary_factors[1].length_scales[0] > 3.0
-    assert moved.temporal_length_scale == moved.temporal.length_scale > 3.0

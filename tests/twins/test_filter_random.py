@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from gaussian_process.test_filter import RBF, assert_equal, both
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
 
 from sktvbo.kernels import Forgetting, Wiener
+from twins.test_filter import RBF, assert_equal, both
 
 
 def leaf(rng):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from gaussian_process.test_filter import RBF, SITES, assert_equal, both, grown, queries, stream
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -13,6 +12,7 @@ from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.kernels import Wiener
+from twins.test_filter import RBF, SITES, assert_equal, both, grown, queries, stream
 
 
 def constant_before(start, drift=0.3):

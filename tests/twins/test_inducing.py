@@ -42,27 +42,6 @@ def solved(sums, *location_and_scale):
 # --- sums -----------------------------------------------------------------------------------------
 
 
-def test_sums_are_their_definition():
-    V, y, noise, variance = random_rows(0)
-    sums, s = Sums.of(V, y, noise, variance), 1.0 / noise
-    assert sums.n == 20
-    assert_allclose(sums.gram, V.T @ np.diag(s) @ V, rtol=1e-12)
-    assert_allclose(sums.one, V.T @ s, rtol=1e-12, atol=1e-14)
-    assert_allclose(sums.y, V.T @ (s * y), rtol=1e-12, atol=1e-14)
-    moments = sums.weight, sums.weighted_y, sums.weighted_square, sums.log_noise, sums.trace_term
-    expected = s.sum(), s @ y, s @ y**2, np.log(noise).sum(), s.sum()
-    assert_allclose(moments, expected, rtol=1e-12)
-
-
-def test_sums_add_up():
-    parts = [random_rows(seed) for seed in (0, 1)]
-    one, two = (Sums.of(*part) for part in parts)
-    both = Sums.of(*(np.concatenate(arrays) for arrays in zip(*parts)))
-    for found, expected in ((one.plus(two), both), (both.plus(two, sign=-1), one)):
-        for name, value in vars(expected).items():
-            assert_allclose(vars(found)[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
-
-
 @pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (3.0, 0.5)])
 def test_sums_are_of_targets_as_given(location, scale):
     """Another location and scale of y give the sums of y standardized so."""
@@ -113,15 +92,6 @@ def test_the_unit_of_standardized_targets_does_not_matter(location, scale):
         here = here.append(*arrays).drop(np.array([0, 7]))
         there = there.append(arrays[0], location + scale * arrays[1], *arrays[2:])
         there = there.drop(np.array([0, 7]))
-
-
-def test_the_work_array_may_be_given():
-    rows, Z = rows_of(), lifted(7, seed=1)[0]
-    value, gradient = bound(COVARIANCE, rows, Z, True)
-    for _ in range(2):
-        again = bound(COVARIANCE, rows, Z, True, np.full((3, 30, 7), np.nan))
-        assert again[0] == value
-        assert_array_equal(again[1], gradient)
 
 
 def test_a_matrix_that_is_not_positive_definite_has_the_bound_of_minus_infinity():

@@ -48,10 +48,6 @@ def correlations(kernel, ages=AGES):
     return kernel(ages[:, np.newaxis], [[0.0]])[:, 0]
 
 
-def test_every_family_that_is_compiled_has_a_row():
-    assert set(FAMILIES) == set(Family)
-
-
 @every_stationary
 def test_the_kernels_of_a_family_are_recognized_and_equal(family):
     first, *others = kernels_of(family)
@@ -104,11 +100,6 @@ def test_the_spectrum_is_the_fourier_transform(family):
         assert_allclose(density, 2.0 * transform, rtol=1e-6, atol=1e-10)
         general = matern_spectrum(FAMILIES[family].order)
         assert general.pdf(frequency) == spectrum.pdf(frequency)
-
-
-def test_a_constant_has_neither_order_nor_spectrum():
-    row = FAMILIES[family_of(ConstantKernel())]
-    assert (row.order, row.polynomial, row.spectrum) == (None, None, None)
 
 
 # --- recognition ----------------------------------------------------------------------------------
@@ -174,12 +165,6 @@ def test_forgetting_is_for_one_column():
     assert recognize(Forgetting(), 2) is None
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, 1.5, np.nan])
-def test_bad_rates_of_forgetting(epsilon):
-    with pytest.raises(ValueError, match="'epsilon' parameter of Forgetting must be a float"):
-        recognize(Forgetting(epsilon), 1)
-
-
 def test_the_error_names_all_that_is_supported():
     kernels = r"RBF, Matern with nu in \(0\.5, 1\.5, 2\.5, inf\) and, for time, Forgetting and "
     with pytest.raises(UnsupportedKernelError, match=f"Supported are {kernels}"):
@@ -191,18 +176,6 @@ def test_a_constant_has_no_closed_form_over_all_times():
         recognize_or_raise(ConstantKernel(1.0, "fixed"), 1, "The purpose")
     assert isinstance(caught.value, SktvboError)
     assert isinstance(caught.value, ValueError)
-
-
-@pytest.mark.parametrize("kernel", [RBF([1.0, 2.0, 3.0]), Matern([1.0, 2.0, 3.0], nu=1.5)])
-def test_wrong_number_of_lengthscales(kernel):
-    with pytest.raises(ValueError, match=r"of \w+ must be one, or .* \(2\)\. Got 3 lengthscales"):
-        recognize(kernel, 2)
-
-
-@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, [1.0, -1.0]])
-def test_bad_lengthscales(scale):
-    with pytest.raises(ValueError, match=r"of RBF must be positive and finite\. Got"):
-        recognize(RBF(scale), 2)
 
 
 @pytest.mark.parametrize(

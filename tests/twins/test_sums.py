@@ -5,24 +5,19 @@ import pickle
 import numpy as np
 import pytest
 from grids import pairs_of
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
-    ExpSineSquared,
     Matern,
-    RationalQuadratic,
-    WhiteKernel,
 )
 
 from sktvbo.gaussian_process._covariance import (
     CompiledCovariance,
     PairCovariance,
-    ProductCovariance,
     SeparableCovariance,
 )
-from sktvbo.gaussian_process._kernel_families import hyperparameters
-from sktvbo.kernels import Empirical, Forgetting, Wiener
+from sktvbo.kernels import Forgetting
 
 BOUNDS = (1e-3, 1e3)
 SMOOTH_AND_ROUGH = ConstantKernel(0.7) * Matern(3.0, nu=2.5) + ConstantKernel(0.3) * Matern(
@@ -142,29 +137,3 @@ def test_values_at_one_time(temporal, level):
     expected = c.signal_variance * c.temporal(times, now)[:, 0]
     assert_allclose(options["in_time"], expected, rtol=1e-12)
     assert_allclose(variance, c.signal_variance * c.temporal.diag(now)[0], rtol=1e-12)
-
-
-def test_other_terms_are_computed_one_by_one():
-    season = Matern(3.0, nu=2.5) + Matern(3.0, nu=0.5) * ExpSineSquared(1.0, 2.0)
-    for temporal in (season, Matern(3.0, nu=2.5) * Matern(1.0, nu=0.5)):
-        found = SeparableCovariance.of(
-            None, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 0, level=LEVEL
-        )
-        assert type(found) is ProductCovariance
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        *(SMOOTH_AND_ROUGH, LEVEL, PAIRS["fixed"][0], PAIRS["forgetting"][0]),
-        *(Matern([0.4, 0.9]), Matern(1.0, "fixed"), Wiener(0.3), Empirical(np.eye(3))),
-        *(RationalQuadratic() * RBF() + WhiteKernel(), RBF() ** 2.0, ExpSineSquared() * RBF(2.0)),
-    ],
-    ids=str,
-)
-def test_hyperparameters_are_those_of_the_kernel(kernel):
-    found = hyperparameters(kernel)
-    names = [h.name for h in kernel.hyperparameters for _ in range(h.n_elements) if not h.fixed]
-    assert found.names == names
-    assert_array_equal(found.bounds, kernel.bounds.reshape(-1, 2))
-    assert_array_equal(found.theta, kernel.theta)
