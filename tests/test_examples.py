@@ -80,6 +80,7 @@ def test_constraints(run_example, capsys):
     assert np.median(abs(opt.told_X_[-10:, 1] - 0.8)) < 0.05
 
 
+@pytest.mark.slow
 def test_limits(run_example, capsys):
     found = run_example("plot_limits.py")
     violations, saved = capsys.readouterr().out.splitlines()

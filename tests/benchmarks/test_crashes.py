@@ -71,6 +71,7 @@ def expected(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("first", "step"), [(1, 60), pytest.param(1, 1, marks=pytest.mark.slow)], ids=["some", "all"]
 )
+@pytest.mark.slow
 def test_a_bench_killed_at_a_system_call_goes_on(tmp_path, capsys, first, step):
     whole = expected(tmp_path, capsys)
     driver = [sys.executable, "-c", textwrap.dedent(DRIVER), str(first), "1000", str(step), *BENCH]

@@ -181,6 +181,7 @@ def test_an_object_that_contains_itself_has_a_description():
     assert describe(clock)["response_time"] == "..."
 
 
+@pytest.mark.slow
 def test_settings_are_the_same_in_another_process(capsys):
     # Addresses and the order of sets of strings differ between processes.
     code = """

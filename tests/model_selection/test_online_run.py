@@ -216,6 +216,7 @@ def test_two_jobs_find_what_one_finds(search, grid_search):
         assert_array_equal(results[split][order], grid_search.cv_results_[split])
 
 
+@pytest.mark.slow
 def test_two_jobs_accept_a_clock_with_a_lambda():
     clock = SimulatedClock(lambda n: 0.5 + 0.1 * n)
     run = online(RandomSearch(), clock=clock, normalize="random", n_replications=2)
