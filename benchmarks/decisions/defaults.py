@@ -102,6 +102,9 @@ class Mixed(WDBO):
         made.set_params(spatial_kernel=space)
         self._change(space, OF_SPACE, ours.spatial_kernel, theirs.spatial_kernel)
         length = float(np.max(space.length_scale))
+        if not grouped:
+            bounds = np.reshape(space.length_scale_bounds, (-1, 2))
+            space.length_scale_bounds = bounds.min(), bounds.max()
         space.length_scale = np.full(times.n_unit, length) if grouped else length
         smooth = clone(theirs.temporal_kernel)
         self._change(smooth, OF_SMOOTH, ours.temporal_kernel.k1, theirs.temporal_kernel)
