@@ -108,8 +108,15 @@ def types_within(*values):
 
 
 def qualified_name(cls):
-    """Return the name of a class with its module's."""
-    return f"{cls.__module__}.{cls.__qualname__}"
+    """Return the name of a class with that of the package that offers it, or else its module's.
+
+    So a class may move between private modules, and what was stored is still read.
+    """
+    module = cls.__module__
+    public = module.partition("._")[0]
+    if vars(sys.modules.get(public, object)).get(cls.__qualname__) is cls:
+        module = public
+    return f"{module}.{cls.__qualname__}"
 
 
 def _parameters(value):

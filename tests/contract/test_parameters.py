@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 from collections import ChainMap, OrderedDict
 from types import MappingProxyType
@@ -42,6 +43,12 @@ every_kind = pytest.mark.parametrize("name", KINDS)
 
 
 # --- said once ------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_a_stored_run_names_the_public_class(name):
+    opt = getattr(optimizers, name)(BOX)
+    assert json.loads(opt.to_json())["optimizer"] == f"sktvbo.optimizers.{name}"
 
 
 @every_kind
