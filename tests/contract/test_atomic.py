@@ -1,6 +1,7 @@
 """Interrupted anywhere, a call has happened or has not; never half."""
 
 import copy
+import inspect
 import signal
 import sys
 from pathlib import Path
@@ -52,6 +53,8 @@ def _run(call, stop):
     def trace(frame, event, _):
         if not frame.f_code.co_filename.startswith(ROOT):
             return None
+        if event != "line" and frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return trace  # one that is not exhausted is closed where no exception is passed on
         here = (frame.f_code, frame.f_lineno, event)
         if event in ("call", "line", "return") and here not in seen:
             seen.add(here)

@@ -79,7 +79,9 @@ def test_points_of_a_batch_are_distinct(exploring):
     moves. A Thompson sample is another each time.
     """
     steps = STEPS if exploring.name == "thompson" else JUMP
-    opt, _ = exploring.after(steps)
+    often = {"refit_every": "auto"} if exploring.modelled else {}
+    opt = exploring.make(**often)
+    exploring.drive(opt, steps)
     assert opt.surrogate_ is not None or not exploring.modelled
     exploring.consult(opt, steps)
     X = points_of(opt.suggest(steps, n=4))

@@ -1,6 +1,6 @@
 """Every two capabilities at once: the promise of each one holds beside the other.
 
-A run has four of them, 21 queries, and a world whose truth is known. The optimum drifts towards the
+A run has four of them, 24 queries, and a world whose truth is known. The optimum drifts towards the
 limit, the constraint and the places that fail, so that each of them matters.
 """
 
@@ -20,7 +20,7 @@ from sktvbo.domain import FiniteSet, WithContext, as_domain
 from sktvbo.optimizers import _query_parts
 from sktvbo.staleness import SlidingWindow
 
-QUERIES, BATCH, CHANGE, GLITCH = 21, 3, 9, 14
+QUERIES, BATCH, CHANGE, GLITCH = 24, 3, 12, 17
 LOW, HIGH, CENTRE = np.array([0.0, -1.0]), np.array([2.0, 1.0]), np.array([0.4, 0.4])
 START, STEP, LIMIT, SAFETY, PERIOD, BUDGET = [0.4, -0.6], 0.25, 0.7, 0.9, 10.0, 0.5
 EXPLORED = 4

@@ -124,8 +124,8 @@ def test_seasons_are_added_to_a_kernel(kernel):
     [
         (TVGPUCB, 0.5),
         *(
-            pytest.param(kind, 0.5, marks=pytest.mark.slow)
-            for kind in (WDBO, ABO, BayesianOptimizer, UITVBO)
+            pytest.param(kind, most, marks=pytest.mark.slow)
+            for kind, most in ((WDBO, 0.5), (UITVBO, 0.5), (ABO, 0.8), (BayesianOptimizer, 0.8))
         ),
     ],
 )
