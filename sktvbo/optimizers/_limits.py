@@ -281,11 +281,14 @@ def _is_beyond(run):
 
 
 def _is_near(space, row):
-    """Return True if a row (d,) is near a search space, but for its categories."""
+    """Return True if a row (d,) is near a search space, whatever its categories are."""
     domain = space.domain
-    here = domain.unit_of(row[np.newaxis, : domain.n_dims])[0]
-    gaps = np.abs(np.clip(here, space.lower[: len(here)], space.upper[: len(here)]) - here)
-    return bool((gaps[domain.unit_columns[domain.kinds != "unordered"]] <= NEAR).all())
+    here, ordered = domain.unit_of(row[np.newaxis, : domain.n_dims])[0], domain.kinds != "unordered"
+    places = space.listed()
+    if places is None:
+        places = np.clip(here, space.lower[: len(here)], space.upper[: len(here)])[np.newaxis]
+    moves = np.abs(places - here)[:, domain.unit_columns[ordered]]
+    return bool((moves <= NEAR).all(axis=1).any())
 
 
 def _are_apart(space, other):

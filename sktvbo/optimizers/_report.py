@@ -1,7 +1,8 @@
-"""What is shown of a run: tables, HTML, and records of the logger ``sktvbo.optimizers``.
+"""Tables and HTML of a run, and records of the logger ``sktvbo.optimizers``.
 
 Queries are logged at level DEBUG, events at level INFO. Each record has an attribute ``sktvbo``, a
-dict of plain data whose "event" says which one it is."""
+dict of plain data whose "event" says which one it is.
+"""
 
 import logging
 from html import escape

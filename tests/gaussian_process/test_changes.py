@@ -374,7 +374,7 @@ KERNELS = {
 @pytest.mark.parametrize("level", [None, RBF(20.0)])
 @pytest.mark.parametrize("kernels", KERNELS.values(), ids=list(KERNELS))
 def test_a_search_with_a_kept_covariance_is_that_with_a_new_one(kernels, level):
-    """What an optimizer holds keeps the covariance, and gets the bounds of another kernel."""
+    """A search by an optimizer keeps its covariance, and takes the bounds of another kernel."""
     X, y = data()
     one, two = kernels
     fitted = TimeVaryingGPRegressor(RBF(0.5), one, level_kernel=level).fit(X, y).fitted_
