@@ -17,8 +17,9 @@ from ..staleness import KeepAll, as_policy
 from ._ask_tell import AskTell
 from ._default_models import drifting_surrogate, smooth_surrogate, static_surrogate
 from ._feasibility import Feasibility
-from ._observe import is_searching, posterior_at_rows, refit, with_first_models
-from ._outcomes import OBJECTIVE, measured, view
+from ._models import is_searching, models_of, posterior_at_rows, with_first_models
+from ._observe import refit
+from ._outcomes import OBJECTIVE, measured
 from ._parameters import algorithm
 from ._places import rows_and_times
 from ._state import too_few
@@ -462,18 +463,19 @@ class BayesianOptimizer(AskTell):
         if outcome is not None and outcome not in names:
             raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
         run = _with_belief(run, "predict()")
-        limit = None
+        limit, surrogate = None, run.model
         if outcome not in (None, OBJECTIVE):
             limit = run.config.measured_limits[names.index(outcome)]
-            run = view(run, names.index(outcome))
-            if run.surrogate is None:
+            surrogate = models_of(run)[names.index(outcome)].surrogate
+            if surrogate is None:
                 expected, got = (
                     "one that was measured before predict()",
                     f"{outcome!r}, which is not",
                 )
                 raise invalid("outcome", expected, got=got, error=AskTellError)
         on_log = limit is not None and limit.scale == "log"
-        mean, std = _predicted(run, rows, times, include_noise and (return_std or on_log))
+        noisy = include_noise and (return_std or on_log)
+        mean, std = _predicted(run, surrogate, rows, times, noisy)
         if on_log:
             mean, std = limit.of_user(mean, std)
         if one:
@@ -580,14 +582,14 @@ def _with_belief(run, caller):
     return with_first_models(run)
 
 
-def _predicted(run, rows, times, include_noise):
+def _predicted(run, surrogate, rows, times, include_noise):
     """Return mean and standard deviation (m,) at rows (m, d) and times (m,), in the user's sign."""
-    mean, std = posterior_at_rows(run, rows, times)
+    mean, std = posterior_at_rows(run, surrogate, rows, times)
     if include_noise:
-        noise = getattr(run.model, "noise_std_", None)
+        noise = getattr(surrogate, "noise_std_", None)
         if noise is None:
             expected = "False with a surrogate that has no noise_std_"
-            advice = f"Give {type(run.model).__name__} this attribute, in units of y."
+            advice = f"Give {type(surrogate).__name__} this attribute, in units of y."
             raise invalid("include_noise", expected, include_noise, advice=advice)
         std = np.hypot(std, noise)
     return mean, std

@@ -15,11 +15,21 @@ from ..exceptions import AskTellError, DomainError
 from ..journal._encoding import NotPlainError, encode, outline
 from ._default_models import MAX_SITES
 from ._expert import without_answers
-from ._observe import conditioned, refit, with_first_models
-from ._outcomes import kept_outcomes, models_of, views, with_models
+from ._models import (
+    conditioned,
+    models_of,
+    new_surrogate,
+    objective,
+    outcome_targets,
+    training,
+    with_first_models,
+    with_models,
+)
+from ._observe import refit
+from ._outcomes import kept_outcomes
 from ._query_parts import Start
 from ._serialization import HELD
-from ._state import Log, SearchState
+from ._state import Log, Model, SearchState
 
 # Parameters of a surrogate that depend on the domain.
 _OF_DOMAIN = ("sites", "prior_mean")
@@ -110,13 +120,15 @@ def continued(run, new, change, n_started, changes):
         return after
     if _is_given("surrogate", changes) or _has_other_model(run, after):
         return _with_new_models(after)
-    after = _with_surrogate(after, change)
+    surrogate = _rescaled(objective(after), change)
     models = [
-        model
-        if model.surrogate is None
-        else model._replace(surrogate=_with_surrogate(each, change).surrogate, sliced_search=None)
-        for model, each in zip(models_of(after), views(after))
+        target.model
+        if target.model.surrogate is None
+        else Model(_rescaled(target, change), target.model.search)
+        for target in outcome_targets(after)
     ]
+    if surrogate is not run.surrogate:
+        after = without_answers(after.with_objective(surrogate=surrogate))
     return with_models(after, models)
 
 
@@ -143,13 +155,13 @@ def _has_other_model(run, after):
     times = after.data.rows[:, -1]
     config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
     before = replaced(after, config=config, policy=run.policy)
-    return _differ(before.new_surrogate(times), after.new_surrogate(times))
+    return _differ(new_surrogate(before, times), new_surrogate(after, times))
 
 
 def _with_new_models(after):
     """Return the state with surrogates that are fitted to its data set, also those of outcomes."""
     after = with_first_models(with_models(without_answers(after), ()))
-    if len(after.data) < after.min_to_learn:
+    if len(after.data) < objective(after).min_to_learn:
         after = refit(after, None)
     search = SearchState(0, len(after.data))
     after = after.with_objective(search=search)
@@ -189,23 +201,23 @@ def _pending(run, new, change, changes):
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
 
 
-def _with_surrogate(after, change):
-    """Return the state with a surrogate whose lengthscales mean the same as before a change."""
-    surrogate, domain = after.surrogate, after.domain
-    X, _ = after.to_surrogate(after.data.rows, after.data.y)
+def _rescaled(target, change):
+    """Return a surrogate whose lengthscales mean the same as before a change of the domain."""
+    run, surrogate, data = target.run, target.model.surrogate, target.data
+    X = training(run, data.rows, data.y, data.variance)[0]
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
-            parameters = after.new_surrogate(X[:, -1]).get_params(deep=False).items()
+            new = new_surrogate(run, X[:, -1], of_outcome=target.limit is not None)
+            parameters = new.get_params(deep=False).items()
             parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
-            groups = tuple(domain.unit_columns.tolist())
+            groups = tuple(run.domain.unit_columns.tolist())
             surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)
         else:
-            surrogate = conditioned(after, surrogate, after.data)
-        after = without_answers(after.with_objective(surrogate=surrogate))
-    members = domain.members(MAX_SITES)
+            surrogate = conditioned(target, surrogate, data)
+    members = run.domain.members(MAX_SITES)
     if members is not None:
-        surrogate.posterior_at(after.time.now)(members)  # an error if the kernel does not know one
-    return after
+        surrogate.posterior_at(run.time.now)(members)  # an error if the kernel does not know one
+    return surrogate
 
 
 def check_held(optimizer, given):

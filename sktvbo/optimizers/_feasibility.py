@@ -29,7 +29,8 @@ from ._constants import (
     UNKNOWN,
     WIDEST,
 )
-from ._outcomes import OBJECTIVE, data_by_name, measured
+from ._models import data_of
+from ._outcomes import OBJECTIVE, measured
 
 
 class Feasibility:
@@ -50,7 +51,7 @@ class Feasibility:
     def __init__(self, run, widens=False):
         known, self._outcomes, self._data = run.part("limits"), [], []
         models = dict(zip(measured(run), [model.surrogate for model in known.models]))
-        models, data = models | {OBJECTIVE: run.model}, data_by_name(run) if widens else {}
+        models, data = models | {OBJECTIVE: run.model}, _data_by_name(run) if widens else {}
         for limit in run.config.limits:
             surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
@@ -111,6 +112,11 @@ class Feasibility:
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
             found &= share < UNKNOWN
         return found | (self.at(t).log(U) >= np.log(SURE))
+
+
+def _data_by_name(run):
+    """Return the data set (dict) of everything that has a limit, by name."""
+    return {name: data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}
 
 
 class WithinLimits(Factor):

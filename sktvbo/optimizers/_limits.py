@@ -19,14 +19,13 @@ from ..exceptions import LimitWarning
 from ._certificate import Certificate, steps_from
 from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
 from ._feasibility import Feasibility
-from ._observe import on_its_rows, outcome_model
+from ._models import model_on_data, outcome_model, outcome_targets
 from ._outcomes import (
     beyond_limits,
     kept_outcomes,
     measured,
     measurements,
     summed,
-    views,
     without_violation,
 )
 from ._part import Found, Part
@@ -39,7 +38,7 @@ from ._step_limiter import StepLimiter, neighbourhood
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
 
-    Models are made where that of the objective is: `_outcomes` has ``views`` of the run for it.
+    Models are made where that of the objective is: in `_models`.
 
     Attributes
     ----------
@@ -85,11 +84,11 @@ class Limits(Part):
         found = self._of_data_set(run, after)
         if after.surrogate is None or not told.learns:
             return found
-        new = of_whole = views(after.with_part(found))
+        new = of_whole = outcome_targets(after.with_part(found))
         if len(after.data) < len(told.whole):
             whole = replaced(after, data=told.whole)
-            of_whole = views(whole.with_part(self._of_data_set(run, whole)))
-        models = tuple(map(outcome_model, views(run), of_whole, new))
+            of_whole = outcome_targets(whole.with_part(self._of_data_set(run, whole)))
+        models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
         found = replaced(found, models=models)
         was_measured = told.y is not None or any(v is not None for v in told.outcomes or ())
         if run.algorithm.safety is None or told.query is None or not was_measured:
@@ -134,9 +133,9 @@ class Limits(Part):
         if after.surrogate is None:
             return replaced(found, models=())
         models = []
-        for old, new in zip(views(run), views(after.with_part(found))):
+        for old, new in zip(outcome_targets(run), outcome_targets(after.with_part(found))):
             same = np.array_equal(old.data.positions, new.data.positions)
-            models.append(Model(old.surrogate, old.search) if same else on_its_rows(new))
+            models.append(Model(*old.model[:2]) if same else model_on_data(new))
         return replaced(found, models=tuple(models))
 
     def continued(self, run, new, change):

@@ -1,14 +1,12 @@
 """Measured limits: outcomes beside the objective, and the probability that all limits hold.
 
-Each outcome has a surrogate like the objective's, with hyperparameters of its own. Its rows are
-those of the data set in which it was measured, and failures in which it was. It is updated by the
-same functions, applied to a `view` of the run in which the outcome takes the place of y. Limits
+Each outcome has a surrogate like the objective's, with hyperparameters of its own, see `_models`.
+Its rows are those of the data set in which it was measured, and failures in which it was. Limits
 apply to the outcomes without noise.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import NamedTuple
 
@@ -16,10 +14,9 @@ import numpy as np
 
 from .._tables import as_table, frame_columns, is_added
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
-from .._values import replaced
 from ..exceptions import InvalidObservationError
 from ._constants import N_REMEMBERED
-from ._state import OBJECTIVE, DataSet, History, Model
+from ._state import OBJECTIVE, DataSet
 
 
 class Limit(NamedTuple):
@@ -50,23 +47,6 @@ class Limit(NamedTuple):
             return mean, std
         mean = np.exp(mean + 0.5 * std**2)
         return mean, mean * np.sqrt(np.expm1(std**2))
-
-
-@dataclass(frozen=True, eq=False)
-class _OutcomeHistory(History):
-    """History of a run in which the outcome ``index`` takes the place of y."""
-
-    index: int = field(kw_only=True)
-    limit: Limit = field(kw_only=True)
-    n_measured: float = math.inf
-
-    of_outcome = True
-
-    def _outside(self, data):
-        for entry in super()._outside(data):
-            if entry.outcomes[self.index] is not None:
-                y = float(self.limit.of_model(entry.outcomes[self.index]))
-                yield replace(entry, y=y, variance=0.0)
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -256,71 +236,6 @@ def outcomes_of_failures(run, new):
     return np.column_stack([np.empty((len(old), 0)), *found])
 
 
-def view(run, i):
-    """Return a run in which the i-th outcome that is measured takes the place of y."""
-    models, data = models_of(run), _data_of(run, i)
-    history = _OutcomeHistory(**vars(run.history), index=i, limit=run.config.measured_limits[i])
-    n_missing = run.algorithm._min_to_learn - len(data)
-    if n_missing > 0 and data.positions is not run.data.positions:
-        n_measured = len(data) + len(history.latest_outside(run.data, n_missing))
-        history = replaced(history, n_measured=n_measured)
-    parts = {name: part for name, part in run.parts.items() if name not in ("limits", "expert")}
-    return replaced(
-        run,
-        objective=models[i] if models else Model(),
-        forecast=None,
-        data=data,
-        history=history,
-        parts=parts,
-    )
-
-
-def _data_of(run, i):
-    """Return the data set of the i-th outcome that is measured, in the order of telling.
-
-    Failures have positions below 0. They leave it when they are older than all of a data set from
-    which observations were removed.
-    """
-    data, limit, failures = run.data, run.config.measured_limits[i], run.failures
-    values = limit.of_model(run.part("limits").values[:, i])
-    measured = ~np.isnan(values)
-    found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
-    if not measured.all():
-        found = found.take(measured)
-    y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
-    chosen = ~np.isnan(y)
-    if 0 < len(data) < run.history.n_told:
-        chosen &= rows[:, -1] >= data.rows[:, -1].min()
-    if not chosen.any():
-        return found
-    n_before = np.array(failures.n_before)[chosen]
-    positions = len(rows) - failures.total - 1 - np.flatnonzero(chosen)
-    order = np.argsort(np.append(found.positions, n_before - 0.5), kind="stable")
-    return DataSet(
-        np.append(found.positions, positions),
-        np.vstack([found.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
-        np.append(found.y, y[chosen]),
-        np.zeros(len(order)),
-    ).take(order)
-
-
-def models_of(run):
-    """Return the models (tuple) of the outcomes; none before there is a surrogate."""
-    limits = run.part("limits")
-    return () if limits is None else limits.models
-
-
-def with_models(run, models):
-    """Return the run with other models of its outcomes, if it has any."""
-    limits = run.part("limits")
-    return run if limits is None else run.with_part(replaced(limits, models=tuple(models)))
-
-
-def views(run):
-    """Return the `view` of each outcome that is measured, in a list."""
-    return [view(run, i) for i in range(len(measured(run)))]
-
-
 # --- measurements ---------------------------------------------------------------------------------
 
 
@@ -379,8 +294,3 @@ def summed(distances):
     """Return sums (m,) of known distances (k, m) beyond limits, over the largest of each limit."""
     largest = np.fmax.reduce(distances, axis=1, initial=0.0, keepdims=True)
     return np.nansum(distances / np.where(largest > 0.0, largest, 1.0), axis=0)
-
-
-def data_by_name(run):
-    """Return the data set (dict) of everything that has a limit, by name."""
-    return {name: _data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._values import distinct_rows, replaced
 from ..acquisition._optimize import N_CANDIDATES
+from ._models import times_of
 from ._part import Found, Part, at_moment
 from ._step_limiter import StepLimiter, neighbourhood
 
@@ -142,7 +143,7 @@ class Cancelled(Part):
         if not (choice.is_query and len(self.rows)):
             return space
         run, waiting = choice.run, {query.x.tobytes() for query in choice.run.pending_now}
-        ages, interval = choice.t - self.rows[:, -1], run.times_of([choice.t]).interval
+        ages, interval = choice.t - self.rows[:, -1], times_of(run, [choice.t]).interval
         near = (ages == 0.0) | ((ages > 0.0) & (ages < interval))
         near &= [row[:-1].tobytes() not in waiting for row in self.rows]
         if not near.any():

@@ -19,7 +19,7 @@ from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
 from ._base import Algorithm
 from ._default_models import static_surrogate
-from ._observe import search_is_due
+from ._models import objective, search_is_due
 from ._parameters import algorithm
 from ._state import Model, SearchState, too_few
 from ._suggest import copied
@@ -272,8 +272,9 @@ def _tell_expert(run, X, y, t):
     variance = run.algorithm.expert_noise_variance
     rows, values = run.to_surrogate(told, y)
     surrogate = run.surrogate.at(t)
-    n, q = len(surrogate.X_train_), len(rows)
-    are_few, search, sliced = n + q < run.min_to_learn, run.search, run.sliced_search
+    n, q, target = len(surrogate.X_train_), len(rows), objective(run)
+    least, search, sliced = target.min_to_learn, run.search, run.sliced_search
+    are_few = n + q < least
     surrogate = surrogate.condition_on(
         rows,
         values,
@@ -281,9 +282,9 @@ def _tell_expert(run, X, y, t):
         total_variance=variance is not None,
         restandardize=not are_few,
     )
-    if not are_few and search_is_due(run, surrogate, n + q):
+    if not are_few and search_is_due(target, surrogate, n + q):
         surrogate, search, sliced = surrogate.refit(), SearchState(0, n + q), None
-    without = surrogate.without(np.arange(n, n + q), restandardize=n >= run.min_to_learn)
+    without = surrogate.without(np.arange(n, n + q), restandardize=n >= least)
     run = run.with_part(replaced(run.part("expert"), X=told, y=y, surrogate=surrogate))
     time = replaced(run.time, now=max(t, run.time.now))
     return replaced(run, objective=Model(without, search, sliced), time=time)

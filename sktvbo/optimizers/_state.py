@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from .._durations import nanoseconds
 from .._validation import invalid
@@ -32,7 +31,6 @@ from ..gaussian_process._dates import (
 from ..journal._rows import START, Place
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
-from ._default_models import Times, configured, seasonal
 
 if TYPE_CHECKING:
     from .._typing import Point
@@ -50,9 +48,6 @@ _PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
 # Observations stored at least, whatever `history` exposes: policies may use the latest, and
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
-
-# Observations from which the sampling interval is taken, the latest.
-_N_RECENT = 50
 
 # Largest difference of an answer's x from its query: relative, that of float32, and of the range,
 # that of a few decimals. Another query must be this many times as far away.
@@ -211,12 +206,6 @@ class History:
     untold: tuple = ()
     n_untold: int = 0
 
-    # How many there are, where some lack a value: see `_outcomes`.
-    n_measured = math.inf
-
-    # True where an outcome takes the place of y.
-    of_outcome = False
-
     @property
     def total(self):
         """Observations told, those taken back included: the position of the next one."""
@@ -257,9 +246,9 @@ class History:
         entries = self.entries
         return entries[:] if n is None else entries[max(len(entries) - n, 0) :]
 
-    def latest_outside(self, data, n):
-        """Return the latest n of them, or fewer, that a data set lacks."""
-        return list(islice(self._outside(data), n))[::-1]
+    def latest_outside(self, data, n, counts):
+        """Return the latest n of them, or fewer, that a data set lacks and that ``counts``."""
+        return list(islice(filter(counts, self._outside(data)), n))[::-1]
 
     def _outside(self, data):
         """Yield those that a data set lacks, latest first."""
@@ -773,12 +762,6 @@ class RunState:
         return 1.0 if self.algorithm.maximize else -1.0
 
     @property
-    def min_to_learn(self):
-        """Observations from which hyperparameters and a scale of y are learnt."""
-        history = self.history
-        return min(history.n_told, self.algorithm._min_to_learn, history.n_measured)
-
-    @property
     def never_drops(self):
         """True if no observation is ever removed from the data set."""
         unlimited = self.config.size_limit is None and self.timer is None
@@ -827,54 +810,11 @@ class RunState:
         entries = self.history.latest(n)
         return self.to_surrogate(self.rows(entries), [entry.y for entry in entries])
 
-    # --- surrogates -------------------------------------------------------------------------------
-
-    def new_surrogate(self, times):
-        """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
-        surrogate = self.algorithm.surrogate
-        if surrogate is None:
-            surrogate = self._default_surrogate(times)
-        unit = self.algorithm.time_unit
-        surrogate = configured(clone(surrogate), self.domain, self.policy, unit)
-        return surrogate.set_params(robust=True) if self.algorithm.robust else surrogate
-
     @property
     def periods(self):
         """Periods (tuple) of the seasons of the default surrogate."""
         algorithm = self.algorithm
         return numeric_periods(algorithm.seasonal_periods, algorithm.time_unit, algorithm)
-
-    def _default_surrogate(self, times):
-        """Return the algorithm's own surrogate, with seasons."""
-        surrogate = self.algorithm._make_surrogate(self.times_of(times))
-        return seasonal(surrogate, self.periods) if self.periods else surrogate
-
-    def temporal_kernel_for(self, times):
-        """Return the default temporal kernel, whose bounds follow the times, for `refit`.
-
-        No argument for a surrogate that the user gave.
-        """
-        if self.algorithm.surrogate is not None:
-            return {}
-        return {"temporal_kernel": self._default_surrogate(times).temporal_kernel}
-
-    def times_of(self, times):
-        """Return the `Times` that bounds may follow, of data at some times, the new one last."""
-        recent = [entry.row[-1] for entry in self.history.latest(_N_RECENT)]
-        pending = tuple(query.t for query in self.pending.at(self.time.now))
-        domain, recent = self.domain, np.array([*recent, times[-1]])
-        has_context = domain.n_chosen < domain.n_dims
-        return Times(
-            times,
-            recent,
-            pending,
-            domain.n_unit,
-            tuple(domain.unit_columns.tolist()),
-            tuple(domain.steps.tolist()),
-            has_context,
-            domain.is_constrained or bool(self.config.limits),
-            self.history.of_outcome,
-        )
 
     # --- pending queries --------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._values import replaced
-from ._observe import conditioned
+from ._models import conditioned, objective
 from ._part import after_step
 from ._state import Model, Query, not_pending
 
@@ -33,7 +33,7 @@ def untell(run, position):
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
         elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
-            surrogate = conditioned(run, surrogate, data)
+            surrogate = conditioned(objective(run), surrogate, data)
     after = replaced(
         run,
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it

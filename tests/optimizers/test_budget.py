@@ -22,7 +22,7 @@ from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._posterior_at import TimeSlice
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._observe import begun_search
+from sktvbo.optimizers._models import begun_search, objective, temporal_kernel_for
 
 LONG = 1e6
 
@@ -275,7 +275,9 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     before, timer = run_of(opt), run_of(opt).timer
     timer.seconds = 1.0
     timer._limits[SEARCH].clear()
-    search = replaced(begun_search(before, before.surrogate, before.data), expected=100.0)
+    search = replaced(
+        begun_search(objective(before), before.surrogate, before.data), expected=100.0
+    )
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=40)
     assert run_of(opt).sliced_search is not search
@@ -301,7 +303,7 @@ def test_a_search_that_is_interrupted_goes_on():
 
 def test_refit_is_the_search_of_the_surrogate():
     opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
-    expected = opt.surrogate_.refit(**run_of(opt).temporal_kernel_for(opt.X_[:, -1]))
+    expected = opt.surrogate_.refit(**temporal_kernel_for(run_of(opt), opt.X_[:, -1]))
     assert opt.refit() is True
     assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
     assert opt.n_told_ == 25
@@ -327,7 +329,9 @@ def test_refit_before_the_surrogate_and_without_hyperparameters():
 def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
     opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
     before = run_of(opt)
-    search = begun_search(before, before.surrogate.refit(), before.data).continued(np.inf)
+    search = begun_search(objective(before), before.surrogate.refit(), before.data).continued(
+        np.inf
+    )
     gp, model = search.found.gp, search.found.model
     gp = model._condition(gp.covariance.with_theta(theta(opt) - 0.1), gp.rows)
     search = replaced(search, found=replaced(search.found, gp=gp))

@@ -37,7 +37,8 @@ from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
 from sktvbo.optimizers._feasibility import Feasibility
-from sktvbo.optimizers._outcomes import beyond_limits, view
+from sktvbo.optimizers._models import outcome_targets
+from sktvbo.optimizers._outcomes import beyond_limits
 from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -1116,8 +1117,8 @@ def test_failures_that_become_older_than_the_data_set_again_are_rows():
         opt.tell(x, x[0], float(t), outcomes={"c": 0.3})
         run = run_of(opt)
         if run.surrogate is not None:
-            each = view(run, 0)
-            assert len(each.data) == len(each.surrogate.X_train_)
+            (each,) = outcome_targets(run)
+            assert len(each.data) == len(each.model.surrogate.X_train_)
 
 
 def test_outcomes_that_were_never_measured_leave_a_recommendation():
@@ -1140,7 +1141,7 @@ def test_the_searches_of_told_histories_are_those_of_the_outcomes_as_well():
     X = np.linspace(0.0, 1.0, 15)[:, np.newaxis]
     opt.tell_many(X, np.sin(9.0 * X[:, 0]), np.arange(15.0), outcomes={"c": 0.5 * X[:, 0]})
     run = run_of(opt)
-    search = view(run, 0).search
+    search = outcome_targets(run)[0].model.search
     assert (search.age, search.size) == (run.search.age, run.search.size)
 
 

@@ -1,0 +1,486 @@
+"""Models of y and of measured outcomes: how one begins, gets an observation, and is searched.
+
+A `Target` is what a model describes, y or an outcome, with its observations in a run. A `Model` is
+its surrogate, conditioned on the data set, and the search of its hyperparameters. It
+
+- begins when there are enough observations: `first_model`;
+- gets an observation, and loses stale ones: `next_model`. If a search is due, it follows at once,
+  or with a ``step_budget`` in slices: `after_slice`;
+- is searched when the user asks for it: `searched`;
+- learns from many observations: `learnt`;
+- is put on other rows with its hyperparameters held: `conditioned`.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.base import clone
+
+from .._values import replaced
+from ..gaussian_process._fitted import FittedGP
+from ..gaussian_process._regressor import TimeVaryingGP, held
+from ._budget import MODEL, SEARCH, Search
+from ._default_models import Times, configured, seasonal, started_without_seasons
+from ._state import DataSet, Model, SearchState
+
+# With refit_every="auto", hyperparameters are searched when that promises a larger gain, in nats.
+_MIN_GAIN = 0.1
+
+# Search at the latest after this many times n observations: with wrong hyperparameters a policy
+# may remove the observations that would correct them.
+_MAX_AGE = 10
+
+# Hyperparameters are learnt from at most this many of the observations of tell_many, the latest.
+_MAX_LEARNT = 1000
+
+# Observations from which the sampling interval is taken, the latest.
+_N_RECENT = 50
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a model describes, with its observations in a run.
+
+    Attributes
+    ----------
+    run : RunState
+    data : DataSet
+        With the values of the target in place of y.
+    model : Model
+    limit : Limit or None
+        Of the outcome; None for y.
+    index : int or None
+        Of the outcome, among those that are measured.
+    """
+
+    run: object
+    data: DataSet
+    model: Model
+    limit: object = None
+    index: int | None = None
+
+    @cached_property
+    def min_to_learn(self):
+        """Observations from which hyperparameters and a scale of the values are learnt."""
+        run, n = self.run, self.run.algorithm._min_to_learn
+        least = min(run.history.n_told, n)
+        if self.data.positions is run.data.positions or len(self.data) >= n:
+            return least
+        others = run.history.latest_outside(run.data, n - len(self.data), self.has_value)
+        return min(least, len(self.data) + len(others))
+
+    def has_value(self, entry):
+        """Return True if an `Observation`, or `Told`, has a value of the target."""
+        if self.limit is None:
+            return entry.y is not None
+        return entry.outcomes[self.index] is not None
+
+    def columns(self, entries):
+        """Return rows (n, d + 1), values and variances (n,) of entries that have a value."""
+        rows = np.array([entry.row for entry in entries])
+        if self.limit is None:
+            values = np.array([entry.y for entry in entries])
+            return rows, values, np.array([entry.variance for entry in entries])
+        of_model, i = self.limit.of_model, self.index
+        values = np.array([float(of_model(entry.outcomes[i])) for entry in entries])
+        return rows, values, np.zeros(len(entries))
+
+
+def objective(run):
+    """Return the `Target` of y."""
+    return Target(run, run.data, run.objective)
+
+
+def outcome_targets(run):
+    """Return the `Target` (list) of each outcome that is measured."""
+    limits, models = run.config.measured_limits, models_of(run)
+    return [
+        Target(run, data_of(run, i), models[i] if models else Model(), limit, i)
+        for i, limit in enumerate(limits)
+    ]
+
+
+def data_of(run, i):
+    """Return the data set of the i-th outcome that is measured, in the order of telling.
+
+    Failures have positions below 0. They leave it when they are older than all of a data set from
+    which observations were removed.
+    """
+    data, limit, failures = run.data, run.config.measured_limits[i], run.failures
+    values = limit.of_model(run.part("limits").values[:, i])
+    measured = ~np.isnan(values)
+    found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    if not measured.all():
+        found = found.take(measured)
+    y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
+    chosen = ~np.isnan(y)
+    if 0 < len(data) < run.history.n_told:
+        chosen &= rows[:, -1] >= data.rows[:, -1].min()
+    if not chosen.any():
+        return found
+    n_before = np.array(failures.n_before)[chosen]
+    positions = len(rows) - failures.total - 1 - np.flatnonzero(chosen)
+    order = np.argsort(np.append(found.positions, n_before - 0.5), kind="stable")
+    return DataSet(
+        np.append(found.positions, positions),
+        np.vstack([found.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
+        np.append(found.y, y[chosen]),
+        np.zeros(len(order)),
+    ).take(order)
+
+
+def models_of(run):
+    """Return the models (tuple) of the outcomes; none before there is a surrogate."""
+    limits = run.part("limits")
+    return () if limits is None else limits.models
+
+
+def with_models(run, models):
+    """Return the run with other models of its outcomes, if it has any."""
+    limits = run.part("limits")
+    return run if limits is None else run.with_part(replaced(limits, models=tuple(models)))
+
+
+# --- surrogates without data ----------------------------------------------------------------------
+
+
+def new_surrogate(run, times, *, of_outcome=False):
+    """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
+    algorithm = run.algorithm
+    surrogate = algorithm.surrogate
+    if surrogate is None:
+        surrogate = _default_surrogate(run, times, of_outcome)
+    surrogate = configured(clone(surrogate), run.domain, run.policy, algorithm.time_unit)
+    return surrogate.set_params(robust=True) if algorithm.robust else surrogate
+
+
+def _default_surrogate(run, times, of_outcome):
+    """Return the algorithm's own surrogate, with seasons."""
+    surrogate = run.algorithm._make_surrogate(times_of(run, times, of_outcome))
+    return seasonal(surrogate, run.periods) if run.periods else surrogate
+
+
+def temporal_kernel_for(run, times, *, of_outcome=False):
+    """Return the default temporal kernel, whose bounds follow the times, as an argument of `refit`.
+
+    No argument for a surrogate that the user gave.
+    """
+    if run.algorithm.surrogate is not None:
+        return {}
+    return {"temporal_kernel": _default_surrogate(run, times, of_outcome).temporal_kernel}
+
+
+def times_of(run, times, of_outcome=False):
+    """Return the `Times` that bounds may follow, of data at some times, the new one last."""
+    domain, recent = run.domain, [entry.row[-1] for entry in run.history.latest(_N_RECENT)]
+    return Times(
+        times,
+        np.array([*recent, times[-1]]),
+        tuple(query.t for query in run.pending_now),
+        domain.n_unit,
+        tuple(domain.unit_columns.tolist()),
+        tuple(domain.steps.tolist()),
+        domain.n_chosen < domain.n_dims,
+        domain.is_constrained or bool(run.config.limits),
+        of_outcome,
+    )
+
+
+# --- surrogates on a data set ---------------------------------------------------------------------
+
+
+def training(run, rows, y, variances):
+    """Return data (n,) as arguments of a surrogate's call: X (n, u + 1), y, and known variances.
+
+    These are left out where all are 0: a custom surrogate need not know of them.
+    """
+    X, y = run.to_surrogate(rows, y)
+    return (X, y, variances) if variances.any() else (X, y)
+
+
+def conditioned(target, surrogate, data):
+    """Return a surrogate with the same hyperparameters, conditioned on a data set."""
+    follow = len(data) >= target.min_to_learn
+    rows = training(target.run, data.rows, data.y, data.variance)
+    return surrogate.with_rows(*rows, restandardize=follow)
+
+
+def without_rows(target, surrogate, drop, n):
+    """Return a surrogate without some rows, of which n are left."""
+    return surrogate.without(drop, restandardize=n >= target.min_to_learn)
+
+
+def first_surrogate(target, data):
+    """Return the first surrogate, fitted to a data set."""
+    run, known = target.run, training(target.run, data.rows, data.y, data.variance)
+    surrogate = new_surrogate(run, known[0][:, -1], of_outcome=target.limit is not None)
+    if run.periods:
+        surrogate = started_without_seasons(surrogate, len(run.periods), *known)
+    return held(surrogate.fit(*known))
+
+
+def with_first_models(run):
+    """Return the run with a surrogate, and those of its outcomes, fitted to the data set."""
+    run = run.with_objective(surrogate=first_surrogate(objective(run), run.data))
+    return with_models(run, [model_on_data(target) for target in outcome_targets(run)])
+
+
+def model_on_data(target, surrogate=None):
+    """Return the model of a target on its data set, with known hyperparameters if there are any."""
+    surrogate = target.model.surrogate if surrogate is None else surrogate
+    if not len(target.data):
+        return Model()
+    if surrogate is None:
+        return Model(first_surrogate(target, target.data))
+    return Model(conditioned(target, surrogate, target.data), target.model.search)
+
+
+# --- a step ---------------------------------------------------------------------------------------
+
+
+def first_model(target, data):
+    """Return the first model; with a budget its hyperparameters are searched in slices."""
+    run, n = target.run, len(data)
+    if run.timer is not None:
+        known = training(run, data.rows, data.y, data.variance)
+        surrogate = new_surrogate(run, known[0][:, -1], of_outcome=target.limit is not None)
+        if isinstance(surrogate, TimeVaryingGP):
+            surrogate = held(surrogate.partial_fit(*known))
+            sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
+            return Model(surrogate, SearchState(1, n), sliced)
+    return Model(first_surrogate(target, data), SearchState(0, n))
+
+
+def next_model(target, drop, data, latest, *, hold=False, fresh=False):
+    """Return the model without some rows and with the latest of a data set.
+
+    Parameters
+    ----------
+    target : Target
+        Before the step.
+    drop : ndarray of int
+        Indices of the surrogate's rows.
+    data : DataSet
+        After the step.
+    latest : tuple of ndarray
+        Its last row, see `training`.
+    hold : bool
+        Hold the hyperparameters.
+    fresh : bool
+        Compute the surrogate from the rows alone.
+    """
+    run, (surrogate, search, sliced), n = target.run, target.model, len(data)
+    early = run.algorithm._searches_for_the_past
+    early = early and data.rows[-1, -1] < surrogate.X_train_[:, -1].min()
+    if sliced is not None and sliced.found is not None and not early:
+        return _with_optimum(target, sliced, None, data)
+    if fresh:
+        surrogate = conditioned(target, surrogate, data)
+    elif n == 1:
+        surrogate = surrogate.with_rows(*latest, restandardize=n >= target.min_to_learn)
+    else:
+        surrogate = without_rows(target, surrogate, drop, n) if len(drop) else surrogate
+        surrogate = surrogate.condition_on(*latest, restandardize=n >= target.min_to_learn)
+    search = SearchState(search.age + 1, search.size)
+    in_slices = run.timer is not None and not early
+    goes_on = sliced is not None and in_slices
+    if hold or goes_on or not search_is_due(target, surrogate, n, early):
+        return Model(surrogate, search, sliced)
+    if in_slices and isinstance(surrogate, FittedGP):
+        return Model(surrogate, search, begun_search(target, surrogate, data))
+    surrogate = surrogate.refit(**_search_arguments(target, surrogate, data))
+    return Model(surrogate, SearchState(0, n))
+
+
+def outcome_model(before, whole, after):
+    """Return the model of an outcome after a step.
+
+    Parameters
+    ----------
+    before, after : Target
+    whole : Target
+        After it, but for the removals of the step.
+    """
+    data, old = after.data, before.data.positions
+    if not len(data):
+        return Model()
+    if before.model.surrogate is None:
+        return _first_outcome_model(before, whole.data, data)
+    drop = np.flatnonzero(~np.isin(old, data.positions))
+    new = data.positions[~np.isin(data.positions, old)]
+    model = before.model
+    if len(new) == 1 and data.positions[-1] == new[0]:
+        model = next_model(before, drop, data, latest_row(before.run, data))
+    elif len(new) or len(drop):
+        model = model._replace(surrogate=conditioned(after, model.surrogate, data))
+    return after_slice(before, model, data)
+
+
+def _first_outcome_model(target, whole, data):
+    """Return the first model of an outcome, fitted to a whole data set, on what is left of it."""
+    model, drop = first_model(target, whole), ~np.isin(whole.positions, data.positions)
+    if not drop.any():
+        return model
+    surrogate = without_rows(target, model.surrogate, np.flatnonzero(drop), len(data))
+    return model._replace(surrogate=surrogate)
+
+
+def latest_row(run, data):
+    """Return the last row of a data set, see `training`."""
+    return training(run, data.rows[-1:], data.y[-1:], data.variance[-1:])
+
+
+# --- searches of the hyperparameters --------------------------------------------------------------
+
+
+def can_be_searched(surrogate):
+    """Return True if a surrogate has hyperparameters to search."""
+    return getattr(surrogate, "optimizer", True) is not None
+
+
+def search_is_due(target, surrogate, n, required=False):
+    """Return True if the hyperparameters of a surrogate of n rows are to be searched."""
+    every, last = target.run.algorithm.refit_every, target.model.search
+    age = last.age + 1
+    if required or every is None:
+        is_due = required
+    elif every != "auto":
+        is_due = age >= every
+    elif not 0.5 * last.size <= n <= 1.1 * last.size or age >= _MAX_AGE * n:
+        is_due = True
+    else:
+        gain = getattr(surrogate, "search_gain", None)
+        is_due = gain is None or gain() > _MIN_GAIN
+    return is_due and can_be_searched(surrogate)
+
+
+def _search_arguments(target, surrogate, data):
+    """Return the arguments of a surrogate's ``refit``, a dict."""
+    run, n_missing = target.run, target.min_to_learn - len(data)
+    times, extra = surrogate.X_train_[:, -1], None
+    if n_missing > 0:
+        # Removed observations still tell which kind of function it is.
+        removed = run.history.latest_outside(data, n_missing, target.has_value)
+        if removed:
+            extra = training(run, *target.columns(removed))
+            times = np.concatenate([times[:-1], extra[0][:, -1], times[-1:]])
+    of_outcome = target.limit is not None
+    return {"extra_rows": extra, **temporal_kernel_for(run, times, of_outcome=of_outcome)}
+
+
+def begun_search(target, surrogate, data):
+    """Return a search of a surrogate's hyperparameters in slices, before its first one."""
+    timer = target.run.timer
+    expected = 0.0 if timer is None else timer.expected(SEARCH, len(data))
+    return Search(surrogate, _search_arguments(target, surrogate, data), expected)
+
+
+def after_slice(target, model, data):
+    """Return a model on a data set after a slice of its search, if it has one in a step."""
+    timer, before = target.run.timer, model.sliced_search
+    if timer is None or before is None:
+        return model
+    sliced = before.continued(timer.until)
+    if sliced is before and sliced.found is None and timer.is_too_long(sliced):
+        # It begins again when fewer rows are left.
+        timer.searched(sliced.n, max(sliced.cost, sliced.expected))
+        return model._replace(sliced_search=None)
+    if sliced.found is not None:
+        timer.searched(sliced.n, sliced.cost)
+    if sliced.found is None or not timer.fits(MODEL, len(data)):
+        return model._replace(sliced_search=sliced)
+    timer.lap(SEARCH)
+    model = _with_optimum(target, sliced, model.surrogate, data)
+    timer.model_updated(len(data), fresh=True)
+    return model
+
+
+def _with_optimum(target, sliced, surrogate, data):
+    """Return the model that a search has found, on a data set, in place of a surrogate."""
+    found = sliced.found
+    if sliced.surrogate is not surrogate:
+        found = conditioned(target, found, data)
+    return Model(found, SearchState(0, sliced.n))
+
+
+def searched(target, deadline):
+    """Return the model of a target after a search, or after a slice of some seconds of it."""
+    model, data, until = target.model, target.data, np.inf
+    if deadline is not None:
+        until = time.process_time() + deadline
+    if not can_be_searched(model.surrogate):
+        return model
+    if not isinstance(model.surrogate, FittedGP):
+        surrogate = model.surrogate.refit(**_search_arguments(target, model.surrogate, data))
+        return Model(surrogate, SearchState(0, len(data)))
+    sliced = model.sliced_search or begun_search(target, model.surrogate, data)
+    sliced = sliced.continued(until, n_sure=1)
+    if sliced.found is None:
+        return model._replace(sliced_search=sliced)
+    return _with_optimum(target, sliced, model.surrogate, data)
+
+
+def is_searching(run):
+    """Return True while a search of hyperparameters is not completed."""
+    return any(model.sliced_search is not None for model in (run.objective, *models_of(run)))
+
+
+def learnt(target, observations, holds):
+    """Return a surrogate with hyperparameters learnt from observations and the data set.
+
+    Of more than 1000 observations the latest are used, unless none is ever removed and the
+    hyperparameters are held.
+
+    Parameters
+    ----------
+    target : Target
+    observations : list of Told
+    holds : bool
+        Hold the hyperparameters.
+    """
+    run, surrogate = target.run, target.model.surrogate
+    known = [told for told in observations if target.has_value(told)]
+    if not known:
+        return surrogate
+    columns = target.columns(known)
+    if surrogate is None:
+        data, total = target.data, run.history.total
+        for i, (row, value, variance) in enumerate(zip(*columns)):
+            data = data.append(total + i, row, value, variance)
+        return first_surrogate(target, data.drop(np.arange(max(len(data) - _MAX_LEARNT, 0))))
+    if not (holds and run.never_drops):
+        columns = [column[-_MAX_LEARNT:] for column in columns]
+    surrogate = surrogate.condition_on(*training(run, *columns), restandardize=True)
+    if holds:
+        return surrogate
+    times = surrogate.X_train_[:, -1]
+    kernel = temporal_kernel_for(run, times, of_outcome=target.limit is not None)
+    return surrogate.refit(**kernel)
+
+
+# --- predictions ----------------------------------------------------------------------------------
+
+
+def posterior_at_rows(run, surrogate, rows, times):
+    """Return mean and standard deviation (m,) of f at rows (m, d), times (m,), as users see y."""
+    places = run.domain.unit_of(rows)
+    mean, std = np.empty(len(rows)), np.empty(len(rows))
+    alone = np.unique(times)
+    if len(alone) > 1 and isinstance(surrogate, FittedGP):
+        # The surrogate is the same until some time, and all earlier ones are one call.
+        n = len(alone)
+        while n and surrogate.at(alone[n - 1]) is not surrogate:
+            n -= 1
+        together, alone = np.isin(times, alone[:n]), alone[n:]
+        if n:
+            X = np.column_stack([places, times])[together]
+            mean[together], std[together] = surrogate.predict(X, return_std=True)
+    for t in alone:
+        here = times == t
+        mean[here], std[here] = surrogate.at(t).posterior_at(t)(places[here])
+    return run.sign * mean, std
