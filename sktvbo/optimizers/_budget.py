@@ -52,7 +52,8 @@ MODEL, SEARCH, QUERY, REST = (
 class StepTimer(Part):
     """Processor time of the steps of a run, and what fits into one; it changes in place.
 
-    `_durable`, `_suggest` and `_observe` read it as `RunState.timer`, around what they time.
+    It is read as `RunState.timer`: by `_durable`, `_observe` and `_models` around what they time,
+    and by `_suggest`, whose search it limits.
 
     Work in all threads of the process counts.
 
@@ -126,9 +127,10 @@ class StepTimer(Part):
         """When, by `time.process_time`, the expensive parts of this step must have ended."""
         return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
 
-    def effort(self, choice):
+    def effort(self, n_left):
+        """Return arguments of `optimize` for the first of the queries that are left of a step."""
         now, until = time.process_time(), self.until
-        until = now + (until - now) / choice.n_left
+        until = now + (until - now) / n_left
         return {"n_candidates": self._n_candidates, "until": until}
 
     def suggested(self, run, found):

@@ -15,7 +15,7 @@ import numpy as np
 from .._fast.limits import log_weights
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._objective import expected
-from ._constants import N_DRAWN, OPTIMISM
+from ._constants import HOPELESS, N_DRAWN, OPTIMISM
 
 
 class Factor:
@@ -84,6 +84,10 @@ class Chance:
     def succeeds(self, U):
         """Return where (m,) a query probably succeeds."""
         return np.all([factor.succeeds(U) for factor in self._factors], axis=0)
+
+    def fails(self, U):
+        """Return where (m,) a query is known to violate a limit or to fail."""
+        return self.log(U) < np.log(HOPELESS)
 
     # The weight of a factor is no function of its probability alone.
     def log_weight(self, U):
@@ -165,6 +169,24 @@ class Chance:
             return np.array(chosen)
 
         return sample
+
+
+def joint(causes, t, latest=None, moving=None):
+    """Return the `Chance` that a query is allowed at a time, or in a window; None for 1.
+
+    Parameters
+    ----------
+    causes : dict of callable
+        See `Part.cause`.
+    t : float
+    latest : float, default=None
+        End of the window; None is t.
+    moving : ndarray of bool, default=None
+        See `posterior_at` of a surrogate.
+    """
+    latest = t if latest is None else latest
+    factors = [at(t, latest, moving) for at in causes.values()]
+    return Chance(factors) if factors else None
 
 
 def with_slopes(function, posterior, U):

@@ -6,7 +6,6 @@ measured within the limits.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, optimize
 from ..exceptions import LimitWarning
 from ._certificate import Certificate, steps_from
+from ._chance import joint
 from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
 from ._feasibility import Feasibility
 from ._models import model_on_data, outcome_model, outcome_targets
@@ -31,7 +31,8 @@ from ._outcomes import (
 from ._part import Found, Part
 from ._query_parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
-from ._step_limiter import StepLimiter, neighbourhood
+from ._step_limiter import neighbourhood
+from ._suggest import search
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +151,12 @@ class Limits(Part):
 
     def towards(self, run, t, x):
         """Turn back on the way from a start point within the limits to another one."""
-        limiter, n = run.part(StepLimiter.name), run.part("start").n_asked
-        if run.algorithm.safety is None or limiter is None or not _is_beyond(run):
+        n = run.part("start").n_asked
+        if run.algorithm.safety is None or run.limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
-    def sampler(self, choice, draw):
+    def sampler(self, choice, reach, draw):
         """Return a sampler of rows near a place within the limits, the most distant first.
 
         The rows are within reach as well, and nearer to what was told within the limits than to
@@ -163,20 +164,20 @@ class Limits(Part):
         violation, the row is the step to the safest place. While all of these are beyond a limit,
         the rows are spread around the least violation.
         """
-        run, t, limiter = choice.run, choice.t, choice.run.part(StepLimiter.name)
+        run, t, limiter = choice.run, choice.t, choice.run.limiter
         if run.algorithm.safety is None:
             return draw
-        safest, least = _safest(run, limiter)
+        safest, least = _safest(run)
         space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
         starts = run.config.start_points
-        if choice.space.fixed is not None and not any(_is_near(choice.space, x) for x in starts):
+        if reach.fixed is not None and not any(_is_near(reach, x) for x in starts):
             _warn_of_request(run)
         back = safest if limiter is None else limiter.step(run, t, safest)
         # A place that violates a limit itself is not asked again.
         turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
-        if turns_back or _are_apart(space, choice.space):
+        if turns_back or _are_apart(space, reach):
             return lambda n, rng: np.tile(back, (n, 1))
-        return distant(choice, space, _cautious(choice, space, safest, least, back))
+        return distant(choice, space, _cautious(run, space, reach, safest, least, back))
 
     # --- queries that follow the surrogate, and recommendations -----------------------------------
 
@@ -189,11 +190,11 @@ class Limits(Part):
             return None
         return (_certificate(choice) or choice.once(Feasibility)).at
 
-    def finder(self, choice):
+    def choose(self, choice, space):
         certificate = _certificate(choice)
         if certificate is None:
             return None
-        return partial(_queried if choice.is_query else _recommended, choice, certificate)
+        return (_queried if choice.is_query else _recommended)(choice, space, certificate)
 
     def suggested(self, run, found):
         """Count the certified queries, and warn when several in turn are not certified."""
@@ -240,7 +241,7 @@ def _warn_of_request(run):
     )
 
 
-def _safest(run, limiter):
+def _safest(run):
     """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
 
     With a step limit it is the nearest one. Otherwise it is where the least violation was told, and
@@ -251,7 +252,7 @@ def _safest(run, limiter):
     starts = without_violation(run, run.config.start_points)
     starts = allowed_in_context(run.domain, starts)
     if len(starts):
-        if limiter is None or run.at is None:
+        if run.limiter is None or run.at is None:
             return starts[0], 0.0
         here = run.domain.unit_of(run.at[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
@@ -297,16 +298,16 @@ def _are_apart(space, other):
     return other.limited and bool((low[:k] > high[:k]).any())
 
 
-def _cautious(choice, space, safest, least, back):
+def _cautious(run, space, reach, safest, least, back):
     """Return a sampler of places (m, u) of a space within reach, and the next integers.
 
     They are nearer to what was told within the limits than to what was told beyond, if the
     ``least`` violation is none. Where there are none, the place is that of the row ``back``.
     """
-    domain, reach, k = choice.run.domain, choice.space, space.domain.n_unit
+    domain, k = run.domain, space.domain.n_unit
     part = space.within(reach.lower, reach.upper, reach.beyond) if reach.limited else space
     here = domain.unit_of(safest[np.newaxis])
-    steps, (rows, distances) = steps_from(domain, here[0]), measurements(choice.run)
+    steps, (rows, distances) = steps_from(domain, here[0]), measurements(run)
     told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
     within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
 
@@ -341,35 +342,35 @@ def _free(choice):
     return choice.causes | {Limits.name: choice.once(Feasibility).at}
 
 
-def _queried(choice, certificate):
+def _queried(choice, space, certificate):
     """Return the `Found` that is certified, or the least risky one if there is none."""
-    run, t, space = choice.run, choice.t, choice.space
+    run, t, limiter = choice.run, choice.t, choice.run.limiter
     if choice.number % EXPAND_EVERY == 0:
-        aim = choice.search(space.reachable, _free(choice), latest=t).x
+        aim = search(choice, space.reachable, _free(choice)).x
         found = Found(certificate.towards(space.reachable, t, aim, choice.taken), t)
     else:
-        found = choice.search(space, choice.causes, choice.taken)
+        found = search(choice, space, choice.causes, choice.taken, choice.latest)
     if found.x is not None:
         return found
-    whole, limiter = run.domain.search_space(), run.part(StepLimiter.name)
     if limiter is None:
         x = certificate.least_risky(space.reachable, t, choice.taken)
         return Found(x, t, is_fallback=True)
     # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
+    whole = run.domain.search_space()
     aim = certificate.towards(whole, t, run.at[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)
     return Found(limiter.step(run, t, aim), t, is_fallback=True)
 
 
-def _recommended(choice, certificate):
+def _recommended(choice, space, certificate):
     """Return the best `Found` within the limits, or that of the least expected excess.
 
     Where no place is within them, or the data say little about the limits there, it is the latter,
     and a warning states the probability.
     """
     run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
-    found, feasibility = choice.search(choice.space, choice.causes), choice.once(Feasibility)
+    found, feasibility = search(choice, space, choice.causes), choice.once(Feasibility)
     reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
     if found.x is not None:
         if feasibility.is_known(unit_of(found.x[np.newaxis]), t)[0]:
@@ -394,7 +395,7 @@ def _of_least_excess(choice, feasibility):
     """
     run, t, moving = choice.run, choice.t, choice.run.domain.continuous
     space = run.domain.search_space()
-    chance = choice.chance(t, moving=moving, causes=_free(choice)).least_excess(0.0)
+    chance = joint(_free(choice), t, moving=moving).least_excess(0.0)
     score = Score(choice.acquisition, None).weighed(chance, 0.0)
     known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
     known = known[space.allowed(known)]

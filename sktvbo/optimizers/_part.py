@@ -81,8 +81,9 @@ class Part:
 
     A part is a value with the state of its capability. `sktvbo.optimizers._parts` lists all kinds;
     a run has those that its parameters use. Each method below is called at one moment of a run, and
-    by default changes nothing: a part overrides the moments that it needs. What other code reads of
-    a part, beyond what users see of it, its docstring says.
+    by default changes nothing: a part overrides the moments that it needs, and each moment has
+    parts that do. What only one part does is called by name, as its docstring says, with all that
+    other code reads of it.
 
     Moments of a query are a fold over the parts, in their order. Where a query may lie is the
     intersection of what they allow, and the probability that it is allowed is a product.
@@ -110,21 +111,19 @@ class Part:
 
     # --- queries before there is a surrogate ------------------------------------------------------
 
-    def demanded(self, run, t):
-        """Return a row (d,) that must be asked before all others, None for none; and the part."""
-        return None, self
-
     def towards(self, run, t, x):
         """Return the row on the way to a start point x (d,) that may be asked; None if none is."""
         return x
 
-    def sampler(self, choice, draw):
+    def sampler(self, choice, space, draw):
         """Return a sampler (n, rng) of rows (n, d) of initial queries.
 
         Parameters
         ----------
         choice : Choice
-            Without a surrogate; its space is what all parts allow.
+            Without a surrogate.
+        space : SearchSpace
+            What all parts allow.
         draw : callable
             The sampler of the parts before.
         """
@@ -152,17 +151,9 @@ class Part:
         """
         return None
 
-    def effort(self, choice):
-        """Return limits of the effort of a search, a dict of arguments of `optimize`."""
-        return {}
-
-    def finder(self, choice):
-        """Return a function () -> `Found` that takes the place of the search; None for none."""
+    def choose(self, choice, space):
+        """Return the `Found` that takes the place of a search in a space; None for none."""
         return None
-
-    def heading(self, choice, found):
-        """Return a better `Found` than the best that is allowed."""
-        return found
 
     # --- after a step -----------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """Parts that say where to ask: start points, visits of members, exploration, cancelled places."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from .._values import distinct_rows, replaced
 from ..acquisition._optimize import N_CANDIDATES
 from ._models import times_of
 from ._part import Found, Part, at_moment
-from ._step_limiter import StepLimiter, neighbourhood
+from ._step_limiter import neighbourhood
 
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
@@ -21,6 +20,9 @@ _NEAR_START = 0.2
 @dataclass(frozen=True, eq=False)
 class Start(Part):
     """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
+
+    Every run has this part: `_suggest` asks for the `next` start point before all other queries.
+    `_change` and `Limits` read how many were asked.
 
     Attributes
     ----------
@@ -36,7 +38,7 @@ class Start(Part):
     def begun(cls, config):
         return cls()
 
-    def demanded(self, run, t):
+    def next(self, run, t):
         """Return the row (d,) of a start point, or on the way to it, None of none; and the part."""
         points, n = run.config.start_points, self.n_asked
         while n < len(points):
@@ -51,15 +53,15 @@ class Start(Part):
                 return x, replaced(self, n_asked=n)
         return None, self if n == self.n_asked else replaced(self, n_asked=n)
 
-    def sampler(self, choice, draw):
+    def sampler(self, choice, space, draw):
         """Return a sampler of rows far from what was told, is pending, or was asked in the step.
 
         They are within reach, or near the first start point; the most distant one is the first.
         """
-        run, space = choice.run, choice.space
+        run = choice.run
         if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
             return draw
-        if run.part(StepLimiter.name) is None:
+        if run.limiter is None:
             points = allowed_in_context(run.domain, run.config.start_points)
             if len(points):
                 space = neighbourhood(run.domain, space, points[0], _NEAR_START)
@@ -296,26 +298,25 @@ class Exploration(Part):
         share = config.algorithm.exploration
         return cls(share) if share else None
 
-    def finder(self, choice):
+    def choose(self, choice, space):
         n = choice.number
         if not choice.is_query or int(self.share * (n + 1)) == int(self.share * n):
             return None
-        places = _far_places(choice)
+        places = _far_places(choice, space)
         if not len(places):
             return None
-        x = choice.space.decode(places[[choice.rng.randint(len(places))]])[0]
-        return partial(Found, x, choice.t)
+        return Found(space.decode(places[[choice.rng.randint(len(places))]])[0], choice.t)
 
 
-def _far_places(choice):
+def _far_places(choice, space):
     """Return candidates (m, u) far from the latest queries that probably succeed."""
     n = choice.effort.get("n_candidates", N_CANDIDATES)
-    places = choice.space.candidates(n, choice.rng)
+    places = space.candidates(n, choice.rng)
     latest = choice.run.history.latest(_N_RECENT)
     known = choice.places_of([entry.row for entry in latest])
     if len(places):
         kernel = choice.surrogate.spatial_kernel_
         near = kernel(places, known) > _CORRELATED * kernel.diag(places)[:, np.newaxis]
         places = places[~near.any(axis=1)]
-    chance = choice.chance(choice.t)
+    chance = choice.chance
     return places if chance is None or not len(places) else places[chance.succeeds(places)]

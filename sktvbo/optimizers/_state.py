@@ -708,6 +708,11 @@ class RunState:
         return self.parts["failures"]
 
     @property
+    def limiter(self):
+        """`StepLimiter` of a run with a ``max_step``, or None."""
+        return self.parts.get("step limit")
+
+    @property
     def timer(self):
         """`StepTimer` of a run with a ``step_budget``, or None."""
         return self.parts.get("step budget")

@@ -23,7 +23,10 @@ _N_CANDIDATES = 64
 
 @dataclass(frozen=True, eq=False)
 class StepLimiter(Part):
-    """The step limit of a run. Start points and limits ask it for a `step` on the way to a place.
+    """The step limit of a run.
+
+    It is read as `RunState.limiter`: limits ask it for a `step` on the way to a place, and
+    `_suggest` for the `heading` of a query; no batch of initial queries is drawn at once beside it.
 
     Attributes
     ----------
@@ -104,8 +107,8 @@ class StepLimiter(Part):
             x = part.decode(self._here(run, part)[np.newaxis])[0]
         return x
 
-    def heading(self, choice, found):
-        """Return the query, or one on the way to a better place.
+    def heading(self, choice, space, found):
+        """Return a query in a space, or one on the way to a better place.
 
         What is best within reach may be a hill from which no step leads on. Where an observation
         beyond is believed to be better than what may be hoped at x, its mean and one standard
@@ -113,8 +116,8 @@ class StepLimiter(Part):
         is pending or has failed there.
         """
         domain, surrogate, t = choice.run.domain, choice.surrogate, choice.t
-        part = choice.space.at(found.t)
-        if not (choice.is_query and part.limited):
+        part = space.at(found.t)
+        if not part.limited:
             return found
         places = np.vstack([domain.to_unit(found.x), surrogate.X_train_[:, :-1]])
         places = part.with_current_context(part.nearest(places))
@@ -129,7 +132,7 @@ class StepLimiter(Part):
             return found
         if not len(untaken(next_[np.newaxis], part, choice.places_of(()))):
             return found
-        chance = choice.chance(t)
+        chance = choice.chance
         if chance is not None and chance.log(next_[np.newaxis])[0] < np.log(0.5):
             return found
         return found._replace(x=part.decode(next_[np.newaxis])[0])

@@ -1,27 +1,116 @@
-"""Queries: what parts demand, initial points, queries that follow the surrogate, batches, contexts.
+"""Queries: `suggest` is an ``ask``, from the time and the context to the queries that are pending.
 
-Each query is a fold over the parts of the run, see `sktvbo.optimizers._part`: a search space that
-all of them narrow, and a probability to which each is a factor.
+1. Context, and what is fixed or available: the domain of this query (`in_context`, `restricted`).
+2. Start points come first; until there is a surrogate, queries are drawn (`_initial_queries`).
+3. Then the search space of each query is what all parts allow (`allowed_space`).
+4. A part chooses in it, or `search` does: where the acquisition function is largest, weighed by the
+   probability that the query is allowed (`weighed_score`).
+
+A `Choice` is what the parts are told about a query, see `sktvbo.optimizers._part`.
 """
 
 import copy
 import logging
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
+from scipy.spatial.distance import cdist
 
 from .._values import replaced
 from .._warnings import warn_caller
-from ..acquisition import PosteriorMean
+from ..acquisition import AcquisitionState, PosteriorMean
+from ..acquisition._compiled import objective_of
+from ..acquisition._objective import Score
+from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
 from ..domain._one_query import of_one_query
 from ._budget import REST
-from ._choice import Choice
-from ._part import at_moment
+from ._chance import joint
+from ._constants import N_DRAWN, N_FLOOR
+from ._part import Found, at_moment
 from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One query that is to be chosen, or a recommendation, as the parts of the run see it.
+
+    Attributes
+    ----------
+    run : RunState
+    surrogate : Surrogate or None
+        At time t, conditioned on pending queries as well; None for an initial query.
+    t : float
+        Present time.
+    rng : RandomState
+    acquisition : callable or None
+    latest : float or None
+        Latest time of the query; None is t.
+    queries : tuple of (x, time)
+        Those before it in the same step, which follow the surrogate as well.
+    effort : dict
+        Limits of the effort of a search, arguments of `optimize`.
+    is_query : bool
+        False for a recommendation.
+    known : dict
+        Results of `once`, of all queries of the step.
+    """
+
+    run: object
+    surrogate: object
+    t: float
+    rng: np.random.RandomState
+    acquisition: object = None
+    latest: float | None = None
+    queries: tuple = ()
+    effort: dict = field(default_factory=dict)
+    is_query: bool = True
+    known: dict = field(default_factory=dict)
+
+    def once(self, make, *arguments):
+        """Return ``make(run, *arguments)``, which is computed once in a step."""
+        if make not in self.known:
+            self.known[make] = make(self.run, *arguments)
+        return self.known[make]
+
+    @property
+    def number(self):
+        """Id of the query."""
+        return self.run.pending.n_total + len(self.queries)
+
+    @property
+    def taken(self):
+        """Places (list) of the queries before it."""
+        return [self.run.domain.to_unit(x) for x, _ in self.queries]
+
+    def places_of(self, rows):
+        """Return the places (m, u) of rows (d + 1,), failures, pending queries and those taken."""
+        found = [row[:-1] for row in (*rows, *self.run.failures.rows)]
+        found += [query.x for query in self.run.pending_now] + [x for x, _ in self.queries]
+        return self.run.domain.unit_of(np.reshape(found, (-1, self.run.domain.n_dims)))
+
+    @cached_property
+    def causes(self):
+        """Causes that a query is not allowed, a dict by the name of the part, see `Part.cause`."""
+        found = {part.name: part.cause(self) for part in at_moment(self.run, "cause")}
+        return {name: cause for name, cause in found.items() if cause is not None}
+
+    @cached_property
+    def chance(self):
+        """The `Chance` that a query is allowed at time t, None for 1."""
+        return joint(self.causes, self.t)
+
+    def fails(self, U):
+        """Return which places (m, u) are known to violate a limit or to fail at time t (m,)."""
+        return np.zeros(len(U), dtype=bool) if self.chance is None else self.chance.fails(U)
+
+
+# --- a step ---------------------------------------------------------------------------------------
 
 
 def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None):
@@ -41,34 +130,77 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
         What is left of the domain for these queries, see `of_one_query`.
     """
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
-    config, sizes, queries = run.config, run.query_sizes, []
-    follows = run.surrogate is not None and not run.policy.queries_prior
-    follows |= run.surrogate is not None and run.algorithm.safety is not None
+    n_before, sizes, queries = run.pending.n_total, run.query_sizes, []
+    follows = run.surrogate is not None and (
+        not run.policy.queries_prior or run.algorithm.safety is not None
+    )
     if follows:
         # Queries at later times were taken back. A batch counts as one step.
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
-    n_before, run = run.pending.n_total, replaced(run, rng=copied(run.rng))
+    run = replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
-        run = in_context(run, row)
-        run = restricted(run, fixed, available)
-        run, asked = _demanded(run, t, n)
-        before, found, forecast = run, (), None
-        if not follows:
-            run, more = _initial_queries(run, t, n - len(asked))
-        else:
-            if run.timer is not None:
-                run.timer.lap(REST)
-            run, found, forecast = _best_queries(run, t, n - len(asked), may_wait, details)
-            more = [(each.x, each.t) for each in found]
-        for part in at_moment(run, "suggested"):
-            run = run.with_part(part.suggested(before, found))
-        run, asked = _with_pending(run, more, t), asked + more
-        time = replaced(run.time, now=t, next=asked[-1][1])
-        run = replaced(run, config=config, time=time, query_sizes=sizes, forecast=forecast)
-        queries += asked
+        here = restricted(in_context(run, row), fixed, available)
+        after, new = _queries(here, t, n, follows, may_wait, details)
+        time = replaced(after.time, now=t, next=new[-1][1])
+        run = replaced(after, config=run.config, time=time, query_sizes=sizes)
+        queries += new
     if details is not None:
         log_queries(run, n_before, details)
     return run, queries
+
+
+def _queries(run, t, size, follows, may_wait, details):
+    """Return the run with queries in one context pending, and these (x, time)."""
+    run, started = _start_queries(run, t, size)
+    n, before, best, forecast = size - len(started), run, (), None
+    if follows:
+        if run.timer is not None:
+            run.timer.lap(REST)
+        run, best, forecast = _best_queries(run, t, n, may_wait, details)
+        new = [(each.x, each.t) for each in best]
+    else:
+        run, new = _initial_queries(run, t, n)
+    for part in at_moment(run, "suggested"):
+        run = run.with_part(part.suggested(before, best))
+    return replaced(_with_pending(run, new, t), forecast=forecast), started + new
+
+
+def recommend(run, t):
+    """Return the row (d,) where the posterior mean at time t is best, within all limits."""
+    choice = Choice(
+        run,
+        run.model.at(t),
+        t,
+        copied(run.rng),
+        PosteriorMean(),
+        effort=_effort(run),
+        is_query=False,
+    )
+    return _chosen(choice, allowed_space(choice)).x
+
+
+def announce(run, x, t):
+    """Return the run with a query (d,) pending that it was not asked for.
+
+    One that was made before the present time is not the latest one.
+    """
+    after = run if t < run.time.now else run.moved(x, t)
+    return _with_pending(after, [(x, t)], -np.inf)
+
+
+def _with_pending(run, queries, asked):
+    """Return the run with queries (x, time) more pending, asked for at a time."""
+    pending, n_forgotten = run.pending.append(queries, asked, run.time.now)
+    if n_forgotten:
+        warn_caller(
+            f"{n_forgotten + MAX_PENDING} queries were asked for and not told; the latest "
+            f"{MAX_PENDING} of them are stored. Tell each one as it was asked for, or cancel(x) "
+            "it. A forgotten one can still be told with its time: tell(x, y, t).",
+        )
+    return replaced(run, pending=pending)
+
+
+# --- what a query is chosen from ------------------------------------------------------------------
 
 
 def _groups(domain, context, size):
@@ -100,45 +232,27 @@ def restricted(run, fixed, available):
     return replaced(run, config=replaced(run.config, domain=domain))
 
 
-def recommend(run, t):
-    """Return the row (d,) where the posterior mean at time t is best, within all limits."""
-    surrogate, rng = run.model.at(t), copied(run.rng)
-    choice = Choice(run, surrogate, PosteriorMean(), t, rng, latest=t, is_query=False)
-    return choice.finder()().x
+def allowed_space(choice):
+    """Return the search space of a choice: what all parts allow."""
+    space = choice.run.domain.search_space()
+    for part in at_moment(choice.run, "narrow"):
+        space = part.narrow(choice, space)
+    return space
 
 
-def announce(run, x, t):
-    """Return the run with a query (d,) pending that it was not asked for.
-
-    One that was made before the present time is not the latest one.
-    """
-    after = run if t < run.time.now else run.moved(x, t)
-    return _with_pending(after, [(x, t)], -np.inf)
+# --- queries without a surrogate ------------------------------------------------------------------
 
 
-def _with_pending(run, queries, asked):
-    """Return the run with queries (x, time) more pending, asked for at a time."""
-    pending, n_forgotten = run.pending.append(queries, asked, run.time.now)
-    if n_forgotten:
-        warn_caller(
-            f"{n_forgotten + MAX_PENDING} queries were asked for and not told; the latest "
-            f"{MAX_PENDING} of them are stored. Tell each one as it was asked for, or cancel(x) "
-            "it. A forgotten one can still be told with its time: tell(x, y, t).",
-        )
-    return replaced(run, pending=pending)
-
-
-def _demanded(run, t, size):
-    """Return the run with at most ``size`` queries pending that parts demand, and these."""
+def _start_queries(run, t, size):
+    """Return the run with at most ``size`` start points pending, and these queries (x, time)."""
     queries = []
-    for name in [part.name for part in at_moment(run, "demanded")]:
-        while len(queries) < size:
-            x, part = run.part(name).demanded(run, t)
-            run = run.with_part(part)
-            if x is None:
-                break
-            run = run.moved(x, t)
-            queries.append((x, t))
+    while len(queries) < size:
+        x, start = run.part("start").next(run, t)
+        run = run.with_part(start)
+        if x is None:
+            break
+        run = run.moved(x, t)
+        queries.append((x, t))
     return (_with_pending(run, queries, t) if queries else run), queries
 
 
@@ -146,19 +260,44 @@ def _initial_queries(run, t, size):
     """Return the run, and queries (x, time) without a surrogate, each seen by the next one."""
     queries, known = [], {}
     while len(queries) < size:
-        choice = Choice(run, None, None, t, run.rng, t, tuple(queries), known=known)
-        draw = anywhere = choice.sampler()
+        choice = Choice(run, None, t, run.rng, queries=tuple(queries), known=known)
+        space = allowed_space(choice)
+        draw = anywhere = _sampler(run.domain, space)
         for part in at_moment(run, "sampler"):
-            draw = part.sampler(choice, draw)
+            draw = part.sampler(choice, space, draw)
         # A step begins where the query before it is.
-        n = size if draw is anywhere and run.part("step limit") is None else 1
-        chance = choice.chance(t)
-        if chance is not None:
-            draw = chance.sampler(draw, run.domain.to_unit)
+        n = size if draw is anywhere and run.limiter is None else 1
+        if choice.chance is not None:
+            draw = choice.chance.sampler(draw, run.domain.to_unit)
         for x in draw(n, run.rng):
             run = run.moved(x, t)
             queries.append((x, t))
     return run, queries
+
+
+def _sampler(domain, space):
+    """Return a sampler (n, rng) of rows (n, d) in a space."""
+    if not space.limited and space.avoided is None:
+        return domain.sample
+
+    def sample(n, rng):
+        # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
+        aims = domain.to_unit(domain.sample(N_DRAWN, rng))
+        if space.members is not None:
+            k = space.domain.n_unit
+            nearest = np.argmin(cdist(aims[:, :k], space.members), axis=1)
+            places = space.with_current_context(space.members[nearest])
+        else:
+            places = domain.to_unit(space.decode(np.clip(aims, space.lower, space.upper)))
+            places = places[space.allowed(places)]
+        if not len(places):
+            places = space.candidates(N_DRAWN, rng)
+        return space.decode(places[rng.randint(len(places), size=n)])
+
+    return sample
+
+
+# --- queries that follow the surrogate ------------------------------------------------------------
 
 
 def _best_queries(run, t, size, may_wait, details):
@@ -167,48 +306,157 @@ def _best_queries(run, t, size, may_wait, details):
     The latter is of the first query, or None. What each was chosen for is added to ``details``, by
     id, unless it is None.
     """
-    algorithm, acquisition, surrogate = run.algorithm, run.config.acquisition, run.model.at(t)
-    waiting = [(query.x, query.t) for query in run.pending.at(t)[-_MAX_HALLUCINATED:]]
+    surrogate, waiting = run.model.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
+    waiting = [(query.x, query.t) for query in waiting]
     found, forecast, known = [], None, {}
     for n_left in range(size, 0, -1):
         if waiting:
             surrogate = _hallucinated(run, surrogate, waiting)
-        latest = algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t
-        queries = tuple((each.x, each.t) for each in found)
         choice = Choice(
-            run, surrogate, acquisition, t, run.rng, latest, queries, n_left, known=known
+            run,
+            surrogate,
+            t,
+            run.rng,
+            run.config.acquisition,
+            run.algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t,
+            tuple((each.x, each.t) for each in found),
+            _effort(run, n_left),
+            known=known,
         )
-        best = choice.finder()()
-        if not best.is_fallback:
-            for part in at_moment(run, "heading"):
-                best = part.heading(choice, best)
+        space = allowed_space(choice)
+        best = _chosen(choice, space)
+        if run.limiter is not None and not best.is_fallback:
+            best = run.limiter.heading(choice, space, best)
         if not waiting and best.posterior is not None:
             (mean,), (std,) = best.posterior(run.domain.unit_of(best.x[np.newaxis]))
             forecast = Forecast(run.model, best.x, t, float(mean), float(std))
         if details is not None:
-            details[choice.number] = _details_of(choice, best)
+            details[choice.number] = _details_of(choice, space, best)
         run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
         found.append(best)
     return run, found, forecast
-
-
-def _details_of(choice, found):
-    """Return the value of the acquisition function at a query, None of a joint draw; mean, std."""
-    run, t, latest = choice.run, choice.t, choice.latest
-    place, value = run.domain.to_unit(found.x[np.newaxis]), None
-    (mean,), (std,) = choice.surrogate.posterior_at(found.t)(place)
-    if not choice.acquisition.joint:
-        score, posterior, space = choice.scored(choice.space.reachable, choice.causes, latest)
-        if space.window is not None:
-            place = np.append(place, [[(found.t - t) / (latest - t)]], axis=1)
-        value = float(score.values(*posterior(place), place)[0])
-    return {"acquisition": value, "mean": float(run.sign * mean), "std": float(std)}
 
 
 def _hallucinated(run, surrogate, queries):
     """Return the surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
     return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
+
+
+def _effort(run, n_left=1):
+    """Return limits of the effort of a search, if some queries are left in the time of a step."""
+    return {} if run.timer is None else run.timer.effort(n_left)
+
+
+def _chosen(choice, space):
+    """Return the `Found` of a choice in a space: that of a part, or of a search."""
+    for part in at_moment(choice.run, "choose"):
+        found = part.choose(choice, space)
+        if found is not None:
+            return found
+    return search(choice, space, choice.causes, choice.taken, choice.latest)
+
+
+def search(choice, space, causes, taken=(), latest=None):
+    """Return the `Found` in a space where the acquisition function is largest.
+
+    Parameters
+    ----------
+    choice : Choice
+    space : SearchSpace
+    causes : dict
+        Scores are weighed by these causes, see `Choice.causes`.
+    taken : list of ndarray
+        Places that are left out, as in `optimize`, unless all others are known to fail.
+    latest : float, default=None
+        Latest time of the query; None is the present.
+    """
+    run, t = choice.run, choice.t
+    if len(taken) and _fails_elsewhere(space, causes, t, taken):
+        taken = ()
+    # The latest queries are near a tracked optimum, and any row may be the best place known.
+    # Pending queries are left out: where nothing is uncertain, a search from one would end there
+    # again.
+    anchors = run.model.X_train_[-3 if choice.is_query else 0 :, :-1]
+    if choice.acquisition.joint:
+        return _drawn(choice, space, joint(causes, t), anchors, taken)
+    score, posterior, space = weighed_score(choice, space, causes, latest)
+    objective, effort = objective_of(score, posterior), {"n_starts": space.effort[0]}
+    row = optimize(objective, space, choice.rng, anchors, taken=taken, **effort | choice.effort)
+    if row is not None and space.window is not None:
+        return Found(row[:-1], float(row[-1]))
+    return Found(row, t, None if _has_level(choice.surrogate) else objective.posterior)
+
+
+def _fails_elsewhere(space, causes, t, taken):
+    """Return True if the members of a small space that are not taken are known to fail."""
+    if not causes or space.size > N_CANDIDATES:
+        return False
+    places = untaken(space.candidates(N_CANDIDATES), space, taken)
+    return bool(joint(causes, t).fails(places).all())
+
+
+def _drawn(choice, space, chance, anchors, taken):
+    """Return the `Found` where a draw from the posterior is best."""
+    draw = partial(_posterior(choice).sample, rng=choice.rng)
+    if chance is not None:
+        draw = chance.weigh_draw(draw)
+    n = choice.effort.get("n_candidates", N_CANDIDATES)
+    return Found(maximize_joint(draw, space, choice.rng, anchors, n, taken), choice.t)
+
+
+def weighed_score(choice, space, causes, latest=None):
+    """Return the score of a query up to a latest time, its posterior, and its search space.
+
+    The acquisition function is weighed by the chance of some causes.
+    """
+    run, surrogate, t, posterior = choice.run, choice.surrogate, choice.t, _posterior(choice)
+    moving = space.continuous[: run.domain.n_unit]
+    chance = joint(causes, t, moving=moving)
+    state = AcquisitionState(
+        len(run.data),
+        run.history.n_told,
+        run.domain.n_dims,
+        surrogate,
+        posterior,
+        n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
+        space=space,
+        succeeds=None if chance is None else chance.succeeds,
+    )
+    if latest is not None and latest > t:
+        space = space.during(t, latest)
+        chance = joint(causes, t, latest, moving)
+        posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
+    score = Score.over(choice.acquisition, state, space, t)
+    if chance is not None:
+        places = run.domain.search_space().candidates(N_FLOOR)
+        if not chance.is_sure:
+            places = np.vstack([run.surrogate.X_train_[:, :-1], places])
+        score = chance.weigh(score, state.posterior, space, places)
+    return score, posterior, space
+
+
+def _posterior(choice):
+    """Return the posterior for a choice among places: without the level that all share."""
+    without = {"level": False} if _has_level(choice.surrogate) else {}
+    return choice.surrogate.posterior_at(choice.t, choice.run.domain.continuous, **without)
+
+
+def _has_level(surrogate):
+    return getattr(surrogate, "level_kernel", None) is not None
+
+
+def _details_of(choice, space, found):
+    """Return the value of the acquisition function at a query, None of a joint draw; mean, std."""
+    run, t, latest = choice.run, choice.t, choice.latest
+    place, value = run.domain.to_unit(found.x[np.newaxis]), None
+    (mean,), (std,) = choice.surrogate.posterior_at(found.t)(place)
+    if not choice.acquisition.joint:
+        score, posterior, space = weighed_score(choice, space.reachable, choice.causes, latest)
+        if space.window is not None:
+            place = np.append(place, [[(found.t - t) / (latest - t)]], axis=1)
+        value = float(score.values(*posterior(place), place)[0])
+    return {"acquisition": value, "mean": float(run.sign * mean), "std": float(std)}
 
 
 # --- copies of random states ----------------------------------------------------------------------

@@ -552,7 +552,7 @@ def test_candidates_follow_the_time_of_a_query(clock):
         timer.end("ask")
 
     def n_candidates():
-        return timer.effort(SimpleNamespace(queries=(), n_left=1))["n_candidates"]
+        return timer.effort(1)["n_candidates"]
 
     for _ in range(5):
         queried(0.95)

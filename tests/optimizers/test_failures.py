@@ -14,8 +14,9 @@ from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 from sktvbo.optimizers import _failures
-from sktvbo.optimizers._choice import Choice
+from sktvbo.optimizers._chance import joint
 from sktvbo.optimizers._durable import run_of
+from sktvbo.optimizers._suggest import Choice
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def failing():
 
 def chance_of(opt, t, latest=None):
     """Probability of success at a time, or in a window."""
-    return Choice(opt._run, None, None, t, None, t).chance(t, latest)
+    return joint(Choice(opt._run, None, t, None).causes, t, latest)
 
 
 # --- what is learnt -------------------------------------------------------------------------------

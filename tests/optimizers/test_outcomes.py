@@ -32,13 +32,13 @@ from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.optimizers._certificate import Certificate
 from sktvbo.optimizers._chance import Chance
-from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
 from sktvbo.optimizers._feasibility import Feasibility
 from sktvbo.optimizers._models import outcome_targets
 from sktvbo.optimizers._outcomes import beyond_limits
+from sktvbo.optimizers._suggest import Choice
 from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -284,7 +284,7 @@ def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
 
 def of_failures(opt, t):
     """Probability at a time that a query does not fail, None if nothing is known of it."""
-    cause = Choice(run_of(opt), None, None, t, None, t).causes.get("failures")
+    cause = Choice(run_of(opt), None, t, None).causes.get("failures")
     return cause and cause(t, t, None)
 
 

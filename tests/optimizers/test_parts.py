@@ -11,9 +11,9 @@ from sktvbo._values import replaced
 from sktvbo.domain import Box
 from sktvbo.optimizers import _parts
 from sktvbo.optimizers._chance import Factor
-from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._part import Part
+from sktvbo.optimizers._suggest import Choice
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
@@ -104,10 +104,10 @@ def test_causes_of_several_parts_are_multiplied(monkeypatch):
     monkeypatch.setattr(_parts, "KINDS", (*_parts.KINDS, Left))
     opt = driven(WDBO(BOX, random_state=0, **LIMITS))
     run, U = run_of(opt), np.random.RandomState(0).uniform(size=(5, 2))
-    choice = Choice(run, run.surrogate, None, 16.0, None, 16.0)
+    choice = Choice(run, run.surrogate, 16.0, None)
     factors = [cause(16.0, 16.0, None).log(U) for cause in choice.causes.values()]
     assert len(factors) == 2
-    assert_allclose(choice.chance(16.0).log(U), sum(factors))
+    assert_allclose(choice.chance.log(U), sum(factors))
     assert opt.told_X_[8:, 0].mean() < alone.told_X_[8:, 0].mean() - 0.1
 
 

@@ -17,8 +17,8 @@ from sktvbo import (
 )
 from sktvbo.domain import Arms, Context, FiniteSet
 from sktvbo.optimizers import _query_parts
-from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._durable import run_of
+from sktvbo.optimizers._suggest import Choice
 
 GRID = np.array([[i, j] for i in range(4) for j in range(5)], dtype=float)
 ARMS = {"arm": [f"arm {i}" for i in range(9)]}
@@ -139,7 +139,7 @@ def narrowed_to(opt, queries, t=None):
     """Space that visits leave for the query after some others of a batch, at a time or now."""
     run = run_of(opt)
     t = run.time.now if t is None else t
-    choice = Choice(run, run.model.at(t), None, t, None, t, queries)
+    choice = Choice(run, run.model.at(t), t, None, queries=queries)
     return run.part("visits").narrow(choice, run.domain.search_space())
 
 
