@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from dataclasses import field
-from typing import TYPE_CHECKING, overload
+from dataclasses import dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, dataclass_transform, overload
 
 import numpy as np
 
+from .._docstrings import described_like
 from .._durations import check_time_unit, number_of_duration
 from .._validation import (
     LARGEST_Y,
@@ -20,36 +22,35 @@ from .._validation import (
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
-from ._begin import has_auto_timeout
-from ._change import changed, check_held, continued
+from ._begin import changed, check_held, continued, has_auto_timeout
 from ._durable import Durable
 from ._failures import has_failed
 from ._observe import (
-    addressed,
-    is_repeated,
+    cancel,
     observe,
     observe_many,
+    position_of,
     predicted_observation,
-    with_known_context,
+    untell,
 )
 from ._outcomes import kept_outcomes, many_outcomes_of, outcomes_of
-from ._parameters import algorithm
-from ._part import Told
 from ._places import (
+    addressed,
     columns_of,
+    is_repeated,
     observations_of,
     place_of,
     place_set,
     places_set,
     rivals_of,
     warn_ambiguous,
+    with_known_context,
     without_outcomes,
 )
 from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
-from ._state import Query, handles
+from ._state import Answer, Query, handles
 from ._suggest import announce, suggest
-from ._undo import cancel, position_of, untell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,6 +77,27 @@ if TYPE_CHECKING:
     from ..domain._rules import Constraint
     from ..journal import Journal
     from ..staleness import StaleDataPolicy, Surrogate
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def algorithm(cls):
+    """Decorate an optimizer class, whose annotated attributes become keyword-only parameters.
+
+    Adds the constructor, and with it ``get_params``. Signature and docstring list the parameters of
+    the class first, and those that all optimizers share last.
+    """
+    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    bases, declared_in = [base for base in cls.__mro__ if is_dataclass(base)], {"self": 0}
+    for i, base in enumerate(bases):
+        for name in inspect.get_annotations(base):
+            declared_in.setdefault(name, i)
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in inspect.signature(cls.__init__).parameters.values()
+    ]
+    parameters.sort(key=lambda p: (p.kind, declared_in[p.name]))
+    cls.__init__.__signature__ = inspect.Signature(parameters)
+    return described_like(bases[1] if bases[1:] else cls)(cls)
 
 
 @algorithm
@@ -457,11 +479,11 @@ class AskTell(Durable):
             if rivals_of(run, query, t):
                 warn_ambiguous()
             row, t, answered = addressed(run, query, t, place)
-            told = Told(row, y, t, 0.0 if failed else variance, others, answered)
-            if isinstance(query, Query) and is_repeated(run, told, place):  # only handles can be
+            answer = Answer(row, y, t, 0.0 if failed else variance, others, answered)
+            if isinstance(query, Query) and is_repeated(run, answer, place):  # only handles can be
                 return
-            predicted = None if failed else predicted_observation(run, told)
-            after = observe(run, told, predicted=predicted)
+            predicted = None if failed else predicted_observation(run, answer)
+            after = observe(run, answer, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
     def announce(

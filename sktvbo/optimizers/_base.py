@@ -14,13 +14,12 @@ from ..exceptions import AskTellError
 from ..gaussian_process._dates import numeric_periods
 from ..gaussian_process._regressor import TimeVaryingGP
 from ..staleness import KeepAll, as_policy
-from ._ask_tell import AskTell
+from ._ask_tell import AskTell, algorithm
 from ._default_models import drifting_surrogate, smooth_surrogate, static_surrogate
 from ._feasibility import Feasibility
 from ._models import is_searching, models_of, posterior_at_rows, with_first_models
 from ._observe import refit
 from ._outcomes import OBJECTIVE, measured
-from ._parameters import algorithm
 from ._places import rows_and_times
 from ._state import too_few
 from ._suggest import in_context, recommend, restricted

@@ -15,9 +15,9 @@ from ..gaussian_process._kernel_families import forgetting_rate
 from ..gaussian_process._regressor import length_scale_in_time
 from ..kernels import Forgetting, Wiener
 from ..staleness import StaleDataPolicy
+from ._ask_tell import algorithm
 from ._base import Algorithm
 from ._default_models import default_surrogate, smooth_kernel, static_surrogate
-from ._parameters import algorithm
 
 
 @algorithm

@@ -124,17 +124,17 @@ class Failures(Part):
 
         return at
 
-    def told(self, run, after, told):
-        if told.y is not None:
+    def told(self, run, after, answer):
+        if answer.y is not None:
             return self
         values = np.full(self.outcomes.shape[1], np.nan)
-        if told.outcomes is not None:
-            values = np.array(told.outcomes, dtype=np.float64)
+        if answer.outcomes is not None:
+            values = np.array(answer.outcomes, dtype=np.float64)
         found = replace(
             self,
-            rows=np.vstack([self.rows, told.row])[-MAX_FAILURES:],
+            rows=np.vstack([self.rows, answer.row])[-MAX_FAILURES:],
             total=self.total + 1,
-            queries=(*self.queries, told.query_id)[-MAX_FAILURES:],
+            queries=(*self.queries, answer.query_id)[-MAX_FAILURES:],
             outcomes=np.vstack([self.outcomes, values])[-MAX_FAILURES:],
             n_before=(*self.n_before, run.history.total)[-MAX_FAILURES:],
         )

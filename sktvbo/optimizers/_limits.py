@@ -15,10 +15,9 @@ from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, optimize
 from ..exceptions import LimitWarning
-from ._certificate import Certificate, steps_from
 from ._chance import joint
 from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
-from ._feasibility import Feasibility
+from ._feasibility import Certificate, Feasibility, steps_from
 from ._models import model_on_data, outcome_model, outcome_targets
 from ._outcomes import (
     beyond_limits,
@@ -29,7 +28,7 @@ from ._outcomes import (
     without_violation,
 )
 from ._part import Found, Part
-from ._query_parts import allowed_in_context, distant, drawn, gaps
+from ._parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import neighbourhood
 from ._suggest import search
@@ -81,20 +80,20 @@ class Limits(Part):
 
     # --- what is told -----------------------------------------------------------------------------
 
-    def told(self, run, after, told):
+    def told(self, run, after, answer):
         found = self._of_data_set(run, after)
-        if after.surrogate is None or not told.learns:
+        if after.surrogate is None or not answer.learns:
             return found
         new = of_whole = outcome_targets(after.with_part(found))
-        if len(after.data) < len(told.whole):
-            whole = replaced(after, data=told.whole)
+        if len(after.data) < len(answer.whole):
+            whole = replaced(after, data=answer.whole)
             of_whole = outcome_targets(whole.with_part(self._of_data_set(run, whole)))
         models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
         found = replaced(found, models=models)
-        was_measured = told.y is not None or any(v is not None for v in told.outcomes or ())
-        if run.algorithm.safety is None or told.query is None or not was_measured:
+        was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
+        if run.algorithm.safety is None or answer.query is None or not was_measured:
             return found
-        return found._recalibrated(run, after, told)
+        return found._recalibrated(run, after, answer)
 
     def _of_data_set(self, run, after):
         """Return the outcomes of the data set after a step, from those before it."""
@@ -107,7 +106,7 @@ class Limits(Part):
             values[i] = after.history.log.at([new[i]])[0].outcomes
         return replaced(self, values=values)
 
-    def _recalibrated(self, run, after, told):
+    def _recalibrated(self, run, after, answer):
         """Return the part after an answer, with another factor of deviations.
 
         It grows with a violation of a certified query, falls back by what is allowed, and is at
@@ -118,10 +117,10 @@ class Limits(Part):
         level = run.algorithm.safety
         if run.surrogate is None:
             return self
-        place, t, violated = run.domain.unit_of([told.x]), told.t, 0.0
+        place, t, violated = run.domain.unit_of([answer.x]), answer.t, 0.0
         if Certificate(run, level).certifies(place, t):
-            values = np.array([told.outcomes or ()], dtype=np.float64)
-            distances = beyond_limits(run, values, np.array([told.y], dtype=np.float64))[:, 0]
+            values = np.array([answer.outcomes or ()], dtype=np.float64)
+            distances = beyond_limits(run, values, np.array([answer.y], dtype=np.float64))[:, 0]
             feasibility = Feasibility(after.with_part(self), widens=True)
             violated = feasibility.violated(place, t, distances)
         excess = max(self.excess + RATE * (violated - (1.0 - level)), 0.0)

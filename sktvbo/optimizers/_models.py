@@ -75,7 +75,7 @@ class Target:
         return min(least, len(self.data) + len(others))
 
     def has_value(self, entry):
-        """Return True if an `Observation`, or `Told`, has a value of the target."""
+        """Return True if an `Observation`, or `Answer`, has a value of the target."""
         if self.limit is None:
             return entry.y is not None
         return entry.outcomes[self.index] is not None
@@ -439,12 +439,12 @@ def learnt(target, observations, holds):
     Parameters
     ----------
     target : Target
-    observations : list of Told
+    observations : list of Answer
     holds : bool
         Hold the hyperparameters.
     """
     run, surrogate = target.run, target.model.surrogate
-    known = [told for told in observations if target.has_value(told)]
+    known = [answer for answer in observations if target.has_value(answer)]
     if not known:
         return surrogate
     columns = target.columns(known)

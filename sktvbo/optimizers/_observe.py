@@ -1,16 +1,14 @@
-"""Steps that add observations or failures: functions from a state to the next one."""
+"""Steps that add observations or failures, or take them back: from a state to the next one."""
 
 import copy
 import math
 from collections.abc import Mapping
 from numbers import Real
-from operator import attrgetter
 
 import numpy as np
 
 from .._validation import check_rows, invalid
 from .._values import replaced
-from ..exceptions import AskTellError
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import REST, SEARCH
 from ._models import (
@@ -31,15 +29,13 @@ from ._models import (
     with_models,
     without_rows,
 )
-from ._part import after_step
+from ._places import matching, not_pending
 from ._state import (
     Model,
     Observation,
     Query,
     SearchState,
     made_until,
-    not_pending,
-    with_context_of,
 )
 
 # Name of a policy's result in messages, of its class and a method.
@@ -48,97 +44,14 @@ _ROWS_OF = "The rows that {}.{} returns"
 _NO_POSITIONS = np.empty(0, dtype=np.intp)
 
 
-def addressed(run, x, t, place=None):
-    """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None.
-
-    ``place`` (d,) is what was set in place of the query, NaN for a context that is not given.
-    """
-    found = [x] if isinstance(x, Query) else run.matching(x, t)
-    if found:
-        query = found[-1]
-        row = query.x if x is query else with_context_of(x, query.x)
-        if place is not None:
-            row = with_context_of(place, row)
-        return row, query.t if t is None else t, query
-    if place is not None:
-        advice = "Tell other observations as tell(x, y, t)."
-        raise not_pending("x_or_query", str(x.tolist()), when=" when x is given", advice=advice)
-    if t is None:
-        advice = "Tell the handle of suggest(), or give the time of the observation: tell(x, y, t)."
-        raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
-    return with_known_context(x), t, None
-
-
-def with_known_context(row):
-    """Return a row (d,), or raise if its context is not known."""
-    if np.isnan(row).any():
-        raise invalid(
-            "context",
-            "given for a point that is no pending query of ask()",
-            None,
-            advice="It is what has been measured beside x: tell(x, y, t, context=...).",
-            error=AskTellError,
-        )
-    return row
-
-
-def is_repeated(run, told, place=None, others=()):
-    """Return True if the query of an observation was told the same before.
-
-    Parameters
-    ----------
-    run : RunState
-    told : Told
-    place : ndarray of shape (d,), default=None
-        What was set, if it is said.
-    others : list of Told or None, default=()
-        Of the same step.
-
-    Raises
-    ------
-    AskTellError
-        Something else was told.
-    """
-    query, k = told.query, run.domain.n_chosen
-    if query is None or query.id in map(attrgetter("id"), run.pending.unanswered):
-        return False
-    same = [each for each in others if each is not None and each.query_id == query.id]
-    if same:
-        row, values = same[0].row, (same[0].y, same[0].variance, same[0].outcomes)
-    else:
-        row, _, *values = run.answer_to(query)
-    x = row if place is None else told.x
-    old = [row[-1], row[k:-1].tolist(), row[:k].tolist(), *values]
-    new = [told.t, told.x[k:].tolist(), x[:k].tolist(), told.y, told.variance, told.outcomes]
-    names = "t", "context", "x", "y", "y_variance", "outcomes"
-    differ = [i for i in range(6) if old[i] != new[i]]
-    if not differ:
-        return True
-
-    def shown(values):
-        parts = [(names[i], values[i]) for i in differ if i < 5 or values[i] is not None]
-        return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
-
-    advice = "To correct an observation, call untell(query), then tell(x, y, t)."
-    if old[3] is None:
-        advice = "A failure cannot be taken back. Tell another observation: tell(x, y, t)."
-    raise invalid(
-        f"An answer to query {query.id}, which was told already,",
-        f"the same as before, {shown(old)}",
-        got=shown(new),
-        advice=advice,
-        error=AskTellError,
-    )
-
-
-def predicted_observation(run, told):
+def predicted_observation(run, answer):
     """Return mean and standard deviation of an observation before it is told.
 
     In units and with the sign of y; None without a model. The noise is included: that of the model,
     and a known variance. The deviation is NaN if it is 0, or if a custom surrogate has no
     ``noise_std_``.
     """
-    model, known, x, t = run.model, run.forecast, told.x, told.t
+    model, known, x, t = run.model, run.forecast, answer.x, answer.t
     if model is None or run.policy.queries_prior:
         return None
     if known is not None and known.model is model and known.t == t and np.array_equal(known.x, x):
@@ -146,16 +59,16 @@ def predicted_observation(run, told):
     else:
         (mean,), (std,) = posterior_at_rows(run, model, x[np.newaxis], np.array([t]))
     noise = getattr(model, "noise_std_", math.nan)
-    return float(mean), math.hypot(std, noise, math.sqrt(told.variance)) or math.nan
+    return float(mean), math.hypot(std, noise, math.sqrt(answer.variance)) or math.nan
 
 
-def observe(run, told, *, predicted=None, hold=False, first=None, data_only=False):
+def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=False):
     """Return the run with an observation, or a failure.
 
     Parameters
     ----------
     run : RunState
-    told : Told
+    told : Answer
     predicted : (float, float), default=None
         See `predicted_observation`.
     hold : bool, default=False
@@ -165,26 +78,26 @@ def observe(run, told, *, predicted=None, hold=False, first=None, data_only=Fals
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    query, whole, changes = told.query, run.data, {}
-    passed = max(told.t, run.time.passed, -math.inf if query is None else query.asked)
-    time = replaced(run.time, now=max(told.t, run.time.now), passed=passed)
-    if told.y is not None:
-        whole = run.data.append(run.history.total, told.row, told.y, told.variance)
+    query, whole, changes = answer.query, run.data, {}
+    passed = max(answer.t, run.time.passed, -math.inf if query is None else query.asked)
+    time = replaced(run.time, now=max(answer.t, run.time.now), passed=passed)
+    if answer.y is not None:
+        whole = run.data.append(run.history.total, answer.row, answer.y, answer.variance)
         model, policy, data = run.objective, run.policy, whole
         if not data_only and (run.surrogate is not None or len(whole) >= run.config.n_initial):
-            model, policy, data = _learns_from(run, told, whole, time.now, hold, first)
+            model, policy, data = _learns_from(run, answer, whole, time.now, hold, first)
         elif not data_only:
             data = run.algorithm._before_surrogate(run, whole)
-        entry = _entry(run, told, whole, data, policy, time.now, predicted)
+        entry = _entry(run, answer, whole, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
-    after = replaced(run, time=time, pending=pending, at=run.told_at(told), **changes)
+    after = replaced(run, time=time, pending=pending, at=run.told_at(answer), **changes)
     learns = not (hold or data_only or first is not None)
-    return after_step(run, after, "told", told._replace(whole=whole, learns=learns))
+    return run.step_to(after, "told", answer._replace(whole=whole, learns=learns))
 
 
-def _entry(run, told, whole, data, policy, now, predicted):
+def _entry(run, answer, whole, data, policy, now, predicted):
     """Return the `Observation` of what is told, after which ``data`` is left of the whole."""
     removed, weights = _NO_POSITIONS, ()
     if data is not whole:
@@ -193,25 +106,25 @@ def _entry(run, told, whole, data, policy, now, predicted):
         known = run.outlier_weights
         weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
     return Observation(
-        row=told.row,
-        y=told.y,
+        row=answer.row,
+        y=answer.y,
         now=now,
         n=len(data),
         removed=removed,
         record=_checked_record(policy),
-        variance=told.variance,
-        query=told.query_id,
+        variance=answer.variance,
+        query=answer.query_id,
         predicted=predicted,
         removed_weights=weights,
-        outcomes=told.outcomes,
-        asked=told.asked,
+        outcomes=answer.outcomes,
+        asked=answer.asked,
     )
 
 
 # --- surrogate and policy -------------------------------------------------------------------------
 
 
-def _learns_from(run, told, data, now, hold, first):
+def _learns_from(run, answer, data, now, hold, first):
     """Return model, policy and data set after an observation.
 
     ``data`` is the data set with the observation; the policy may remove from it.
@@ -227,7 +140,7 @@ def _learns_from(run, told, data, now, hold, first):
     policy.watch(RunSoFar(run.history.n_told + 1, queries, run.latest_observations, max_size))
     if run.surrogate is not None:
         latest = latest_row(run, data)
-        drop = _dropped_before(run, policy, told, latest, n)
+        drop = _dropped_before(run, policy, answer, latest, n)
         data = data.drop(drop) if len(drop) else data
         # An expert's answers have taught more than stale observations would.
         hold = hold or (run.model is not run.surrogate and len(data) < target.min_to_learn)
@@ -246,23 +159,23 @@ def _learns_from(run, told, data, now, hold, first):
     return model, policy, data
 
 
-def _dropped_before(run, policy, told, latest, n):
+def _dropped_before(run, policy, answer, latest, n):
     """Return indices of the rows that a policy drops before an observation, the n-th row."""
     X, y = latest[:2]
-    found = policy.before_add(run.surrogate, X[0, :-1], told.t, y[0])
+    found = policy.before_add(run.surrogate, X[0, :-1], answer.t, y[0])
     drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
-    if told.outcomes and any(policy.before_outcome(*each) for each in _measured(run, told)):
+    if answer.outcomes and any(policy.before_outcome(*each) for each in _measured(run, answer)):
         return np.arange(n - 1)
     return drop
 
 
-def _measured(run, told):
+def _measured(run, answer):
     """Yield surrogate, place, time and value of each outcome that was measured."""
     limits = run.config.measured_limits
-    for model, value, limit in zip(models_of(run), told.outcomes, limits):
+    for model, value, limit in zip(models_of(run), answer.outcomes, limits):
         if model.surrogate is not None and value is not None:
             y = run.sign * limit.of_model(value)
-            yield model.surrogate, run.domain.unit_of([told.x])[0], told.t, y
+            yield model.surrogate, run.domain.unit_of([answer.x])[0], answer.t, y
 
 
 def _without_stale(target, policy, model, data, now):
@@ -299,7 +212,7 @@ def _checked_record(policy):
 
 
 def observe_many(run, observations):
-    """Return the run with observations (list of Told), in order of time.
+    """Return the run with observations (list of Answer), in order of time.
 
     The hyperparameters are learnt once, from all. Then the observations are added one by one with
     these, so that the policy sees each one as if it had been told alone, and has no prediction:
@@ -310,17 +223,17 @@ def observe_many(run, observations):
     if len(observations) == 1 and observations[0].y is not None:
         predicted = predicted_observation(run, observations[0])
 
-    def add(run, told, **options):
-        after = observe(run, told, predicted=predicted, **options)
-        entries.append(after.failures if told.y is None else after.history.log[-1])
+    def add(run, answer, **options):
+        after = observe(run, answer, predicted=predicted, **options)
+        entries.append(after.failures if answer.y is None else after.history.log[-1])
         return after
 
     # The last one that is needed makes the first surrogate.
-    measured = [i for i, told in enumerate(observations) if told.y is not None]
+    measured = [i for i, answer in enumerate(observations) if answer.y is not None]
     needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
     before = measured[needed] if needed < len(measured) else len(observations)
-    for told in observations[:before]:
-        run = add(run, told)
+    for answer in observations[:before]:
+        run = add(run, answer)
     rest = observations[before:]
     if not rest:
         return run, entries
@@ -330,11 +243,11 @@ def observe_many(run, observations):
     surrogate, *of_outcomes = (
         learnt(target, rest, holds) for target in (objective(run), *outcome_targets(run))
     )
-    n_learnt = sum(told.y is not None for told in rest)
+    n_learnt = sum(answer.y is not None for answer in rest)
     age = run.search.age + n_learnt if holds else 0
     if run.never_drops:
-        for told in rest:
-            run = add(run, told, data_only=True)
+        for answer in rest:
+            run = add(run, answer, data_only=True)
         if len(surrogate.X_train_) < len(run.data):
             surrogate = conditioned(objective(run), surrogate, run.data)
         run = run.with_objective(surrogate=surrogate, sliced_search=None)
@@ -346,8 +259,8 @@ def observe_many(run, observations):
         else:
             surrogate = conditioned(objective(run), surrogate, run.data)
             run = run.with_objective(surrogate=surrogate, sliced_search=None)
-        for told in rest:
-            run = add(run, told, hold=True)
+        for answer in rest:
+            run = add(run, answer, hold=True)
     run = run.with_objective(search=SearchState(age, len(run.data)))
     return _with_learnt_outcomes(run, of_outcomes), entries
 
@@ -383,3 +296,85 @@ def refit(run, deadline):
     if all(model is target.model for model, target in zip(models, targets)):
         return run
     return with_models(replaced(run, objective=models[0]), models[1:])
+
+
+# --- what is taken back ---------------------------------------------------------------------------
+
+
+def untell(run, position):
+    """Return the run without the observation at a position among all that were told.
+
+    While it is in the data set, or the latest one, what was removed when it was told is back, as
+    far as it is stored. The hyperparameters are held. When it is the latest one, the policy is as
+    it was before.
+    """
+    history, data = run.history, run.data
+    entry, stored = history.log.at([position])[0], history.positions
+    is_latest, back = position == stored[-1], set()
+    if is_latest or position in data.positions:
+        back = set(entry.removed.tolist()).intersection(stored)
+    data = data.drop(np.flatnonzero(data.positions == position))
+    for i in sorted(back.difference({position}, data.positions.tolist())):
+        other = history.log.at([i])[0]
+        data = data.append(i, other.row, other.y, other.variance)
+    data = data.take(np.argsort(data.positions, kind="stable"))
+    history = history.take_back(position)
+    surrogate, policy = run.surrogate, run.policy
+    if is_latest and run.policy_before is not None:
+        policy = run.policy_before
+    if surrogate is not None:
+        if not len(data) or history.n_told < run.config.n_initial:
+            surrogate, policy = None, run.algorithm._make_policy()
+        elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
+            surrogate = conditioned(objective(run), surrogate, data)
+    after = replaced(
+        run,
+        objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
+        policy=policy,
+        policy_before=None,
+        data=data,
+        history=history,
+    )
+    query = Query(-1, entry.row[:-1], entry.row[-1])
+    after = run.without_query(run.step_to(after, "taken_back", query), query)
+    times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
+    time = replaced(run.time, passed=float(max(times, default=-np.inf)))
+    return _at_latest_time(replaced(after, time=time))
+
+
+def cancel(run, x):
+    """Return the run without a pending `Query`, or without the latest one at a row x (d,).
+
+    If it is the only one of its time, earlier times may be asked for again.
+    """
+    found = [x] if isinstance(x, Query) else matching(run, x, None)
+    if not found:
+        raise not_pending("x", str(x.tolist()))
+    query = found[-1]
+    after = replaced(run, pending=run.pending.without(query))
+    after = run.without_query(run.step_to(after, "taken_back", query), query)
+    return _at_latest_time(after)
+
+
+def position_of(run, x, t, query):
+    """Return the position of the latest observation at a row x (d,), or None.
+
+    ``query`` is the id of the query that it answered, None: any; x and t may be None as well.
+    """
+    for position in reversed(run.history.positions):
+        entry = run.history.log.at([position])[0]
+        places, time = (entry.row[:-1], entry.asked_x), entry.row[-1]
+        here = x is None or any((place == x)[~np.isnan(x)].all() for place in places)
+        if here and t in (None, time) and query in (None, entry.query):
+            return position
+    return None
+
+
+def _at_latest_time(run):
+    """Return a run of which a time was taken back, at the latest that is told or pending."""
+    queries = run.pending.queries
+    now = max([run.time.passed, *(query.asked for query in queries)])
+    if now == run.time.now:
+        return run
+    asked = [query.t for query in queries if np.isfinite(query.asked)]
+    return replaced(run, time=replaced(run.time, now=now, next=asked[-1] if asked else None))

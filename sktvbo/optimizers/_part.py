@@ -26,56 +26,6 @@ class Found(NamedTuple):
     is_fallback: bool = False
 
 
-class Told(NamedTuple):
-    """An observation, or a failure, that is told.
-
-    Attributes
-    ----------
-    x : ndarray of shape (d,)
-        Row of the query.
-    y : float or None
-        None if the measurement failed.
-    t : float
-        Time of the measurement.
-    variance : float
-        Known variance of the noise of y, in units of y².
-    outcomes : tuple of (float or None), or None
-        See `Observation`.
-    query : Query or None
-        The one that it answers.
-    whole : DataSet or None
-        With what was told, and without the removals of the step.
-    learns : bool
-        Models of outcomes learn from it.
-    """
-
-    x: np.ndarray
-    y: float | None
-    t: float
-    variance: float
-    outcomes: tuple | None
-    query: object
-    whole: object = None
-    learns: bool = True
-
-    @property
-    def row(self):
-        """Query and time (d + 1,)."""
-        return np.append(self.x, self.t)
-
-    @property
-    def query_id(self):
-        """Id of the query, or None."""
-        return None if self.query is None else self.query.id
-
-    @property
-    def asked(self):
-        """Row (d,) of the query, if something else was set; None otherwise."""
-        if self.query is None or not (self.x != self.query.x).any():
-            return None
-        return self.query.x
-
-
 class Part:
     """A capability of a run.
 
@@ -169,14 +119,14 @@ class Part:
         """
         return self
 
-    def told(self, run, after, told):
+    def told(self, run, after, answer):
         """Return the part after an observation or a failure.
 
         Parameters
         ----------
         run, after : RunState
             Before and after it; in ``after`` the parts before this one are up to date.
-        told : Told
+        told : Answer
         """
         return self
 
@@ -202,26 +152,3 @@ class Part:
             From the domain of ``run`` to that of ``new``.
         """
         return self
-
-
-def at_moment(run, moment):
-    """Return the parts (list) of a run that do something at a moment, the name of a method."""
-    nothing = getattr(Part, moment)
-    return [part for part in run.parts.values() if getattr(type(part), moment) is not nothing]
-
-
-def after_step(run, after, moment, *arguments):
-    """Return the state after a step of which all parts are told.
-
-    Parameters
-    ----------
-    run, after : RunState
-    moment : str
-        Name of the method: "told" or "taken_back".
-    *arguments
-        Further arguments of it.
-    """
-    for part in at_moment(run, moment):
-        new = getattr(part, moment)(run, after, *arguments)
-        after = after if new is part else after.with_part(new)
-    return after

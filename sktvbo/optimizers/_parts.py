@@ -1,35 +1,535 @@
-"""The one list of the parts of a run; a new capability is one line here, and one module."""
+"""Parts that say where to ask: start points, visits of members, exploration, cancelled places."""
 
-from ._budget import StepTimer
-from ._expert import Expert
-from ._failures import Failures
-from ._limits import Limits
-from ._query_parts import Cancelled, Exploration, Start, Visits
-from ._step_limiter import StepLimiter
-from ._warning_parts import Calibration, Unanswered
+import math
+from dataclasses import dataclass, replace
 
-# Their order is that in which a query is narrowed: each sees what those before it allow.
-KINDS = (
-    StepTimer,
-    Failures,
-    StepLimiter,
-    Cancelled,
-    Start,
-    Exploration,
-    Limits,
-    Visits,
-    Expert,
-    Calibration,
-    Unanswered,
+import numpy as np
+from scipy.special import bdtri, chdtri, ndtri
+
+from .._values import distinct_rows, replaced
+from .._warnings import warn_caller
+from ..acquisition._optimize import N_CANDIDATES
+from ..exceptions import OverconfidenceWarning, UnansweredQueryWarning
+from ..staleness import KeepAll
+from ._models import times_of
+from ._part import Found, Part
+from ._places import at_place, of_time
+from ._report import logger
+from ._step_limiter import neighbourhood
+
+# An initial point is the most distant of this many Sobol points.
+_N_SPREAD = 16
+
+# Initial points are within this part of each range around the first start point.
+_NEAR_START = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Start(Part):
+    """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
+
+    Every run has this part: `_suggest` asks for the `next` start point before all other queries.
+    `_change` and `Limits` read how many were asked.
+
+    Attributes
+    ----------
+    n_asked : int
+        Start points that were asked, or cannot be reached.
+    """
+
+    n_asked: int = 0
+
+    name = "start"
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def next(self, run, t):
+        """Return the row (d,) of a start point, or on the way to it, None of none; and the part."""
+        points, n = run.config.start_points, self.n_asked
+        while n < len(points):
+            x = aim = points[n]
+            if not len(allowed_in_context(run.domain, aim[np.newaxis])):
+                break  # it waits for a query for which it is allowed
+            for part in run.at_moment("towards"):
+                x = None if x is None else part.towards(run, t, x)
+            if x is None or np.array_equal(x, aim):
+                n += 1
+            if x is not None:
+                return x, replaced(self, n_asked=n)
+        return None, self if n == self.n_asked else replaced(self, n_asked=n)
+
+    def sampler(self, choice, space, draw):
+        """Return a sampler of rows far from what was told, is pending, or was asked in the step.
+
+        They are within reach, or near the first start point; the most distant one is the first.
+        """
+        run = choice.run
+        if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
+            return draw
+        if run.limiter is None:
+            points = allowed_in_context(run.domain, run.config.start_points)
+            if len(points):
+                space = neighbourhood(run.domain, space, points[0], _NEAR_START)
+        return distant(choice, space, lambda n, rng: drawn(space, n, rng))
+
+
+def allowed_in_context(domain, points):
+    """Return those of some points (k, d) that may be asked in the present context."""
+    space = domain.search_space()
+    if domain.n_chosen < domain.n_dims:
+        points = points[domain.queryable(points)]
+    if space.limited:  # to what is fixed or available for this query
+        points = points[space.allowed(domain.unit_of(points))]
+    return points
+
+
+def drawn(space, n, rng):
+    """Return places (m, u) of a space, of which the most distant of others are taken."""
+    return rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
+
+
+def distant(choice, space, draw):
+    """Return a sampler of rows of the places that ``draw`` returns.
+
+    Those with most new categories come first, and among these the most distant.
+    """
+    taken = choice.places_of(choice.run.data.rows)
+
+    def sample(n, rng):
+        places = draw(n, rng)
+        distances = gaps(places, taken, space.domain.n_unit)
+        order = np.lexsort((-distances, -n_new_categories(places, taken, space.domain)))
+        return space.decode(places[order[:n]])
+
+    return sample
+
+
+def n_new_categories(places, others, domain):
+    """Return the number (m,) of categories of places (m, u) that none of the others has."""
+    columns = np.array([column for each in domain.categories for column in each], dtype=int)
+    new = columns[~(others[:, columns] > 0.0).any(axis=0)]
+    return np.count_nonzero(places[:, new] > 0.0, axis=1)
+
+
+def gaps(places, others, k):
+    """Return distances (m,) of places from the nearest of others, in the first k coordinates."""
+    # Arms have no distance: all others are equally far.
+    steps = np.minimum(np.abs(places[:, np.newaxis, :k] - others[:, :k]), 1.0)
+    return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
+
+
+# Reals nearer than this part of each range to a cancelled place are left alone as well.
+_NEAR = 0.05
+
+# Cancelled queries stored, the latest.
+_MAX_CANCELLED = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Cancelled(Part):
+    """Places of cancelled queries, at which a simulation may crash.
+
+    They are left alone at the time at which they were asked for, and for less than the usual
+    interval between observations, unless they are told or announced.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m, d + 1)
+        The places, and the times at which they were asked for.
+    """
+
+    rows: np.ndarray
+
+    name = "cancelled"
+
+    @classmethod
+    def begun(cls, config):
+        return cls(np.empty((0, config.domain.n_dims + 1)))
+
+    def narrow(self, choice, space):
+        if not (choice.is_query and len(self.rows)):
+            return space
+        run, waiting = choice.run, {query.x.tobytes() for query in choice.run.pending_now}
+        ages, interval = choice.t - self.rows[:, -1], times_of(run, [choice.t]).interval
+        near = (ages == 0.0) | ((ages > 0.0) & (ages < interval))
+        near &= [row[:-1].tobytes() not in waiting for row in self.rows]
+        if not near.any():
+            return space
+        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _NEAR)
+
+    def told(self, run, after, answer):
+        elsewhere = (self.rows[:, :-1] != answer.x).any(axis=1)
+        return self if elsewhere.all() else replace(self, rows=self.rows[elsewhere])
+
+    def taken_back(self, run, after, query):
+        if query.id < 0:  # an observation
+            return self
+        rows = np.vstack([self.rows, np.append(query.x, query.asked)])
+        return replace(self, rows=rows[-_MAX_CANCELLED:])
+
+    def continued(self, run, new, change):
+        return replace(self, rows=change.rows(run.part(self.name).rows))
+
+
+# The numbers above, and of the latest observations, beyond which none counts as a visit.
+_FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
+_MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
+_FAILING_LASTS = 150
+
+# Categories are tried by this number of queries; those that are added later, at every fifth query.
+_TRIED_BY = 30
+
+
+class Visits(Part):
+    """Visits of categories and members; failed and pending queries are visits as well."""
+
+    name, is_stored = "visits", False
+
+    @classmethod
+    def begun(cls, config):
+        algorithm = config.algorithm
+        visits = algorithm._visits_members and algorithm._has_default_acquisition
+        return cls() if visits else None
+
+    def narrow(self, choice, space):
+        """Return the categories, or the members, whose turn it is; the space if there are none."""
+        if not choice.is_query or choice.surrogate is None:
+            return space
+        if choice.number < _TRIED_BY or _is_turn(choice, _VISIT_EVERY):
+            tried = _with_untried_categories(choice, space)
+            if tried is not space:
+                return tried
+        size, every, turn = space.reachable.size, _VISIT_EVERY, False
+        if not 1 < size <= _MANY_MEMBERS:
+            return space
+        if size > _FEW_MEMBERS:
+            every = _VISIT_MANY_EVERY
+            turn = not choice.queries and _is_repeated(choice.run.history.entries)
+        if not (turn or _is_turn(choice, every)):
+            return space
+        members = space.candidates(_MANY_MEMBERS)
+        latest, fails = _latest_visits(choice, members), choice.fails(members)
+        # No member becomes due before the next turn.
+        n, is_few = choice.run.history.total + every, size <= _FEW_MEMBERS
+        least = np.where(fails, _FAILING_LASTS, _LASTS if is_few else 0)
+        due = latest < n - np.maximum((n + 1) // 2, least)
+        due = np.where(latest < 0, ~fails | (due & is_few), due)
+        due &= latest == latest[due].min(initial=n)
+        return space.among(members[due]) if due.any() else space
+
+
+def _is_turn(choice, every):
+    """Return True for one query of some in turn."""
+    return choice.number % every == every - 1
+
+
+def _with_untried_categories(choice, space):
+    """Return the part of a space with categories that were never tried, if there are any."""
+    categories = space.domain.categories
+    if not categories:
+        return space
+    latest = choice.run.history.latest(_N_LATEST)
+    tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
+    for columns in categories:
+        if tried[columns].all():
+            continue
+        # Constraints and limits may exclude a category.
+        places = space.candidates(N_CANDIDATES)
+        places = places[~choice.fails(places)]
+        untried = places[:, columns].any(axis=0) & ~tried[columns]
+        if untried.any():
+            upper = space.upper.copy()
+            upper[columns[~untried]] = 0.0
+            space = space.within(space.lower, upper)
+    return space
+
+
+def _latest_visits(choice, members):
+    """Return how many observations (m,) were told before the latest visit of members (m, u).
+
+    It is -1 without a visit. A visit in another category of a context does not count; for contexts
+    of numbers, visits in all of them do.
+    """
+    run = choice.run
+    n, history, failures = run.history.total, run.history, run.failures
+    entries = history.latest(_N_LATEST)
+    places = choice.places_of([entry.row for entry in entries])
+    counts = np.full(len(places), n)
+    told = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
+    counts[: len(told)] = told
+    compared = np.ones(run.domain.n_unit, dtype=bool)
+    compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
+    order = np.argsort(-counts, kind="stable")
+    places, first = distinct_rows(places[order][:, compared])
+    is_at = np.isclose(members[:, np.newaxis, compared], places).all(axis=2)
+    return np.where(is_at, counts[order][first], -1).max(axis=1, initial=-1)
+
+
+def _is_repeated(told):
+    """Return True if the latest observation was the n-th at its point, n = 4, 8, 16, ...."""
+    if len(told) < _MIN_REPEATS or (told[-1].row[:-1] != told[-2].row[:-1]).any():
+        return False
+    places = np.array([entry.row[:-1] for entry in told[-_N_LATEST:]])
+    n = np.count_nonzero((places == places[-1]).all(axis=1))
+    return n >= _MIN_REPEATS and n.bit_count() == 1
+
+
+# Number of the latest observations near which nothing is explored, and the prior correlation of a
+# place with a near one: that of a Matérn kernel at a distance of one lengthscale is about this.
+_N_RECENT, _CORRELATED = 60, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration(Part):
+    """A share of the queries, in turn, at a random place that is far from the latest ones.
+
+    A surrogate that has seen nothing change for long believes that places far from the optimum are
+    still worse. Only a query there shows what has become better. The most uncertain places would be
+    at the faces of the domain, near which there is less to be found. If all places are near the
+    latest 60 observations, failures or pending queries, or the others probably violate a limit or
+    fail, the query is as usual.
+
+    Attributes
+    ----------
+    share : float
+    """
+
+    share: float
+
+    name, is_stored = "exploration", False
+
+    @classmethod
+    def begun(cls, config):
+        share = config.algorithm.exploration
+        return cls(share) if share else None
+
+    def choose(self, choice, space):
+        n = choice.number
+        if not choice.is_query or int(self.share * (n + 1)) == int(self.share * n):
+            return None
+        places = _far_places(choice, space)
+        if not len(places):
+            return None
+        return Found(space.decode(places[[choice.rng.randint(len(places))]])[0], choice.t)
+
+
+def _far_places(choice, space):
+    """Return candidates (m, u) far from the latest queries that probably succeed."""
+    n = choice.effort.get("n_candidates", N_CANDIDATES)
+    places = space.candidates(n, choice.rng)
+    latest = choice.run.history.latest(_N_RECENT)
+    known = choice.places_of([entry.row for entry in latest])
+    if len(places):
+        kernel = choice.surrogate.spatial_kernel_
+        near = kernel(places, known) > _CORRELATED * kernel.diag(places)[:, np.newaxis]
+        places = places[~near.any(axis=1)]
+    chance = choice.chance
+    return places if chance is None or not len(places) else places[chance.succeeds(places)]
+
+
+@dataclass(frozen=True, eq=False)
+class Expert(Part):
+    """An expert who is asked beside the queries; an observation or a failure ends its answers.
+
+    Attributes
+    ----------
+    X : ndarray of shape (q, d + 1)
+        Places and time of the answers.
+    y : ndarray of shape (q,)
+    surrogate : Surrogate or None
+        Conditioned on the answers, and on the data set; None without answers.
+    asked_at : float or None
+        Time at which the expert was last asked.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    surrogate: object = None
+    asked_at: float | None = None
+
+    name = "expert"
+
+    @classmethod
+    def begun(cls, config):
+        if not config.algorithm._asks_expert:
+            return None
+        return cls(np.empty((0, config.domain.n_dims + 1)), np.empty(0))
+
+    def without_answers(self):
+        """Return the part after the answers were used."""
+        return replaced(self, X=self.X[:0], y=self.y[:0], surrogate=None)
+
+    def told(self, run, after, answer):
+        return self.without_answers()
+
+    def taken_back(self, run, after, query):
+        return self if after.data is run.data else self.without_answers()
+
+    def continued(self, run, new, change):
+        return run.part(self.name)
+
+
+def without_answers(run):
+    """Return the run without answers of an expert."""
+    expert = run.part(Expert.name)
+    return run if expert is None else run.with_part(expert.without_answers())
+
+
+# --- parts that warn ------------------------------------------------------------------------------
+
+# Successive residuals of a test, and its probability of a false alarm.
+_N_RESIDUALS, _FALSE_ALARM = 50, 1e-6
+
+# Predicted deviations may be too small by this factor: hyperparameters learnt from few observations
+# are uncertain, and predictions treat them as known.
+_TOLERANCE = 1.2
+
+# Largest root mean square that does not warn, 1.8.
+_LARGEST = _TOLERANCE * math.sqrt(chdtri(_N_RESIDUALS, _FALSE_ALARM) / _N_RESIDUALS)
+
+# The same of the median of their absolute values, as the standard deviation of a Gaussian.
+_MEDIAN = ndtri(0.75)
+_LARGEST_ROBUST = (
+    _TOLERANCE
+    * -ndtri(0.5 * bdtri(_N_RESIDUALS // 2 - 1, _N_RESIDUALS, 1.0 - _FALSE_ALARM))
+    / _MEDIAN
 )
 
 
-def begun_parts(config):
-    """Return the parts of a run that begins, by name.
+@dataclass(frozen=True, eq=False)
+class Calibration(Part):
+    """Calibration of a run's predictions, with one warning if the latest residuals are too large.
 
-    Parameters
+    In a residual r_i = (y_i − μ_i) / s_i, μ_i and s_i² are mean and variance of y_i, with noise,
+    given all observations before it. If the model is right, y_i given these is Gaussian with this
+    mean and variance, whatever queries were made. So the r_i are standard normal and independent,
+    and the sum of 50 squares has the chi-squared distribution with 50 degrees of freedom. It
+    exceeds q = 113 with probability 1e-6. The bound is 1.2² q = 162, a root mean square of 1.8. If
+    the s_i are too small by a factor of at most 1.2, a test gives a false alarm with probability at
+    most 1e-6, and a run of n observations with probability at most 1e-6 n. With the right s_i a
+    test has 1e-13. To save time, a test is made only when the latest residual is above 1.8.
+
+    With ``robust=True`` the model expects outliers, and the median of the |r_i| is tested. It
+    exceeds 1.3 with probability 1e-6, and the bound is 1.2 times that.
+
+    Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
+    model or has no noise, and only cost exploration.
+
+    Attributes
     ----------
-    config : RunConfig
+    has_warned : bool
     """
-    parts = (kind.begun(config) for kind in KINDS)
-    return {part.name: part for part in parts if part is not None}
+
+    has_warned: bool = False
+
+    name = "calibration"
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def told(self, run, after, answer):
+        if self.has_warned or answer.y is None:
+            return self
+        last = after.history.log[-1]
+        if last.predicted is None:
+            return self
+        mean, std = last.predicted
+        if not abs(last.y - mean) > _LARGEST * std:
+            return self
+        latest = after.history.latest(_N_RESIDUALS)
+        predicted = [entry.predicted for entry in latest]
+        if len(latest) < _N_RESIDUALS or None in predicted:
+            return self
+        residuals = [(entry.y - mean) / std for entry, (mean, std) in zip(latest, predicted)]
+        size, largest, kind = math.sqrt(np.mean(np.square(residuals))), _LARGEST, "root mean square"
+        if after.outlier_weights:
+            size, largest, kind = np.median(np.abs(residuals)) / _MEDIAN, _LARGEST_ROBUST, "median"
+        if not size > largest:
+            return self
+        message = (
+            f"The last {_N_RESIDUALS} observations differ from their predictions by {size:.3g} "
+            f"times the predicted standard deviation ({kind}): the surrogate is "
+            f"overconfident. {_remedies(run)} to_frame() has predictions and residuals."
+        )
+        logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": float(size)}})
+        warn_caller(message, OverconfidenceWarning)
+        return replaced(self, has_warned=True)
+
+    def continued(self, run, new, change):
+        return run.part(self.name)
+
+
+def _remedies(run):
+    """Return what may help an overconfident run, as sentences: of parameters that it has."""
+    known, found = run.algorithm.get_params(deep=False), []
+    if known.get("seasonal_periods", "") is None:
+        found.append("If y has a daily or another period, give seasonal_periods.")
+    if known.get("robust") is False:
+        found.append("If single values are far from all others, use robust=True.")
+    if known["surrogate"] is not None:
+        found.append(
+            "Let the surrogate learn the noise (noise_variance_bounds), or give it a larger "
+            "noise_variance, or a temporal kernel with a shorter lengthscale."
+        )
+    found.append("Tell the noise of single values, where it is known, as y_variance.")
+    if type(run.policy) is KeepAll:
+        found.append("If the function changes or jumps, take an algorithm that forgets: WDBO.")
+    return " ".join(found)
+
+
+# Queries that are passed over before the warning.
+_MANY = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Unanswered(Part):
+    """Pending queries that were passed over by observations which answer none.
+
+    Such an observation has the time of a query and another place, as what a motor reads back, or
+    its place and another time, that of the measurement. It passes over the latest query of its
+    time, or else of its place. An observation beside the run does so as well.
+
+    Attributes
+    ----------
+    passed : tuple of int
+        Ids of these queries.
+    has_warned : bool
+    """
+
+    passed: tuple = ()
+    has_warned: bool = False
+
+    name = "unanswered"
+
+    @classmethod
+    def begun(cls, config):
+        return cls()
+
+    def told(self, run, after, answer):
+        if answer.query is not None or self.has_warned:
+            return self
+        pending = after.pending_now
+        left = [query for query in pending if query.id not in self.passed]
+        earlier = [query for query in left if query.t <= answer.t]
+        found = of_time(left, answer.t, after.begin) or at_place(after.domain, answer.x, earlier)
+        if not found:
+            return self
+        known = {query.id for query in pending}
+        passed = (*(i for i in self.passed if i in known), found[-1].id)
+        if len(passed) < _MANY:
+            return replaced(self, passed=passed)
+        warn_caller(
+            f"{_MANY} queries are pending whose times or places were told, but not both: "
+            "tell(x, y, t) answers a query of the time t, and x may be rounded by a hundredth of "
+            "each range. Other queries keep away from pending ones. Tell the handle of suggest(t): "
+            "tell(query, y), with t=... for the time of the measurement and x=... for what was "
+            "set. If these observations are beside the run, ignore this.",
+            UnansweredQueryWarning,
+        )
+        return replaced(self, passed=(), has_warned=True)
+
+    def continued(self, run, new, change):
+        return run.part(self.name)

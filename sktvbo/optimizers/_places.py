@@ -1,9 +1,10 @@
-"""Places, contexts and columns as users give them, read for a run."""
+"""Arguments of users as a run understands them: places, contexts, columns, and what they answer."""
 
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import repeat
+from itertools import compress, repeat
+from operator import attrgetter
 
 import numpy as np
 
@@ -11,12 +12,22 @@ from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import check_variances, invalid
 from .._values import replaced
 from .._warnings import warn_caller
-from ..exceptions import AmbiguousQueryWarning, DomainError, InvalidObservationError
+from ..exceptions import (
+    AmbiguousQueryWarning,
+    AskTellError,
+    DomainError,
+    InvalidObservationError,
+)
 from ._failures import with_failures
-from ._observe import addressed, is_repeated
 from ._outcomes import measured
-from ._part import Told
-from ._state import Query, at_place, rounding_gaps, row_in_context, with_context_of
+from ._state import Answer, Query
+
+# Largest difference of an answer's x from its query: relative, that of float32, and of the range,
+# that of a few decimals. Another query must be this many times as far away.
+_RELATIVE, _OF_RANGE, _TIMES_AS_FAR = 2.0**-23, 0.01, 4.0
+
+
+# --- places of one query --------------------------------------------------------------------------
 
 
 def place_of(run, x, context=None, *, answered=False):
@@ -25,11 +36,11 @@ def place_of(run, x, context=None, *, answered=False):
     With ``answered`` the query may also be one that was told already.
     """
     if isinstance(x, Query):
-        query = run.query_of(x, answered=answered)
+        query = _query_of(run, x, answered=answered)
         if context is None:
             return query
         chosen = query.x[: run.domain.n_chosen]
-        return replace(query, x=row_in_context(run.domain, chosen, context))
+        return replace(query, x=_row_in_context(run.domain, chosen, context))
     x, domain = without_outcomes(run, x), run.domain
     try:
         return domain.place(x, context)
@@ -37,7 +48,7 @@ def place_of(run, x, context=None, *, answered=False):
         row = _known_place(domain, domain.as_row(x), run.pending.unanswered)
         if row is None:
             raise
-        return row_in_context(domain, row[: domain.n_chosen], context)
+        return _row_in_context(domain, row[: domain.n_chosen], context)
 
 
 def _known_place(domain, row, queries):
@@ -55,7 +66,7 @@ def _known_place(domain, row, queries):
 def _rounded_to(domain, row):
     """Return the point (d,) of the domain that a row (d,) rounds, None if there is none."""
     nearest = domain.from_unit(domain.unit_of(row[np.newaxis]))
-    gaps = rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
+    gaps = _rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
     return nearest[0] if np.isfinite(gaps[0]) else None
 
 
@@ -92,6 +103,135 @@ def rows_and_times(run, X, t, context):
     return rows, run.read_times(t, len(rows))[0], one
 
 
+def _with_context_of(row, pending):
+    """Return a row (d,) with the context of a pending query's row where its own is NaN."""
+    return np.where(np.isnan(row), pending, row)
+
+
+def _row_in_context(domain, chosen, context):
+    """Return chosen coordinates (k,), also outside of a domain, with a context; NaN for None."""
+    row = np.append(chosen, np.full(domain.n_dims - domain.n_chosen, np.nan))
+    if context is not None:
+        row[domain.n_chosen :] = domain.contexts(context, 1)[0]
+    return row
+
+
+# --- the query that is answered -------------------------------------------------------------------
+
+
+def at_place(domain, x, queries):
+    """Return those of some queries at the chosen part of a row x (d,), in their order.
+
+    If there are none, those at the nearest place, if x is that place but for rounding and any other
+    is much farther away.
+    """
+    if not queries:
+        return []
+    rows = np.array(list(map(attrgetter("x"), queries)))
+    same = (rows == x)[:, : domain.n_chosen].all(axis=1)
+    if not same.any():
+        gaps = _rounding_gaps(domain, x, rows, domain.kinds != "steps")
+        nearest, gap = rows[np.argmin(gaps), : domain.n_chosen], gaps.min()
+        same = (rows[:, : domain.n_chosen] == nearest).all(axis=1)
+        if gap == np.inf or gap * _TIMES_AS_FAR > gaps[~same].min(initial=np.inf):
+            return []
+    return list(compress(queries, same))
+
+
+def _rounding_gaps(domain, x, rows, rounded):
+    """Return distances (n,) of rows (n, d) from a row x (d,), infinite where x is not rounded.
+
+    They are the largest difference in unit form. The difference of float32 is allowed, and in the
+    coordinates ``rounded`` (d,) a hundredth of the range, on its scale or not. Labels are equal.
+    """
+    k, columns = domain.n_chosen, domain.unit_columns
+    numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
+    units = domain.unit_of(np.vstack([x, rows]))[:, columns]
+    gaps, differences = np.abs(units[1:] - units[0]), np.abs(rows - x)
+    with np.errstate(invalid="ignore"):
+        near = differences <= _RELATIVE * np.maximum(np.abs(rows), np.abs(x))
+        small = differences <= _OF_RANGE * (domain.upper - domain.lower)
+        near = numbers & (near | (rounded & (small | (gaps <= _OF_RANGE))))
+    gaps = np.where(near | (differences == 0.0), gaps, np.inf)[:, :k]
+    return gaps.max(axis=1)
+
+
+def of_time(queries, t, begin):
+    """Return those of some queries for a time, or asked for then; None for t: all.
+
+    It may be rounded, to float32 when counted from the ``begin`` of the run.
+    """
+    if t is None:
+        return queries
+    slack = 4.0 * np.spacing(abs(t))
+    if begin is not None:
+        slack = max(slack, _RELATIVE * abs(t - begin))
+    return [q for q in queries if abs(q.t - t) <= slack or abs(q.asked - t) <= slack]
+
+
+def matching(run, x, t):
+    """Return the pending queries at a row x (d,) and of a time (None: any), oldest first.
+
+    Those in the context of x, if there are any. If there are none, the only expired query.
+    """
+    k, now = run.domain.n_chosen, run.time.now
+    found = at_place(run.domain, x, of_time(run.pending.at(now), t, run.begin))
+    if not found:
+        expired = of_time(run.pending.expired_at(now), t, run.begin)
+        late = at_place(run.domain, x, expired)
+        found = late if len(late) == 1 else []
+    if len(found) < 2:
+        return found
+    for_t = [query for query in found if query.t == t] or found
+    close = [np.allclose(query.x[k:], x[k:], rtol=_RELATIVE, atol=0.0) for query in for_t]
+    return list(compress(for_t, close)) or for_t
+
+
+def _query_of(run, handle, *, answered=False):
+    """Return the pending or expired query, with a row for x, of a user's handle.
+
+    With ``answered`` also one that was told already, as far as the answer is stored.
+    """
+    for query in run.pending.unanswered:
+        if query.id == handle.id:
+            x, k = run.domain.as_row(handle.x), run.domain.n_chosen
+            if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
+                return query
+    got = f"query {handle.id}, which"
+    told, k = _answer_to(run, handle), run.domain.n_chosen
+    if told is not None:
+        x, asked = run.domain.as_row(handle.x), told[1]
+        if answered and (asked is None or np.array_equal(asked[:k], x[:k])):
+            return replace(handle, x=_row_in_context(run.domain, x[:k], handle.context))
+        raise not_pending("query", f"{got} was told already")
+    gone = "was cancelled, has expired or is another optimizer's"
+    if run.history.log.first:
+        gone += ", or was answered before the observations that are stored (see 'history')"
+    raise not_pending("query", f"{got} {gone}")
+
+
+def _answer_to(run, query):
+    """Return what was told for a query, None if unknown.
+
+    It is the row (d + 1,), that of the query (d,), y, variance and outcomes. Of a query that
+    failed, its row and y are None. Of failures, as of observations, the latest are known.
+    """
+    for entry in reversed(run.history.entries):
+        if entry.query == query.id:
+            return entry.row, entry.asked_x, entry.y, entry.variance, entry.outcomes
+    failures = run.failures
+    if query.id in failures.queries:
+        i = failures.queries.index(query.id)
+        return failures.rows[i], None, None, 0.0, failures.outcomes_at(i)
+    return None
+
+
+def not_pending(what, got, *, when="", advice=""):
+    """Return the error of an x, or a query, that matches no pending one."""
+    expected = f"a query of ask() that is still pending{when}"
+    return invalid(what, expected, got=got, advice=advice, error=AskTellError)
+
+
 def warn_ambiguous():
     """Warn the caller of an optimizer's method that x may be the answer to another query."""
     warn_caller(
@@ -110,11 +250,98 @@ def rivals_of(run, place, t):
     """
     if isinstance(place, Query) or len(run.pending.queries) < 2:
         return set()
-    found = run.matching(place, t)
+    found = matching(run, place, t)
     recorded = [
-        (with_context_of(place, query.x).tobytes(), query.t if t is None else t) for query in found
+        (_with_context_of(place, query.x).tobytes(), query.t if t is None else t) for query in found
     ]
     return {query.id for query, each in zip(found, recorded) if each != recorded[-1]}
+
+
+def addressed(run, x, t, place=None):
+    """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None.
+
+    ``place`` (d,) is what was set in place of the query, NaN for a context that is not given.
+    """
+    found = [x] if isinstance(x, Query) else matching(run, x, t)
+    if found:
+        query = found[-1]
+        row = query.x if x is query else _with_context_of(x, query.x)
+        if place is not None:
+            row = _with_context_of(place, row)
+        return row, query.t if t is None else t, query
+    if place is not None:
+        advice = "Tell other observations as tell(x, y, t)."
+        raise not_pending("x_or_query", str(x.tolist()), when=" when x is given", advice=advice)
+    if t is None:
+        advice = "Tell the handle of suggest(), or give the time of the observation: tell(x, y, t)."
+        raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+    return with_known_context(x), t, None
+
+
+def with_known_context(row):
+    """Return a row (d,), or raise if its context is not known."""
+    if np.isnan(row).any():
+        raise invalid(
+            "context",
+            "given for a point that is no pending query of ask()",
+            None,
+            advice="It is what has been measured beside x: tell(x, y, t, context=...).",
+            error=AskTellError,
+        )
+    return row
+
+
+def is_repeated(run, answer, place=None, others=()):
+    """Return True if the query of an observation was told the same before.
+
+    Parameters
+    ----------
+    run : RunState
+    told : Answer
+    place : ndarray of shape (d,), default=None
+        What was set, if it is said.
+    others : list of Answer or None, default=()
+        Of the same step.
+
+    Raises
+    ------
+    AskTellError
+        Something else was told.
+    """
+    query, k = answer.query, run.domain.n_chosen
+    if query is None or query.id in map(attrgetter("id"), run.pending.unanswered):
+        return False
+    same = [each for each in others if each is not None and each.query_id == query.id]
+    if same:
+        row, values = same[0].row, (same[0].y, same[0].variance, same[0].outcomes)
+    else:
+        row, _, *values = _answer_to(run, query)
+    x = row if place is None else answer.x
+    old = [row[-1], row[k:-1].tolist(), row[:k].tolist(), *values]
+    new = [answer.t, answer.x[k:].tolist(), x[:k].tolist(), answer.y]
+    new += [answer.variance, answer.outcomes]
+    names = "t", "context", "x", "y", "y_variance", "outcomes"
+    differ = [i for i in range(6) if old[i] != new[i]]
+    if not differ:
+        return True
+
+    def shown(values):
+        parts = [(names[i], values[i]) for i in differ if i < 5 or values[i] is not None]
+        return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
+
+    advice = "To correct an observation, call untell(query), then tell(x, y, t)."
+    if old[3] is None:
+        advice = "A failure cannot be taken back. Tell another observation: tell(x, y, t)."
+    raise invalid(
+        f"An answer to query {query.id}, which was told already,",
+        f"the same as before, {shown(old)}",
+        got=shown(new),
+        advice=advice,
+        error=AskTellError,
+    )
+
+
+# --- columns --------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -198,7 +425,7 @@ def observations_of(run, places, y, t, variances, outcomes, x):
         rivals |= rivals_of(left, places[i], times[i])
         row, time, query = addressed(left, places[i], times[i], x[i])
         variance = 0.0 if y[i] is None else float(variances[i])
-        observation = Told(row, y[i], time, variance, outcomes[i], query)
+        observation = Answer(row, y[i], time, variance, outcomes[i], query)
         if is_repeated(left, observation, x[i], found):
             continue
         if query is not None:
@@ -207,7 +434,7 @@ def observations_of(run, places, y, t, variances, outcomes, x):
     if rivals.intersection(query.id for query in left.pending_now):
         warn_ambiguous()
     new = [observation for observation in found if observation is not None]
-    return sorted(new, key=lambda told: told.t)
+    return sorted(new, key=lambda answer: answer.t)
 
 
 def without_outcomes(run, X):

@@ -2,8 +2,8 @@
 
 from .._validation import check_real
 from ..staleness import RelevancyBudget, RelevancyCap
+from ._ask_tell import algorithm
 from ._base import Algorithm
-from ._parameters import algorithm
 
 # Observations that W-DBO never removes. A season is learnt from its second period on, for which
 # those of the first are needed: at that time the kernel does not know that they matter.

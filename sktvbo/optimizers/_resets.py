@@ -10,8 +10,8 @@ from ..acquisition import DimensionBeta
 from ..gaussian_process._kernel_families import forgetting_rate
 from ..gaussian_process._regressor import as_estimator, without_advice
 from ..staleness import EventTriggeredReset, PeriodicReset, SlidingWindow, VariationBudget
+from ._ask_tell import algorithm
 from ._base import StaticAlgorithm
-from ._parameters import algorithm
 
 
 @algorithm

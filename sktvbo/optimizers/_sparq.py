@@ -17,10 +17,10 @@ from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
+from ._ask_tell import algorithm
 from ._base import Algorithm
 from ._default_models import static_surrogate
 from ._models import objective, search_is_due
-from ._parameters import algorithm
 from ._state import Model, SearchState, too_few
 from ._suggest import copied
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, islice
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,7 @@ from ..gaussian_process._dates import (
 from ..journal._rows import START, Place
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
+from ._part import Part
 
 if TYPE_CHECKING:
     from .._typing import Point
@@ -48,10 +49,6 @@ _PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
 # Observations stored at least, whatever `history` exposes: policies may use the latest, and
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
-
-# Largest difference of an answer's x from its query: relative, that of float32, and of the range,
-# that of a few decimals. Another query must be this many times as far away.
-_RELATIVE, _OF_RANGE, _TIMES_AS_FAR = 2.0**-23, 0.01, 4.0
 
 # Name of the objective among the limits of measured outcomes.
 OBJECTIVE = "objective"
@@ -127,6 +124,56 @@ class Observation:
             asked=None if self.asked is None else rows([self.asked])[0],
             outcomes=tuple(self.outcomes[i] for i in columns) if columns else None,
         )
+
+
+class Answer(NamedTuple):
+    """An observation, or a failure, that is told, as the answer to a query or beside the run.
+
+    Attributes
+    ----------
+    x : ndarray of shape (d,)
+        Row of the query.
+    y : float or None
+        None if the measurement failed.
+    t : float
+        Time of the measurement.
+    variance : float
+        Known variance of the noise of y, in units of y².
+    outcomes : tuple of (float or None), or None
+        See `Observation`.
+    query : Query or None
+        The one that it answers.
+    whole : DataSet or None
+        With the observation, and without the removals of the step.
+    learns : bool
+        Models of outcomes learn from it.
+    """
+
+    x: np.ndarray
+    y: float | None
+    t: float
+    variance: float
+    outcomes: tuple | None
+    query: object
+    whole: object = None
+    learns: bool = True
+
+    @property
+    def row(self):
+        """Query and time (d + 1,)."""
+        return np.append(self.x, self.t)
+
+    @property
+    def query_id(self):
+        """Id of the query, or None."""
+        return None if self.query is None else self.query.id
+
+    @property
+    def asked(self):
+        """Row (d,) of the query, if something else was set; None otherwise."""
+        if self.query is None or not (self.x != self.query.x).any():
+            return None
+        return self.query.x
 
 
 class Log(Sequence):
@@ -364,25 +411,6 @@ def handles(domain, queries):
     ]
 
 
-def not_pending(what, got, *, when="", advice=""):
-    """Return the error of an x, or a query, that matches no pending one."""
-    expected = f"a query of ask() that is still pending{when}"
-    return invalid(what, expected, got=got, advice=advice, error=AskTellError)
-
-
-def with_context_of(row, pending):
-    """Return a row (d,) with the context of a pending query's row where its own is NaN."""
-    return np.where(np.isnan(row), pending, row)
-
-
-def row_in_context(domain, chosen, context):
-    """Return chosen coordinates (k,), also outside of a domain, with a context; NaN for None."""
-    row = np.append(chosen, np.full(domain.n_dims - domain.n_chosen, np.nan))
-    if context is not None:
-        row[domain.n_chosen :] = domain.contexts(context, 1)[0]
-    return row
-
-
 @dataclass(frozen=True, eq=False)
 class PendingQueries:
     """Queries without an answer.
@@ -477,56 +505,6 @@ class PendingQueries:
         if len(delays) >= _MIN_DELAYS:
             timeout = _PATIENCE * sorted(delays)[int(0.95 * (len(delays) - 1))]
         return replaced(self, delays=delays, timeout=timeout, answered_at=())
-
-
-def at_place(domain, x, queries):
-    """Return those of some queries at the chosen part of a row x (d,), in their order.
-
-    If there are none, those at the nearest place, if x is that place but for rounding and any other
-    is much farther away.
-    """
-    if not queries:
-        return []
-    rows = np.array(list(map(attrgetter("x"), queries)))
-    same = (rows == x)[:, : domain.n_chosen].all(axis=1)
-    if not same.any():
-        gaps = rounding_gaps(domain, x, rows, domain.kinds != "steps")
-        nearest, gap = rows[np.argmin(gaps), : domain.n_chosen], gaps.min()
-        same = (rows[:, : domain.n_chosen] == nearest).all(axis=1)
-        if gap == np.inf or gap * _TIMES_AS_FAR > gaps[~same].min(initial=np.inf):
-            return []
-    return list(compress(queries, same))
-
-
-def rounding_gaps(domain, x, rows, rounded):
-    """Return distances (n,) of rows (n, d) from a row x (d,), infinite where x is not rounded.
-
-    They are the largest difference in unit form. The difference of float32 is allowed, and in the
-    coordinates ``rounded`` (d,) a hundredth of the range, on its scale or not. Labels are equal.
-    """
-    k, columns = domain.n_chosen, domain.unit_columns
-    numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
-    units = domain.unit_of(np.vstack([x, rows]))[:, columns]
-    gaps, differences = np.abs(units[1:] - units[0]), np.abs(rows - x)
-    with np.errstate(invalid="ignore"):
-        near = differences <= _RELATIVE * np.maximum(np.abs(rows), np.abs(x))
-        small = differences <= _OF_RANGE * (domain.upper - domain.lower)
-        near = numbers & (near | (rounded & (small | (gaps <= _OF_RANGE))))
-    gaps = np.where(near | (differences == 0.0), gaps, np.inf)[:, :k]
-    return gaps.max(axis=1)
-
-
-def of_time(queries, t, begin):
-    """Return those of some queries for a time, or asked for then; None for t: all.
-
-    It may be rounded, to float32 when counted from the ``begin`` of the run.
-    """
-    if t is None:
-        return queries
-    slack = 4.0 * np.spacing(abs(t))
-    if begin is not None:
-        slack = max(slack, _RELATIVE * abs(t - begin))
-    return [q for q in queries if abs(q.t - t) <= slack or abs(q.asked - t) <= slack]
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -717,21 +695,43 @@ class RunState:
         """`StepTimer` of a run with a ``step_budget``, or None."""
         return self.parts.get("step budget")
 
+    def at_moment(self, moment):
+        """Return the parts (list) that do something at a moment, the name of a method of `Part`."""
+        nothing = getattr(Part, moment)
+        return [part for part in self.parts.values() if getattr(type(part), moment) is not nothing]
+
+    def step_to(self, after, moment, *arguments):
+        """Return the state after a step, of which all parts are told.
+
+        Parameters
+        ----------
+        after : RunState
+            After it, but for the parts.
+        moment : str
+            Name of the method: "told" or "taken_back".
+        *arguments
+            Further arguments of it.
+        """
+        for part in self.at_moment(moment):
+            new = getattr(part, moment)(self, after, *arguments)
+            after = after if new is part else after.with_part(new)
+        return after
+
     # --- where the run is -------------------------------------------------------------------------
 
     def moved(self, x, t):
         """Return the run at a query, a row x (d,) and a time t."""
         return replaced(self, at=np.append(x, t))
 
-    def told_at(self, told):
+    def told_at(self, answer):
         """Return where the run is after an observation or a failure."""
-        if told.query is None:
-            late = self.at is not None and self.at[-1] > told.t  # it moves nothing
-            return self.at if late else told.row
+        if answer.query is None:
+            late = self.at is not None and self.at[-1] > answer.t  # it moves nothing
+            return self.at if late else answer.row
         # A query was counted when it was asked for, at the place where it was to be.
-        if told.asked is None or not self._is_at(told.asked, told.query.t):
+        if answer.asked is None or not self._is_at(answer.asked, answer.query.t):
             return self.at
-        return np.append(told.x, told.query.t)
+        return np.append(answer.x, answer.query.t)
 
     def without_query(self, after, query):
         """Return the state ``after`` a query was taken back, at the latest of the others."""
@@ -832,60 +832,6 @@ class RunState:
     def pending_now(self):
         """Queries (tuple) whose answers are awaited, oldest first."""
         return self.pending.at(self.time.now)
-
-    def matching(self, x, t):
-        """Return the pending queries at a row x (d,) and of a time (None: any), oldest first.
-
-        Those in the context of x, if there are any. If there are none, the only expired query.
-        """
-        k, now = self.domain.n_chosen, self.time.now
-        found = at_place(self.domain, x, of_time(self.pending.at(now), t, self.begin))
-        if not found:
-            expired = of_time(self.pending.expired_at(now), t, self.begin)
-            late = at_place(self.domain, x, expired)
-            found = late if len(late) == 1 else []
-        if len(found) < 2:
-            return found
-        for_t = [query for query in found if query.t == t] or found
-        close = [np.allclose(query.x[k:], x[k:], rtol=_RELATIVE, atol=0.0) for query in for_t]
-        return list(compress(for_t, close)) or for_t
-
-    def query_of(self, handle, *, answered=False):
-        """Return the pending or expired query, with a row for x, of a user's handle.
-
-        With ``answered`` also one that was told already, as far as the answer is stored.
-        """
-        for query in self.pending.unanswered:
-            if query.id == handle.id:
-                x, k = self.domain.as_row(handle.x), self.domain.n_chosen
-                if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
-                    return query
-        got = f"query {handle.id}, which"
-        told, k = self.answer_to(handle), self.domain.n_chosen
-        if told is not None:
-            x, asked = self.domain.as_row(handle.x), told[1]
-            if answered and (asked is None or np.array_equal(asked[:k], x[:k])):
-                return replace(handle, x=row_in_context(self.domain, x[:k], handle.context))
-            raise not_pending("query", f"{got} was told already")
-        gone = "was cancelled, has expired or is another optimizer's"
-        if self.history.log.first:
-            gone += ", or was answered before the observations that are stored (see 'history')"
-        raise not_pending("query", f"{got} {gone}")
-
-    def answer_to(self, query):
-        """Return what was told for a query, None if unknown.
-
-        It is the row (d + 1,), that of the query (d,), y, variance and outcomes. Of a query that
-        failed, its row and y are None. Of failures, as of observations, the latest are known.
-        """
-        for entry in reversed(self.history.entries):
-            if entry.query == query.id:
-                return entry.row, entry.asked_x, entry.y, entry.variance, entry.outcomes
-        failures = self.failures
-        if query.id in failures.queries:
-            i = failures.queries.index(query.id)
-            return failures.rows[i], None, None, 0.0, failures.outcomes_at(i)
-        return None
 
     # --- time -------------------------------------------------------------------------------------
 

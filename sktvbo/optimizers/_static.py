@@ -9,9 +9,8 @@ import numpy as np
 from .._validation import check_real, invalid
 from ..acquisition import InformationGainBeta
 from ..exceptions import AskTellError
-from ._ask_tell import AskTell
+from ._ask_tell import AskTell, algorithm
 from ._base import StaticAlgorithm
-from ._parameters import algorithm
 from ._suggest import in_context, restricted
 
 if TYPE_CHECKING:

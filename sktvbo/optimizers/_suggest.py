@@ -28,7 +28,7 @@ from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._chance import joint
 from ._constants import N_DRAWN, N_FLOOR
-from ._part import Found, at_moment
+from ._part import Found
 from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast, made_until
 
@@ -97,7 +97,7 @@ class Choice:
     @cached_property
     def causes(self):
         """Causes that a query is not allowed, a dict by the name of the part, see `Part.cause`."""
-        found = {part.name: part.cause(self) for part in at_moment(self.run, "cause")}
+        found = {part.name: part.cause(self) for part in self.run.at_moment("cause")}
         return {name: cause for name, cause in found.items() if cause is not None}
 
     @cached_property
@@ -160,7 +160,7 @@ def _queries(run, t, size, follows, may_wait, details):
         new = [(each.x, each.t) for each in best]
     else:
         run, new = _initial_queries(run, t, n)
-    for part in at_moment(run, "suggested"):
+    for part in run.at_moment("suggested"):
         run = run.with_part(part.suggested(before, best))
     return replaced(_with_pending(run, new, t), forecast=forecast), started + new
 
@@ -235,7 +235,7 @@ def restricted(run, fixed, available):
 def allowed_space(choice):
     """Return the search space of a choice: what all parts allow."""
     space = choice.run.domain.search_space()
-    for part in at_moment(choice.run, "narrow"):
+    for part in choice.run.at_moment("narrow"):
         space = part.narrow(choice, space)
     return space
 
@@ -263,7 +263,7 @@ def _initial_queries(run, t, size):
         choice = Choice(run, None, t, run.rng, queries=tuple(queries), known=known)
         space = allowed_space(choice)
         draw = anywhere = _sampler(run.domain, space)
-        for part in at_moment(run, "sampler"):
+        for part in run.at_moment("sampler"):
             draw = part.sampler(choice, space, draw)
         # A step begins where the query before it is.
         n = size if draw is anywhere and run.limiter is None else 1
@@ -350,7 +350,7 @@ def _effort(run, n_left=1):
 
 def _chosen(choice, space):
     """Return the `Found` of a choice in a space: that of a part, or of a search."""
-    for part in at_moment(choice.run, "choose"):
+    for part in choice.run.at_moment("choose"):
         found = part.choose(choice, space)
         if found is not None:
             return found

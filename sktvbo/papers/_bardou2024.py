@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from ..acquisition import UCB, DimensionBeta
 from ..optimizers import WDBO
-from ..optimizers._parameters import algorithm
+from ..optimizers._ask_tell import algorithm
 from ..staleness import RelevancyBudget
 from ._parts import FixedStartGPRegressor, known_horizon
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..acquisition import UCB, DimensionBeta
 from ..optimizers import BOLT
-from ..optimizers._parameters import algorithm
+from ..optimizers._ask_tell import algorithm
 from ..staleness import RelevancyCap
 from ..theory._dataset_size import Criterion, climb
 from ._bardou2024 import smooth_surrogate

@@ -14,7 +14,7 @@ from .._validation import check_real
 from ..acquisition import UCB
 from ..gaussian_process import TimeVaryingGPRegressor
 from ..optimizers import UITVBO
-from ..optimizers._parameters import algorithm
+from ..optimizers._ask_tell import algorithm
 from ._parts import GammaPrior
 
 ERRATA = (

@@ -14,7 +14,7 @@ from .._validation import check_int, check_real
 from ..acquisition import UCB
 from ..gaussian_process._regressor import length_scale_in_time
 from ..optimizers import ABO
-from ..optimizers._parameters import algorithm
+from ..optimizers._ask_tell import algorithm
 from ..staleness import StaleDataPolicy
 from ._parts import FixedStartGPRegressor, known_horizon
 

@@ -14,7 +14,7 @@ from ..exceptions import ModelWarning
 from ..gaussian_process import QuadraticInjection, TimeVaryingGPRegressor
 from ..gaussian_process._fitted import FittedGP
 from ..optimizers import SparQGPUCB
-from ..optimizers._parameters import algorithm
+from ..optimizers._ask_tell import algorithm
 from ._parts import STATIC
 
 ERRATA = (

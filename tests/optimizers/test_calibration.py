@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import GPUCB, SWGPUCB, WDBO, WGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning, OverconfidenceWarning
-from sktvbo.optimizers import _warning_parts
+from sktvbo.optimizers import _parts
 from sktvbo.optimizers._begin import first_state
 
 NOISE = 0.1
@@ -117,7 +117,7 @@ def test_the_bound_is_a_quantile_with_a_tolerance(share):
 
 
 def test_a_test_needs_a_prediction_of_each(monkeypatch):
-    monkeypatch.setattr(_warning_parts, "_LARGEST", 0.0)
+    monkeypatch.setattr(_parts, "_LARGEST", 0.0)
     opt = optimizer(NOISE**2)
     run(opt, 0, 51)
     assert not opt._run.part("calibration").has_warned
@@ -143,6 +143,6 @@ def test_failures_before_the_first_observation_are_not_tested():
     ],
 )
 def test_the_advice_names_parameters_that_the_algorithm_has(algorithm, named, unknown):
-    text = _warning_parts._remedies(first_state(algorithm([(0.0, 1.0)])))
+    text = _parts._remedies(first_state(algorithm([(0.0, 1.0)])))
     assert all(name in text for name in named)
     assert not any(name in text for name in unknown)

@@ -12,9 +12,9 @@ from sktvbo import ABO, BOLT, SWGPUCB, WDBO, SparQGPUCB
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import Arms, Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import LimitWarning
-from sktvbo.optimizers._certificate import Certificate, near, steps_from
 from sktvbo.optimizers._constants import CALM
 from sktvbo.optimizers._durable import run_of
+from sktvbo.optimizers._feasibility import Certificate, near, steps_from
 
 KINDS = {
     "WDBO": (WDBO, {}),

@@ -8,7 +8,7 @@ from contract.cases import CASES, DOMAINS, KINDS
 
 from sktvbo import TVGPUCB, WDBO
 from sktvbo.domain import as_domain
-from sktvbo.optimizers import _query_parts
+from sktvbo.optimizers import _parts
 
 EVERY, LATEST = 4, 4
 MODELLED = [case for case in CASES if case.modelled]
@@ -32,7 +32,7 @@ def is_far(opt, U):
 
 @pytest.mark.parametrize(("case", "space"), TURNS, ids=lambda each: getattr(each, "name", each))
 def test_every_nth_query_is_far_from_the_latest(case, space, monkeypatch):
-    monkeypatch.setattr(_query_parts, "_N_RECENT", LATEST)
+    monkeypatch.setattr(_parts, "_N_RECENT", LATEST)
     opt = case.kind(SPACES[space], random_state=0, exploration=1.0 / EVERY, **case.options)
     domain, n_far = as_domain(opt.domain), 0
     U = domain.unit_of(domain.sample(256, np.random.RandomState(0)))

@@ -30,12 +30,11 @@ from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, Context, FiniteSet, WithContext, as_domain
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
-from sktvbo.optimizers._certificate import Certificate
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._failures import MAX_FAILURES
-from sktvbo.optimizers._feasibility import Feasibility
+from sktvbo.optimizers._feasibility import Certificate, Feasibility
 from sktvbo.optimizers._models import outcome_targets
 from sktvbo.optimizers._outcomes import beyond_limits
 from sktvbo.optimizers._suggest import Choice

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sktvbo import GPUCB, WDBO
 from sktvbo._values import replaced
 from sktvbo.domain import Box
-from sktvbo.optimizers import _parts
+from sktvbo.optimizers import _begin
 from sktvbo.optimizers._chance import Factor
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._part import Part
@@ -79,8 +79,8 @@ def driven(opt, n=16, first=None):
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("options", [{}, {"max_step": 0.1}, LIMITS], ids=["", "step", "limits"])
 def test_a_part_of_ones_own_narrows_queries_beside_the_others(monkeypatch, options, first):
-    kinds = (Corner, *_parts.KINDS) if first else (*_parts.KINDS, Corner)
-    monkeypatch.setattr(_parts, "KINDS", kinds)
+    kinds = (Corner, *_begin.KINDS) if first else (*_begin.KINDS, Corner)
+    monkeypatch.setattr(_begin, "KINDS", kinds)
     opt = driven(WDBO(BOX, random_state=0, **options))
     x = opt.told_X_[:, :-1]
     assert x.max() <= Corner.high + 1e-9
@@ -101,7 +101,7 @@ def test_without_the_part_queries_leave_the_corner():
 
 def test_causes_of_several_parts_are_multiplied(monkeypatch):
     alone = driven(WDBO(BOX, random_state=0, **LIMITS))
-    monkeypatch.setattr(_parts, "KINDS", (*_parts.KINDS, Left))
+    monkeypatch.setattr(_begin, "KINDS", (*_begin.KINDS, Left))
     opt = driven(WDBO(BOX, random_state=0, **LIMITS))
     run, U = run_of(opt), np.random.RandomState(0).uniform(size=(5, 2))
     choice = Choice(run, run.surrogate, 16.0, None)

@@ -16,7 +16,7 @@ from sktvbo import (
     WGPUCB,
 )
 from sktvbo.domain import Arms, Context, FiniteSet
-from sktvbo.optimizers import _query_parts
+from sktvbo.optimizers import _parts
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._suggest import Choice
 
@@ -62,7 +62,7 @@ def test_all_members_are_visited_with_100_seeds(seed):
 
 
 def test_without_the_rule_members_are_not_visited(monkeypatch):
-    monkeypatch.setattr(_query_parts, "_FEW_MEMBERS", 0)
+    monkeypatch.setattr(_parts, "_FEW_MEMBERS", 0)
     assert len({tuple(x) for x in run_over_grid(0)}) < 20
 
 
@@ -88,7 +88,7 @@ def test_other_spaces_have_the_same_queries(monkeypatch):
         return box, asked_of(WDBO(larger, random_state=0), lambda x: -((x - 1.0) ** 2).sum(), 20)
 
     found = queries()
-    monkeypatch.setattr(_query_parts, "_FEW_MEMBERS", 0)
+    monkeypatch.setattr(_parts, "_FEW_MEMBERS", 0)
     for queried, expected in zip(found, queries()):
         np.testing.assert_array_equal(queried, expected)
 
@@ -197,7 +197,7 @@ def test_a_violator_that_no_model_forgets_is_visited_after_150_observations(kind
 
 @pytest.mark.parametrize(("outcome", "others"), [(2.0, [1.0, 1.0]), (0.0, [0.0, 0.0])])
 def test_a_category_that_is_known_to_violate_a_limit_is_not_tried(monkeypatch, outcome, others):
-    monkeypatch.setattr(_query_parts, "_N_LATEST", 10)  # "c" counts as untried
+    monkeypatch.setattr(_parts, "_N_LATEST", 10)  # "c" counts as untried
     space = {"kind": ["a", "b", "c"], "n": ("integer", 0, 6)}
     opt = GPUCB(space, outcome_constraints={"g": (None, 1.0)}, random_state=0)
     for t in range(20):
