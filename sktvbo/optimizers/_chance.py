@@ -171,24 +171,6 @@ class Chance:
         return sample
 
 
-def joint(causes, t, latest=None, moving=None):
-    """Return the `Chance` that a query is allowed at a time, or in a window; None for 1.
-
-    Parameters
-    ----------
-    causes : dict of callable
-        See `Part.cause`.
-    t : float
-    latest : float, default=None
-        End of the window; None is t.
-    moving : ndarray of bool, default=None
-        See `posterior_at` of a surrogate.
-    """
-    latest = t if latest is None else latest
-    factors = [at(t, latest, moving) for at in causes.values()]
-    return Chance(factors) if factors else None
-
-
 def with_slopes(function, posterior, U):
     """Return a function of mean and standard deviation (m,), and its derivatives (m, u) in places.
 

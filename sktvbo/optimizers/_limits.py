@@ -15,7 +15,6 @@ from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, optimize
 from ..exceptions import LimitWarning
-from ._chance import joint
 from ._constants import CALM, EXPAND_EVERY, NEAR, NEARER, RATE, REFUSALS
 from ._feasibility import Certificate, Feasibility, steps_from
 from ._models import model_on_data, outcome_model, outcome_targets
@@ -31,7 +30,7 @@ from ._part import Found, Part
 from ._parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import neighbourhood
-from ._suggest import search
+from ._suggest import joint, search
 
 
 @dataclass(frozen=True, eq=False)

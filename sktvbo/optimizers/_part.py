@@ -113,7 +113,7 @@ class Part:
         Parameters
         ----------
         run : RunState
-            Before it.
+            Before the queries are pending.
         found : list of Found
             Queries that follow the surrogate.
         """

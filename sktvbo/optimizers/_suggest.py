@@ -26,7 +26,7 @@ from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
 from ..domain._one_query import of_one_query
 from ._budget import REST
-from ._chance import joint
+from ._chance import Chance
 from ._constants import N_DRAWN, N_FLOOR
 from ._part import Found
 from ._report import log_queries, logger
@@ -139,30 +139,23 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     run = replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
-        here = restricted(in_context(run, row), fixed, available)
-        after, new = _queries(here, t, n, follows, may_wait, details)
-        time = replaced(after.time, now=t, next=new[-1][1])
-        run = replaced(after, config=run.config, time=time, query_sizes=sizes)
+        here, new = _start_queries(restricted(in_context(run, row), fixed, available), t, n)
+        n, best, forecast = n - len(new), (), None
+        if follows:
+            here, best, forecast = _best_queries(here, t, n, may_wait, details)
+            more = [(each.x, each.t) for each in best]
+        else:
+            here, more = _initial_queries(here, t, n)
+        for part in here.at_moment("suggested"):
+            here = here.with_part(part.suggested(here, best))
+        here, new = _with_pending(here, more, t), new + more
+        time = replaced(here.time, now=t, next=new[-1][1])
+        changes = {"time": time, "query_sizes": sizes, "forecast": forecast}
+        run = replaced(here, config=run.config, **changes)
         queries += new
     if details is not None:
         log_queries(run, n_before, details)
     return run, queries
-
-
-def _queries(run, t, size, follows, may_wait, details):
-    """Return the run with queries in one context pending, and these (x, time)."""
-    run, started = _start_queries(run, t, size)
-    n, before, best, forecast = size - len(started), run, (), None
-    if follows:
-        if run.timer is not None:
-            run.timer.lap(REST)
-        run, best, forecast = _best_queries(run, t, n, may_wait, details)
-        new = [(each.x, each.t) for each in best]
-    else:
-        run, new = _initial_queries(run, t, n)
-    for part in run.at_moment("suggested"):
-        run = run.with_part(part.suggested(before, best))
-    return replaced(_with_pending(run, new, t), forecast=forecast), started + new
 
 
 def recommend(run, t):
@@ -240,6 +233,24 @@ def allowed_space(choice):
     return space
 
 
+def joint(causes, t, latest=None, moving=None):
+    """Return the `Chance` that a query is allowed at a time, or in a window; None for 1.
+
+    Parameters
+    ----------
+    causes : dict of callable
+        See `Part.cause`.
+    t : float
+    latest : float, default=None
+        End of the window; None is t.
+    moving : ndarray of bool, default=None
+        See `posterior_at` of a surrogate.
+    """
+    latest = t if latest is None else latest
+    factors = [at(t, latest, moving) for at in causes.values()]
+    return Chance(factors) if factors else None
+
+
 # --- queries without a surrogate ------------------------------------------------------------------
 
 
@@ -306,6 +317,8 @@ def _best_queries(run, t, size, may_wait, details):
     The latter is of the first query, or None. What each was chosen for is added to ``details``, by
     id, unless it is None.
     """
+    if run.timer is not None:
+        run.timer.lap(REST)
     surrogate, waiting = run.model.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
     waiting = [(query.x, query.t) for query in waiting]
     found, forecast, known = [], None, {}

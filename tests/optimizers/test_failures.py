@@ -14,9 +14,8 @@ from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 from sktvbo.optimizers import _failures
-from sktvbo.optimizers._chance import joint
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._suggest import Choice
+from sktvbo.optimizers._suggest import Choice, joint
 
 
 @pytest.fixture(scope="module")
