@@ -39,6 +39,10 @@ class Sweep(Protocol):
     def remove(self, i: Any) -> None: ...
 
 
+# What is left of the domain for one query.
+Fixed: TypeAlias = Mapping[str, object] | None
+Available: TypeAlias = Mapping[str, Sequence[object]] | PointsLike | None
+
 # Measured values: one context, and one for each query.
 ContextLike: TypeAlias = ArrayLike | Parameters | None
 ContextsLike: TypeAlias = ContextLike | Sequence[Parameters]

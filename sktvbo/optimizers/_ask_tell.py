@@ -50,7 +50,7 @@ from ._places import (
 from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
 from ._state import Answer, Query, handles
-from ._suggest import announce, suggest
+from ._suggest import announce, in_context, restricted, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,8 +62,10 @@ if TYPE_CHECKING:
 
     from .._typing import (
         Array,
+        Available,
         ContextLike,
         ContextsLike,
+        Fixed,
         PathLike,
         Point,
         PointLike,
@@ -212,6 +214,17 @@ class AskTell(Durable):
     def _chosen_acquisition(self):
         """Return the acquisition function of a run; None without a surrogate."""
 
+    def _recommended(self, run, here, t):
+        """Return the row (d,) of a recommendation at time t.
+
+        Parameters
+        ----------
+        run, here : RunState
+            In ``here`` the domain is that of the query, see `restricted`.
+        t : float
+        """
+        raise NotImplementedError
+
     def _before_surrogate(self, run, data):
         """Return the data set after an observation that does not lead to a surrogate.
 
@@ -249,8 +262,8 @@ class AskTell(Durable):
         t: Time | None = None,
         context: ContextLike = None,
         *,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+        fixed: Fixed = None,
+        available: Available = None,
     ) -> Point:
         """Return the point to query now.
 
@@ -306,8 +319,8 @@ class AskTell(Durable):
         n: None = None,
         *,
         context: ContextLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+        fixed: Fixed = None,
+        available: Available = None,
     ) -> Query: ...
     @overload
     def suggest(
@@ -316,8 +329,8 @@ class AskTell(Durable):
         *,
         n: int,
         context: ContextsLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+        fixed: Fixed = None,
+        available: Available = None,
     ) -> list[Query]: ...
     @overload
     def suggest(
@@ -326,8 +339,8 @@ class AskTell(Durable):
         n: int,
         *,
         context: ContextsLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+        fixed: Fixed = None,
+        available: Available = None,
     ) -> list[Query]: ...
     def suggest(
         self,
@@ -335,8 +348,8 @@ class AskTell(Durable):
         n: int | None = None,
         *,
         context: ContextsLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
+        fixed: Fixed = None,
+        available: Available = None,
     ) -> Query | list[Query]:
         """Return the next query, as a `Query` with its time, or a batch of queries.
 
@@ -397,6 +410,56 @@ class AskTell(Durable):
             queries = handles(run.domain, queries)
             self._take(before, after, "ask")
         return queries
+
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextLike = None,
+        fixed: Fixed = None,
+        available: Available = None,
+    ) -> Point:
+        """Return the point with the best posterior mean: exploitation without exploration.
+
+        ``predict`` there gives the posterior mean and its standard deviation. With
+        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5, which
+        ``probability_feasible`` gives. `RandomSearch` returns the query of the best observation.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Any time, past or future; None reads the clock.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`.
+        fixed : dict, default=None
+        available : dict of lists, or array-like of shape (m, d), default=None
+            Values that parameters have, or the only ones that they may have, as in ``ask``.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        AskTellError
+            There is no observation yet; for `RandomSearch`, none that satisfies the constraints.
+        DomainError
+            No point of the domain has what is fixed or available.
+        InvalidObservationError
+            The time is not finite, or is a date among numbers.
+
+        Warns
+        -----
+        LimitWarning
+            No such point is known, or the data say little about the limits at this time. The point
+            of the least expected violation is returned: in the second case, of the data set. The
+            text states the time and the probability.
+        """
+        run = self._run_or_new()
+        t = run.read_time(t)[0]
+        here = in_context(run, run.domain.contexts(context, 1)[0])
+        here = restricted(here, fixed, available)
+        return run.domain.decode(self._recommended(run, here, t))
 
     def tell(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from .._validation import check_bool, check_int, check_real, invalid
+from .._values import replaced
 from ..acquisition import UCB, as_acquisition
 from ..exceptions import AskTellError
 from ..gaussian_process._dates import numeric_periods
@@ -22,7 +23,7 @@ from ._observe import refit
 from ._outcomes import OBJECTIVE, measured
 from ._places import rows_and_times
 from ._state import too_few
-from ._suggest import in_context, recommend, restricted
+from ._suggest import recommend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, ContextLike, ContextsLike, Model, Point, PointsLike, Time
+    from .._typing import Array, ContextsLike, Model, PointsLike, Time
     from ..acquisition import Acquisition
     from ..staleness import StaleDataPolicy
 
@@ -461,8 +462,8 @@ class BayesianOptimizer(AskTell):
         names = [*measured(run), OBJECTIVE]
         if outcome is not None and outcome not in names:
             raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
-        run = _with_belief(run, "predict()")
-        limit, surrogate = None, run.model
+        run = _with_surrogate(run, "predict()")
+        limit, surrogate = None, run.query_surrogate
         if outcome not in (None, OBJECTIVE):
             limit = run.config.measured_limits[names.index(outcome)]
             surrogate = models_of(run)[names.index(outcome)].surrogate
@@ -509,7 +510,7 @@ class BayesianOptimizer(AskTell):
         """
         run = self._run_or_new()
         rows, times, one = rows_and_times(run, X, t, context)
-        run, p = _with_belief(run, "probability_feasible()"), np.ones(len(rows))
+        run, p = _with_surrogate(run, "probability_feasible()"), np.ones(len(rows))
         if run.config.limits:
             feasibility = Feasibility(run)
             for time in np.unique(times):
@@ -517,59 +518,12 @@ class BayesianOptimizer(AskTell):
                 p[here] = np.exp(feasibility.at(time).log(run.domain.to_unit(rows[here])))
         return float(p[0]) if one else p
 
-    def recommend(
-        self,
-        t: Time | None = None,
-        *,
-        context: ContextLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
-    ) -> Point:
-        """Return the point with the best posterior mean: exploitation without exploration.
-
-        ``predict`` there gives the posterior mean and its standard deviation. With
-        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5, which
-        ``probability_feasible`` gives.
-
-        Parameters
-        ----------
-        t : float or date, default=None
-            Any time, past or future; None reads the clock.
-        context : array-like of shape (c,), or a dict for named variables, default=None
-            Measured values, on a domain with a `~sktvbo.domain.Context`.
-        fixed : dict, default=None
-        available : dict of lists, or array-like of shape (m, d), default=None
-            Values that parameters have, or the only ones that they may have, as in ``ask``.
-
-        Returns
-        -------
-        x : ndarray of shape (d,), or a dict for named parameters
-
-        Raises
-        ------
-        AskTellError
-            There is no observation yet.
-        DomainError
-            No point of the domain has what is fixed or available.
-        InvalidObservationError
-            The time is not finite, or is a date among numbers.
-
-        Warns
-        -----
-        LimitWarning
-            No such point is known, or the data say little about the limits at this time. The point
-            of the least expected violation is returned: in the second case, of the data set. The
-            text states the time and the probability.
-        """
-        run = self._run_or_new()
-        t = run.read_time(t)[0]
-        context = run.domain.contexts(context, 1)[0]
-        run = _with_belief(run, "recommend()")
-        run = restricted(in_context(run, context), fixed, available)
-        return run.domain.decode(recommend(run, t))
+    def _recommended(self, run, here, t):
+        run = _with_surrogate(run, "recommend()")
+        return recommend(replaced(run, config=here.config), t)
 
 
-def _with_belief(run, caller):
+def _with_surrogate(run, caller):
     """Return the run with a surrogate, fitted to the observations so far if it has none.
 
     Without any observation raise an AskTellError.

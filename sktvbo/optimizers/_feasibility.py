@@ -64,7 +64,8 @@ class Feasibility:
     def __init__(self, run, widens=False):
         known, self._outcomes, self._data = run.part("limits"), [], []
         models = dict(zip(measured(run), [model.surrogate for model in known.models]))
-        models, data = models | {OBJECTIVE: run.model}, _data_by_name(run) if widens else {}
+        models[OBJECTIVE] = run.query_surrogate
+        data = _data_by_name(run) if widens else {}
         for limit in run.config.limits:
             surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:

@@ -395,7 +395,7 @@ def _of_least_excess(choice, feasibility):
     space = run.domain.search_space()
     chance = joint(_free(choice), t, moving=moving).least_excess(0.0)
     score = Score(choice.acquisition, None).weighed(chance, 0.0)
-    known = space.with_current_context(space.nearest(run.model.X_train_[:, :-1]))
+    known = space.with_current_context(space.nearest(run.query_surrogate.X_train_[:, :-1]))
     known = known[space.allowed(known)]
     objective = objective_of(score, choice.surrogate.posterior_at(t, moving))
     row = optimize(objective, space, choice.rng, known)

@@ -47,18 +47,19 @@ _NO_POSITIONS = np.empty(0, dtype=np.intp)
 def predicted_observation(run, answer):
     """Return mean and standard deviation of an observation before it is told.
 
-    In units and with the sign of y; None without a model. The noise is included: that of the model,
-    and a known variance. The deviation is NaN if it is 0, or if a custom surrogate has no
-    ``noise_std_``.
+    In units and with the sign of y; None without a surrogate. The noise is included: that which the
+    surrogate has learnt, and a known variance. The deviation is NaN if it is 0, or if a custom
+    surrogate has no ``noise_std_``.
     """
-    model, known, x, t = run.model, run.forecast, answer.x, answer.t
-    if model is None or run.policy.queries_prior:
+    surrogate, known, x, t = run.query_surrogate, run.forecast, answer.x, answer.t
+    if surrogate is None or run.policy.queries_prior:
         return None
-    if known is not None and known.model is model and known.t == t and np.array_equal(known.x, x):
+    is_known = known is not None and known.surrogate is surrogate and known.t == t
+    if is_known and np.array_equal(known.x, x):
         mean, std = run.sign * known.mean, known.std
     else:
-        (mean,), (std,) = posterior_at_rows(run, model, x[np.newaxis], np.array([t]))
-    noise = getattr(model, "noise_std_", math.nan)
+        (mean,), (std,) = posterior_at_rows(run, surrogate, x[np.newaxis], np.array([t]))
+    noise = getattr(surrogate, "noise_std_", math.nan)
     return float(mean), math.hypot(std, noise, math.sqrt(answer.variance)) or math.nan
 
 
@@ -143,7 +144,8 @@ def _learns_from(run, answer, data, now, hold, first):
         drop = _dropped_before(run, policy, answer, latest, n)
         data = data.drop(drop) if len(drop) else data
         # An expert's answers have taught more than stale observations would.
-        hold = hold or (run.model is not run.surrogate and len(data) < target.min_to_learn)
+        has_answers = run.query_surrogate is not run.surrogate
+        hold = hold or (has_answers and len(data) < target.min_to_learn)
         model = next_model(target, drop, data, latest, hold=hold, fresh=fresh)
     elif first is not None:
         model = Model(first, SearchState(0, n))

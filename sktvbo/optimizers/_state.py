@@ -608,14 +608,14 @@ class Forecast(NamedTuple):
 
     Attributes
     ----------
-    model : Surrogate
+    surrogate : Surrogate
     x : ndarray of shape (d,)
     t : float
     mean, std : float
         As the surrogate sees y.
     """
 
-    model: object
+    surrogate: object
     x: np.ndarray
     t: float
     mean: float
@@ -784,7 +784,7 @@ class RunState:
         return replaced(self, objective=self.objective._replace(**changes))
 
     @property
-    def model(self):
+    def query_surrogate(self):
         """The surrogate that queries are made with: with an expert's answers if there are any."""
         expert = self.parts.get("expert")
         return (expert and expert.surrogate) or self.objective.surrogate

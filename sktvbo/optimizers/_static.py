@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from .._validation import check_real, invalid
@@ -11,12 +9,6 @@ from ..acquisition import InformationGainBeta
 from ..exceptions import AskTellError
 from ._ask_tell import AskTell, algorithm
 from ._base import StaticAlgorithm
-from ._suggest import in_context, restricted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .._typing import ContextLike, Point, PointsLike, Time
 
 
 @algorithm
@@ -32,8 +24,9 @@ class RandomSearch(AskTell):
     -----
     The page :doc:`/differences` has these defaults beside the values of the paper.
 
-    It has no model, and with that no ``predict`` and no ``refit``. With a ``history`` the data set
-    is the stored observations, at least 256, and the best one.
+    It has no model, and with that no ``predict`` and no ``refit``. `recommend` returns the query of
+    the best observation that satisfies the constraints. With a ``history`` the data set is the
+    stored observations, at least 256, and the best one.
 
     Examples
     --------
@@ -53,48 +46,16 @@ class RandomSearch(AskTell):
             return data
         return data.drop([int(_best(run, data) == 0)])
 
-    def recommend(
-        self,
-        t: Time | None = None,
-        *,
-        context: ContextLike = None,
-        fixed: Mapping[str, object] | None = None,
-        available: Mapping[str, Sequence[object]] | PointsLike | None = None,
-    ) -> Point:
-        """Return the query of the best observation, at any time and in any context that allows it.
-
-        Parameters
-        ----------
-        t : float or date, default=None
-            Has no effect.
-        context : array-like of shape (c,), or a dict for named variables, default=None
-            Measured values, on a domain with a `~sktvbo.domain.Context`.
-        fixed : dict, default=None
-        available : dict of lists, or array-like of shape (m, d), default=None
-            As in ``ask``: the query was one of those that they leave.
-
-        Returns
-        -------
-        x : ndarray of shape (d,), or a dict for named parameters
-
-        Raises
-        ------
-        AskTellError
-            There is no observation yet that satisfies the constraints.
-        """
-        run = self._run_or_new()
-        run.read_time(t)
-        run = in_context(run, run.domain.contexts(context, 1)[0])
-        run = restricted(run, fixed, available)
-        best = _best(run, run.data)
+    def _recommended(self, run, here, t):
+        best = _best(here, here.data)
         if best is None:
             raise invalid(
                 "The number of observations before recommend()",
                 "at least 1 in the domain that has what is fixed, and satisfies the constraints",
-                got=str(len(run.data) and "none that does"),
+                got=str(len(here.data) and "none that does"),
                 error=AskTellError,
             )
-        return run.domain.decode(run.data.rows[best, :-1])
+        return here.data.rows[best, :-1]
 
 
 def _best(run, data):

@@ -162,7 +162,7 @@ def recommend(run, t):
     """Return the row (d,) where the posterior mean at time t is best, within all limits."""
     choice = Choice(
         run,
-        run.model.at(t),
+        run.query_surrogate.at(t),
         t,
         copied(run.rng),
         PosteriorMean(),
@@ -319,7 +319,7 @@ def _best_queries(run, t, size, may_wait, details):
     """
     if run.timer is not None:
         run.timer.lap(REST)
-    surrogate, waiting = run.model.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
+    surrogate, waiting = run.query_surrogate.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
     waiting = [(query.x, query.t) for query in waiting]
     found, forecast, known = [], None, {}
     for n_left in range(size, 0, -1):
@@ -342,7 +342,7 @@ def _best_queries(run, t, size, may_wait, details):
             best = run.limiter.heading(choice, space, best)
         if not waiting and best.posterior is not None:
             (mean,), (std,) = best.posterior(run.domain.unit_of(best.x[np.newaxis]))
-            forecast = Forecast(run.model, best.x, t, float(mean), float(std))
+            forecast = Forecast(run.query_surrogate, best.x, t, float(mean), float(std))
         if details is not None:
             details[choice.number] = _details_of(choice, space, best)
         run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
@@ -390,7 +390,7 @@ def search(choice, space, causes, taken=(), latest=None):
     # The latest queries are near a tracked optimum, and any row may be the best place known.
     # Pending queries are left out: where nothing is uncertain, a search from one would end there
     # again.
-    anchors = run.model.X_train_[-3 if choice.is_query else 0 :, :-1]
+    anchors = run.query_surrogate.X_train_[-3 if choice.is_query else 0 :, :-1]
     if choice.acquisition.joint:
         return _drawn(choice, space, joint(causes, t), anchors, taken)
     score, posterior, space = weighed_score(choice, space, causes, latest)
@@ -432,7 +432,7 @@ def weighed_score(choice, space, causes, latest=None):
         run.domain.n_dims,
         surrogate,
         posterior,
-        n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
+        n_pending=len(surrogate.X_train_) - len(run.query_surrogate.X_train_),
         space=space,
         succeeds=None if chance is None else chance.succeeds,
     )

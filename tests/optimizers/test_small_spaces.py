@@ -139,7 +139,7 @@ def narrowed_to(opt, queries, t=None):
     """Space that visits leave for the query after some others of a batch, at a time or now."""
     run = run_of(opt)
     t = run.time.now if t is None else t
-    choice = Choice(run, run.model.at(t), t, None, queries=queries)
+    choice = Choice(run, run.query_surrogate.at(t), t, None, queries=queries)
     return run.part("visits").narrow(choice, run.domain.search_space())
 
 
