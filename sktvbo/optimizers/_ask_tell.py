@@ -404,9 +404,9 @@ class AskTell(Durable):
         only = {"fixed": fixed, "available": available}
         with self._lock(), self._timed_step() as before:
             t, run = before.read_present_time(t)
-            after, found = suggest(run, t, size, context, may_wait=may_wait, **only)
+            after, new = suggest(run, t, size, context, may_wait=may_wait, **only)
             first = after.pending.n_total - size
-            queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
+            queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(new)]
             queries = handles(run.domain, queries)
             self._take(before, after, "ask")
         return queries
@@ -667,9 +667,9 @@ class AskTell(Durable):
             run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
             others = many_outcomes_of(run, outcomes, gone)
-            found = observations_of(run, places, y, *known, others, places_set(run, places, x))
-            if found:
-                after, entries = observe_many(run, found)
+            answers = observations_of(run, places, y, *known, others, places_set(run, places, x))
+            if answers:
+                after, entries = observe_many(run, answers)
                 self._take(before, after, "tell_many", entries=entries)
 
     def untell(

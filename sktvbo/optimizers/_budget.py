@@ -133,9 +133,9 @@ class StepTimer(Part):
         until = now + (until - now) / n_left
         return {"n_candidates": self._n_candidates, "until": until}
 
-    def suggested(self, run, found):
+    def suggested(self, run, optima):
         """End the search for queries."""
-        if found:
+        if optima:
             seconds, n = self.lap(QUERY), len(run.data)
             if seconds > _SHARE_OF_STEP * self.seconds:
                 if self._n_candidates == _MIN_CANDIDATES:
@@ -232,7 +232,7 @@ class Search:
         Of the parts that are done.
     cost : float
         Largest time of a part, in seconds of processor time.
-    found : FittedGP or None
+    optimum : FittedGP or None
         Result of the search, not in use yet.
     """
 
@@ -241,7 +241,7 @@ class Search:
     expected: float = 0.0
     results: tuple = ()
     cost: float = 0.0
-    found: FittedGP | None = None
+    optimum: FittedGP | None = None
     _interrupted: list = field(default_factory=list, repr=False)
 
     def __getstate__(self):
@@ -257,22 +257,22 @@ class Search:
 
         No part begins that would last longer, but the first ``n_sure`` whatever their time.
         """
-        if self.found is not None:
+        if self.optimum is not None:
             return self
-        results, cost, found, taken = list(self.results), self.cost, None, None
+        results, cost, optimum, taken = list(self.results), self.cost, None, None
         while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
             computation, part = taken or self._resumed()
             begin = time.process_time()
             results.append(part())
             cost, n_sure = max(cost, time.process_time() - begin), n_sure - 1
-            part, found = next_part(computation, results[-1])
+            part, optimum = next_part(computation, results[-1])
             taken = computation, part
             if part is None:
                 taken = None
                 break
         if len(results) == len(self.results):
             return self
-        changes = {"results": tuple(results), "cost": cost, "found": found}
+        changes = {"results": tuple(results), "cost": cost, "optimum": optimum}
         return replaced(self, **changes, _interrupted=[taken] if taken else [])
 
     def _resumed(self):

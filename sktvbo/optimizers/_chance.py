@@ -48,8 +48,8 @@ class Factor:
     def log_weight_with_slopes(self, U):
         """Return `log_weight` and its derivatives (m, u) in the place."""
         log_p, slopes = self.log_with_slopes(U)
-        found, slope = log_weights(log_p, self.z)
-        return found, slope[:, np.newaxis] * slopes
+        weight, slope = log_weights(log_p, self.z)
+        return weight, slope[:, np.newaxis] * slopes
 
     def compiled(self):
         """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
@@ -96,8 +96,8 @@ class Chance:
 
     def log_weight_with_slopes(self, U):
         """Return `log_weight` and its derivatives (m, u) in the place."""
-        found = [factor.log_weight_with_slopes(U) for factor in self._factors]
-        return [sum(parts) for parts in zip(*found)]
+        weights = [factor.log_weight_with_slopes(U) for factor in self._factors]
+        return [sum(parts) for parts in zip(*weights)]
 
     def compiled(self):
         """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""

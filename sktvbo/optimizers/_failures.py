@@ -130,7 +130,7 @@ class Failures(Part):
         values = np.full(self.outcomes.shape[1], np.nan)
         if answer.outcomes is not None:
             values = np.array(answer.outcomes, dtype=np.float64)
-        found = replace(
+        failures = replace(
             self,
             rows=np.vstack([self.rows, answer.row])[-MAX_FAILURES:],
             total=self.total + 1,
@@ -138,13 +138,13 @@ class Failures(Part):
             outcomes=np.vstack([self.outcomes, values])[-MAX_FAILURES:],
             n_before=(*self.n_before, run.history.total)[-MAX_FAILURES:],
         )
-        queries = run.history.n_told + found.total
-        due = min(_GROWTH * found.searched, found.searched + _MOST)
+        queries = run.history.n_told + failures.total
+        due = min(_GROWTH * failures.searched, failures.searched + _MOST)
         # Without a success, chance and place cannot be told apart.
-        few = len(_unexplained(found, run)) < _MIN_FAILURES or not run.history.n_told
+        few = len(_unexplained(failures, run)) < _MIN_FAILURES or not run.history.n_told
         if few or queries < due:
-            return found
-        return replace(found, learnt=_searched(run, found), searched=queries)
+            return failures
+        return replace(failures, learnt=_searched(run, failures), searched=queries)
 
     def continued(self, run, new, change):
         old = run.failures
@@ -238,8 +238,8 @@ def _searched(run, failures):
     priors = dict(zip(names, map(LogNormal, medians, (_LENGTH_SPREAD, _INTERVALS_SPREAD))))
     learnt = length, duration, rate, mean
     gp = _regressor(X, labels, learnt, optimizer="fmin_l_bfgs_b", hyperpriors=priors)
-    found = gp.spatial_kernel_.length_scale, gp.temporal_kernel_.length_scale, rate, mean
-    return tuple(map(float, found))
+    values = gp.spatial_kernel_.length_scale, gp.temporal_kernel_.length_scale, rate, mean
+    return tuple(map(float, values))
 
 
 def _regressor(X, labels, learnt, **options):
@@ -267,7 +267,7 @@ def _rate_and_mean(X, labels, length, duration):
     the edge of a region would be taken for failures by chance.
     """
     K = _SIGNAL * Matern(length, nu=0.5)(X[:, :-1]) * Matern(duration, nu=0.5)(X[:, -1:])
-    found = []
+    grid = []
     for rate in _RATES:
         noise = _variances(labels, rate)
         inverse = np.linalg.inv(K + np.diag(noise))
@@ -277,8 +277,8 @@ def _rate_and_mean(X, labels, length, duration):
         for mean in _MEANS:
             p = (1.0 - rate) * ndtr(_squashed(predicted + mean * share, std)[0])
             log_p = np.log(np.where(labels, 1.0 - p, p)).sum()
-            found.append((log_p + _SUCCESSES * np.log(1.0 - rate), rate, mean))
-    log_p, *values = np.array(found).T
+            grid.append((log_p + _SUCCESSES * np.log(1.0 - rate), rate, mean))
+    log_p, *values = np.array(grid).T
     return np.average(values, axis=1, weights=np.exp(log_p - log_p.max()))
 
 

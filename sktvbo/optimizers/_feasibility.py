@@ -108,24 +108,24 @@ class Feasibility:
 
         They are known if the `Feasibility` widens.
         """
-        found = np.zeros(len(self.is_modelled))
-        found[self.is_modelled] = [
+        margins = np.zeros(len(self.is_modelled))
+        margins[self.is_modelled] = [
             NOISE_MARGIN * _noise(surrogate.noise_std_, self._unit_of(data.rows[:, :-1]), data.y)
             for (surrogate, *_), data in zip(self._outcomes, self._data)
         ]
-        return found
+        return margins
 
     def is_known(self, U, t):
         """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
 
         The data explain most of the variance of each outcome there, or the limits surely hold.
         """
-        found = np.ones(len(U), dtype=bool)
+        known = np.ones(len(U), dtype=bool)
         for surrogate, *_ in self._outcomes:
             posterior = ManyPlaces(surrogate.at(t).posterior_at(t))
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
-            found &= share < UNKNOWN
-        return found | (self.at(t).log(U) >= np.log(SURE))
+            known &= share < UNKNOWN
+        return known | (self.at(t).log(U) >= np.log(SURE))
 
 
 def _data_by_name(run):
@@ -164,19 +164,19 @@ class WithinLimits(Factor):
 
     def log(self, U):
         """Return the logarithm of the probability (m,) at places U (m, u)."""
-        found = np.full(len(U), self._log_unknown)
+        log_p = np.full(len(U), self._log_unknown)
         for posterior, *limits in self._outcomes:
-            found += self._term(posterior, limits)(*posterior(U))[0]
-        return found
+            log_p += self._term(posterior, limits)(*posterior(U))[0]
+        return log_p
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
-        found, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
+        log_p, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
         for posterior, *limits in self._outcomes:
             value, slope = with_slopes(self._term(posterior, limits), posterior, U)
-            found += value
+            log_p += value
             slopes += slope
-        return found, slopes
+        return log_p, slopes
 
     def _term(self, posterior, limits):
         """Return what an outcome adds, as a function of mean and deviation, see `with_slopes`."""
@@ -196,8 +196,8 @@ class WithinLimits(Factor):
         if not self.is_sure:
             # An outcome that was not measured yet does not tell places apart.
             return self.log(U) - self._log_unknown >= np.log(0.5)
-        found, near = ndtri_exp(self.log(U)) >= self.z, self._near and self._near()
-        return found if near is None else found & near(U)
+        certified, near = ndtri_exp(self.log(U)) >= self.z, self._near and self._near()
+        return certified if near is None else certified & near(U)
 
     def predicted(self, U):
         """Yield mean and widened standard deviation (m,) of each outcome, and its limits."""
@@ -374,8 +374,8 @@ class Certificate:
         """
         k = self._domain.search_space().domain.n_unit
         measured, close = [], cdist(places[:, :k], self._told[:, :k], "chebyshev") <= UNSEEN
-        found = without_noise(self._distances, self._feasibility.noise_margins)
-        for distances in found[self._feasibility.is_modelled]:
+        beyond = without_noise(self._distances, self._feasibility.noise_margins)
+        for distances in beyond[self._feasibility.is_modelled]:
             steps = np.where(close & ~np.isnan(distances), np.arange(len(distances)), -1)
             latest = steps.max(axis=1, initial=-1)
             measured.append(np.append(distances, 0.0)[latest])
@@ -400,11 +400,11 @@ def _varies(limits, U):
 
 def _violations(limits, U):
     """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
-    found = []
+    pairs = []
     for mean, std, low, high in limits.predicted(U):
         beyond = np.maximum(low - mean, mean - high)
-        found.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
-    return np.reshape(found, (-1, 2, len(U))).swapaxes(0, 1)
+        pairs.append([np.maximum(beyond - std, 0.0), excess(mean, std, low, high)[0]])
+    return np.reshape(pairs, (-1, 2, len(U))).swapaxes(0, 1)
 
 
 def near(domain, known, length):
@@ -440,12 +440,12 @@ def near(domain, known, length):
         balls.append((np.vstack(steps) / widths, widths))
 
     def contains(U):
-        found = np.zeros(len(U), dtype=bool)
+        inside = np.zeros(len(U), dtype=bool)
         for places, widths in balls:
             if len(places):
                 gaps = cdist(U[:, columns] / widths, places, "chebyshev")
-                found |= gaps.min(axis=1) <= 1.0
-        return found
+                inside |= gaps.min(axis=1) <= 1.0
+        return inside
 
     return contains
 

@@ -26,7 +26,7 @@ from ._outcomes import (
     summed,
     without_violation,
 )
-from ._part import Found, Part
+from ._part import Optimum, Part
 from ._parts import allowed_in_context, distant, drawn, gaps
 from ._state import Model
 from ._step_limiter import neighbourhood
@@ -80,19 +80,19 @@ class Limits(Part):
     # --- what is told -----------------------------------------------------------------------------
 
     def told(self, run, after, answer):
-        found = self._of_data_set(run, after)
+        part = self._of_data_set(run, after)
         if after.surrogate is None or not answer.learns:
-            return found
-        new = of_whole = outcome_targets(after.with_part(found))
+            return part
+        new = of_whole = outcome_targets(after.with_part(part))
         if len(after.data) < len(answer.whole):
             whole = replaced(after, data=answer.whole)
             of_whole = outcome_targets(whole.with_part(self._of_data_set(run, whole)))
         models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
-        found = replaced(found, models=models)
+        part = replaced(part, models=models)
         was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
         if run.algorithm.safety is None or answer.query is None or not was_measured:
-            return found
-        return found._recalibrated(run, after, answer)
+            return part
+        return part._recalibrated(run, after, answer)
 
     def _of_data_set(self, run, after):
         """Return the outcomes of the data set after a step, from those before it."""
@@ -126,16 +126,16 @@ class Limits(Part):
         return replaced(self, excess=float(excess))
 
     def taken_back(self, run, after, query):
-        found = self._of_data_set(run, after)
-        if found is self:
+        part = self._of_data_set(run, after)
+        if part is self:
             return self
         if after.surrogate is None:
-            return replaced(found, models=())
+            return replaced(part, models=())
         models = []
-        for old, new in zip(outcome_targets(run), outcome_targets(after.with_part(found))):
+        for old, new in zip(outcome_targets(run), outcome_targets(after.with_part(part))):
             same = np.array_equal(old.data.positions, new.data.positions)
             models.append(Model(*old.model[:2]) if same else model_on_data(new))
-        return replaced(found, models=tuple(models))
+        return replaced(part, models=tuple(models))
 
     def continued(self, run, new, change):
         old = run.part(self.name)
@@ -194,7 +194,7 @@ class Limits(Part):
             return None
         return (_queried if choice.is_query else _recommended)(choice, space, certificate)
 
-    def suggested(self, run, found):
+    def suggested(self, run, optima):
         """Count the certified queries, and warn when several in turn are not certified."""
         if run.algorithm.safety is None:
             return self
@@ -202,7 +202,7 @@ class Limits(Part):
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
             is_certified, n_refusals = len(without_violation(run, starts)) == len(starts), 1
         else:
-            is_certified, n_refusals = not any(each.is_fallback for each in found), REFUSALS
+            is_certified, n_refusals = not any(each.is_fallback for each in optima), REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
                 f"{run.algorithm.safety:g}."
@@ -341,38 +341,38 @@ def _free(choice):
 
 
 def _queried(choice, space, certificate):
-    """Return the `Found` that is certified, or the least risky one if there is none."""
+    """Return the `Optimum` that is certified, or the least risky one if there is none."""
     run, t, limiter = choice.run, choice.t, choice.run.limiter
     if choice.number % EXPAND_EVERY == 0:
         aim = search(choice, space.reachable, _free(choice)).x
-        found = Found(certificate.towards(space.reachable, t, aim, choice.taken), t)
+        optimum = Optimum(certificate.towards(space.reachable, t, aim, choice.taken), t)
     else:
-        found = search(choice, space, choice.causes, choice.taken, choice.latest)
-    if found.x is not None:
-        return found
+        optimum = search(choice, space, choice.causes, choice.taken, choice.latest)
+    if optimum.x is not None:
+        return optimum
     if limiter is None:
         x = certificate.least_risky(space.reachable, t, choice.taken)
-        return Found(x, t, is_fallback=True)
+        return Optimum(x, t, is_fallback=True)
     # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
     whole = run.domain.search_space()
     aim = certificate.towards(whole, t, run.at[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)
-    return Found(limiter.step(run, t, aim), t, is_fallback=True)
+    return Optimum(limiter.step(run, t, aim), t, is_fallback=True)
 
 
 def _recommended(choice, space, certificate):
-    """Return the best `Found` within the limits, or that of the least expected excess.
+    """Return the best `Optimum` within the limits, or that of the least expected excess.
 
     Where no place is within them, or the data say little about the limits there, it is the latter,
     and a warning states the probability.
     """
     run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
-    found, feasibility = search(choice, space, choice.causes), choice.once(Feasibility)
+    optimum, feasibility = search(choice, space, choice.causes), choice.once(Feasibility)
     reason = f"No point is known to satisfy all limits with probability {certificate.level:g}"
-    if found.x is not None:
-        if feasibility.is_known(unit_of(found.x[np.newaxis]), t)[0]:
-            return found
+    if optimum.x is not None:
+        if feasibility.is_known(unit_of(optimum.x[np.newaxis]), t)[0]:
+            return optimum
         reason = "The data say little about the limits"
     row = _of_least_excess(choice, feasibility)
     probability = np.exp(feasibility.at(t).log(unit_of(row[np.newaxis]))[0])
@@ -383,7 +383,7 @@ def _recommended(choice, space, certificate):
         "probability_feasible().",
         LimitWarning,
     )
-    return Found(row, t)
+    return Optimum(row, t)
 
 
 def _of_least_excess(choice, feasibility):

@@ -114,22 +114,22 @@ def data_of(run, i):
     data, limit, failures = run.data, run.config.measured_limits[i], run.failures
     values = limit.of_model(run.part("limits").values[:, i])
     measured = ~np.isnan(values)
-    found = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    part = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
     if not measured.all():
-        found = found.take(measured)
+        part = part.take(measured)
     y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
     chosen = ~np.isnan(y)
     if 0 < len(data) < run.history.n_told:
         chosen &= rows[:, -1] >= data.rows[:, -1].min()
     if not chosen.any():
-        return found
+        return part
     n_before = np.array(failures.n_before)[chosen]
     positions = len(rows) - failures.total - 1 - np.flatnonzero(chosen)
-    order = np.argsort(np.append(found.positions, n_before - 0.5), kind="stable")
+    order = np.argsort(np.append(part.positions, n_before - 0.5), kind="stable")
     return DataSet(
-        np.append(found.positions, positions),
-        np.vstack([found.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
-        np.append(found.y, y[chosen]),
+        np.append(part.positions, positions),
+        np.vstack([part.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
+        np.append(part.y, y[chosen]),
         np.zeros(len(order)),
     ).take(order)
 
@@ -277,7 +277,7 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     run, (surrogate, search, sliced), n = target.run, target.model, len(data)
     early = run.algorithm._searches_for_the_past
     early = early and data.rows[-1, -1] < surrogate.X_train_[:, -1].min()
-    if sliced is not None and sliced.found is not None and not early:
+    if sliced is not None and sliced.optimum is not None and not early:
         return _with_optimum(target, sliced, None, data)
     if fresh:
         surrogate = conditioned(target, surrogate, data)
@@ -386,13 +386,13 @@ def after_slice(target, model, data):
     if timer is None or before is None:
         return model
     sliced = before.continued(timer.until)
-    if sliced is before and sliced.found is None and timer.is_too_long(sliced):
+    if sliced is before and sliced.optimum is None and timer.is_too_long(sliced):
         # It begins again when fewer rows are left.
         timer.searched(sliced.n, max(sliced.cost, sliced.expected))
         return model._replace(sliced_search=None)
-    if sliced.found is not None:
+    if sliced.optimum is not None:
         timer.searched(sliced.n, sliced.cost)
-    if sliced.found is None or not timer.fits(MODEL, len(data)):
+    if sliced.optimum is None or not timer.fits(MODEL, len(data)):
         return model._replace(sliced_search=sliced)
     timer.lap(SEARCH)
     model = _with_optimum(target, sliced, model.surrogate, data)
@@ -402,10 +402,10 @@ def after_slice(target, model, data):
 
 def _with_optimum(target, sliced, surrogate, data):
     """Return the model that a search has found, on a data set, in place of a surrogate."""
-    found = sliced.found
+    optimum = sliced.optimum
     if sliced.surrogate is not surrogate:
-        found = conditioned(target, found, data)
-    return Model(found, SearchState(0, sliced.n))
+        optimum = conditioned(target, optimum, data)
+    return Model(optimum, SearchState(0, sliced.n))
 
 
 def searched(target, deadline):
@@ -420,7 +420,7 @@ def searched(target, deadline):
         return Model(surrogate, SearchState(0, len(data)))
     sliced = model.sliced_search or begun_search(target, model.surrogate, data)
     sliced = sliced.continued(until, n_sure=1)
-    if sliced.found is None:
+    if sliced.optimum is None:
         return model._replace(sliced_search=sliced)
     return _with_optimum(target, sliced, model.surrogate, data)
 

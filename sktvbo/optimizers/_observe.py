@@ -134,7 +134,7 @@ def _learns_from(run, answer, data, now, hold, first):
     fresh, max_size = False, None
     if timer is not None:
         timer.lap(REST)
-        is_found = run.sliced_search is not None and run.sliced_search.found is not None
+        is_found = run.sliced_search is not None and run.sliced_search.optimum is not None
         fresh = not hold and (is_found or timer.wants_timing(n))
         max_size = timer.size_for(n)
     queries = made_until(run.time.now, run.query_sizes)
@@ -164,8 +164,8 @@ def _learns_from(run, answer, data, now, hold, first):
 def _dropped_before(run, policy, answer, latest, n):
     """Return indices of the rows that a policy drops before an observation, the n-th row."""
     X, y = latest[:2]
-    found = policy.before_add(run.surrogate, X[0, :-1], answer.t, y[0])
-    drop = check_rows(found, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
+    rows = policy.before_add(run.surrogate, X[0, :-1], answer.t, y[0])
+    drop = check_rows(rows, n - 1, _ROWS_OF.format(type(policy).__name__, "before_add"))
     if answer.outcomes and any(policy.before_outcome(*each) for each in _measured(run, answer)):
         return np.arange(n - 1)
     return drop
@@ -198,7 +198,7 @@ def _checked_record(policy):
     name = f"What {type(policy).__name__}.record returns"
     if not isinstance(record, Mapping):
         raise invalid(name, "a dict of names and numbers", record)
-    found = {}
+    numbers = {}
     for key, value in record.items():
         number = isinstance(value, Real | np.bool_)
         if key in ("time", "n"):
@@ -206,8 +206,8 @@ def _checked_record(policy):
         if not (isinstance(key, str) and (value is None or (number and value == value))):
             expected = "a dict of names and numbers, None for what is not known"
             raise invalid(name, expected, got=f"{key!r}: {value!r}")
-        found[key] = None if value is None else float(value)
-    return found
+        numbers[key] = None if value is None else float(value)
+    return numbers
 
 
 # --- many observations ----------------------------------------------------------------------------
@@ -349,10 +349,10 @@ def cancel(run, x):
 
     If it is the only one of its time, earlier times may be asked for again.
     """
-    found = [x] if isinstance(x, Query) else matching(run, x, None)
-    if not found:
+    queries = [x] if isinstance(x, Query) else matching(run, x, None)
+    if not queries:
         raise not_pending("x", str(x.tolist()))
-    query = found[-1]
+    query = queries[-1]
     after = replaced(run, pending=run.pending.without(query))
     after = run.without_query(run.step_to(after, "taken_back", query), query)
     return _at_latest_time(after)

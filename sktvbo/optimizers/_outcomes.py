@@ -85,7 +85,7 @@ def limits_of(constraints, owner):
     name, form = "outcome_constraints", "None or a dict of names and pairs (low, high)"
     if not isinstance(constraints, Mapping) or not constraints:
         raise invalid(name, form, constraints, owner)
-    found = []
+    limits = []
     for outcome, pair in constraints.items():
         if not (isinstance(outcome, str) and outcome):
             raise invalid(name, form, constraints, owner)
@@ -101,8 +101,8 @@ def limits_of(constraints, owner):
         )
         if not low < high:
             raise invalid(name, "pairs with low < high", owner=owner, got=got)
-        found.append(Limit(outcome, low, high))
-    return tuple(found)
+        limits.append(Limit(outcome, low, high))
+    return tuple(limits)
 
 
 def check_names(limits, domain, owner):
@@ -136,14 +136,14 @@ def measured(run):
 
 def outcomes_of(run, outcomes, failed=False):
     """Return the outcomes (k,) of one observation, see `Observation`; it may have ``failed``."""
-    columns, found = _columns(run, outcomes, failed), []
+    columns, values = _columns(run, outcomes, failed), []
     for (name, value), limit in zip((columns or {}).items(), run.config.measured_limits):
         label = f"outcomes[{name!r}]"
         if not is_missing(value):
             value = finite_number(value, label, InvalidObservationError, LARGEST_Y)
             _check_scale(limit.scale, value, label)
-        found.append(None if is_missing(value) else value)
-    return columns and tuple(found)
+        values.append(None if is_missing(value) else value)
+    return columns and tuple(values)
 
 
 def many_outcomes_of(run, outcomes, failed):
@@ -159,7 +159,7 @@ def many_outcomes_of(run, outcomes, failed):
     columns = _columns(run, outcomes, failed.all())
     if columns is None or all(column is None for column in columns.values()):
         return [columns and (None,) * len(columns)] * n
-    found = np.empty((n, len(columns)))
+    table = np.empty((n, len(columns)))
     for i, ((name, column), limit) in enumerate(zip(columns.items(), run.config.measured_limits)):
         label = f"outcomes[{name!r}]"
         values = real_array(column, label, InvalidObservationError)
@@ -172,8 +172,8 @@ def many_outcomes_of(run, outcomes, failed):
             raise invalid(label, expected, column, error=InvalidObservationError)
         check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
         _check_scale(limit.scale, values, label)
-        found[:, i] = values
-    return [tuple(None if v != v else v for v in row) for row in found.tolist()]
+        table[:, i] = values
+    return [tuple(None if v != v else v for v in row) for row in table.tolist()]
 
 
 def _columns(run, outcomes, optional):
@@ -232,8 +232,8 @@ def outcomes_of_failures(run, new):
     """Return the outcomes (f, k) of the failures of a run that goes on as another one."""
     known, old = measured(run), run.failures.outcomes
     nothing = np.full(len(old), np.nan)
-    found = [old[:, known.index(name)] if name in known else nothing for name in measured(new)]
-    return np.column_stack([np.empty((len(old), 0)), *found])
+    outcomes = [old[:, known.index(name)] if name in known else nothing for name in measured(new)]
+    return np.column_stack([np.empty((len(old), 0)), *outcomes])
 
 
 # --- measurements ---------------------------------------------------------------------------------
@@ -246,11 +246,11 @@ def without_violation(run, points, margins=0.0):
     """
     rows, distances = measurements(run, N_REMEMBERED)
     distances = without_noise(distances, margins)
-    k, found = run.domain.n_chosen, np.ones(len(points), dtype=bool)
+    k, allowed = run.domain.n_chosen, np.ones(len(points), dtype=bool)
     for i, x in enumerate(points):
         here = distances[:, (rows[:, :k] == x[:k]).all(axis=1)]
-        found[i] = not any(of_limit[~np.isnan(of_limit)][-1:].any() for of_limit in here)
-    return points[found]
+        allowed[i] = not any(of_limit[~np.isnan(of_limit)][-1:].any() for of_limit in here)
+    return points[allowed]
 
 
 def without_noise(distances, margins):
@@ -273,9 +273,9 @@ def measurements(run, n_latest=None):
     outcomes = np.vstack([outcomes.reshape(len(data), len(measured(run))), failures.outcomes])
     y = np.append(data.y, np.full(len(failures.rows), np.nan))
     order = np.append(data.positions, np.array(failures.n_before) - 0.5)
-    found, chosen = beyond_limits(run, outcomes, y), np.lexsort([order, rows[:, -1]])
-    chosen = chosen[~np.isnan(found).all(axis=0)[chosen]]
-    return rows[chosen], found[:, chosen]
+    distances, chosen = beyond_limits(run, outcomes, y), np.lexsort([order, rows[:, -1]])
+    chosen = chosen[~np.isnan(distances).all(axis=0)[chosen]]
+    return rows[chosen], distances[:, chosen]
 
 
 def beyond_limits(run, outcomes, y):
@@ -283,11 +283,11 @@ def beyond_limits(run, outcomes, y):
 
     They are those of the outcomes' models.
     """
-    values, found = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}, []
+    values, distances = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}, []
     for limit in run.config.limits:
         (low, high), value = limit.ends, limit.of_model(values[limit.name])
-        found.append(np.maximum(np.maximum(low - value, value - high), 0.0))
-    return np.array(found)
+        distances.append(np.maximum(np.maximum(low - value, value - high), 0.0))
+    return np.array(distances)
 
 
 def summed(distances):

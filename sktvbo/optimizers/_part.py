@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Found(NamedTuple):
+class Optimum(NamedTuple):
     """A query that follows the surrogate, or a recommendation.
 
     Attributes
@@ -102,19 +102,19 @@ class Part:
         return None
 
     def choose(self, choice, space):
-        """Return the `Found` that takes the place of a search in a space; None for none."""
+        """Return the `Optimum` that takes the place of a search in a space; None for none."""
         return None
 
     # --- after a step -----------------------------------------------------------------------------
 
-    def suggested(self, run, found):
+    def suggested(self, run, optima):
         """Return the part at the end of an ``ask``.
 
         Parameters
         ----------
         run : RunState
             Before the queries are pending.
-        found : list of Found
+        optima : list of Optimum
             Queries that follow the surrogate.
         """
         return self

@@ -12,7 +12,7 @@ from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import OverconfidenceWarning, UnansweredQueryWarning
 from ..staleness import KeepAll
 from ._models import times_of
-from ._part import Found, Part
+from ._part import Optimum, Part
 from ._places import at_place, of_time
 from ._report import logger
 from ._step_limiter import neighbourhood
@@ -312,7 +312,7 @@ class Exploration(Part):
         places = _far_places(choice, space)
         if not len(places):
             return None
-        return Found(space.decode(places[[choice.rng.randint(len(places))]])[0], choice.t)
+        return Optimum(space.decode(places[[choice.rng.randint(len(places))]])[0], choice.t)
 
 
 def _far_places(choice, space):
@@ -464,20 +464,20 @@ class Calibration(Part):
 
 def _remedies(run):
     """Return what may help an overconfident run, as sentences: of parameters that it has."""
-    known, found = run.algorithm.get_params(deep=False), []
+    known, sentences = run.algorithm.get_params(deep=False), []
     if known.get("seasonal_periods", "") is None:
-        found.append("If y has a daily or another period, give seasonal_periods.")
+        sentences.append("If y has a daily or another period, give seasonal_periods.")
     if known.get("robust") is False:
-        found.append("If single values are far from all others, use robust=True.")
+        sentences.append("If single values are far from all others, use robust=True.")
     if known["surrogate"] is not None:
-        found.append(
+        sentences.append(
             "Let the surrogate learn the noise (noise_variance_bounds), or give it a larger "
             "noise_variance, or a temporal kernel with a shorter lengthscale."
         )
-    found.append("Tell the noise of single values, where it is known, as y_variance.")
+    sentences.append("Tell the noise of single values, where it is known, as y_variance.")
     if type(run.policy) is KeepAll:
-        found.append("If the function changes or jumps, take an algorithm that forgets: WDBO.")
-    return " ".join(found)
+        sentences.append("If the function changes or jumps, take an algorithm that forgets: WDBO.")
+    return " ".join(sentences)
 
 
 # Queries that are passed over before the warning.
@@ -514,11 +514,11 @@ class Unanswered(Part):
         pending = after.pending_now
         left = [query for query in pending if query.id not in self.passed]
         earlier = [query for query in left if query.t <= answer.t]
-        found = of_time(left, answer.t, after.begin) or at_place(after.domain, answer.x, earlier)
-        if not found:
+        queries = of_time(left, answer.t, after.begin) or at_place(after.domain, answer.x, earlier)
+        if not queries:
             return self
         known = {query.id for query in pending}
-        passed = (*(i for i in self.passed if i in known), found[-1].id)
+        passed = (*(i for i in self.passed if i in known), queries[-1].id)
         if len(passed) < _MANY:
             return replaced(self, passed=passed)
         warn_caller(

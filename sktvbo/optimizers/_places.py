@@ -175,14 +175,14 @@ def matching(run, x, t):
     Those in the context of x, if there are any. If there are none, the only expired query.
     """
     k, now = run.domain.n_chosen, run.time.now
-    found = at_place(run.domain, x, of_time(run.pending.at(now), t, run.begin))
-    if not found:
+    queries = at_place(run.domain, x, of_time(run.pending.at(now), t, run.begin))
+    if not queries:
         expired = of_time(run.pending.expired_at(now), t, run.begin)
         late = at_place(run.domain, x, expired)
-        found = late if len(late) == 1 else []
-    if len(found) < 2:
-        return found
-    for_t = [query for query in found if query.t == t] or found
+        queries = late if len(late) == 1 else []
+    if len(queries) < 2:
+        return queries
+    for_t = [query for query in queries if query.t == t] or queries
     close = [np.allclose(query.x[k:], x[k:], rtol=_RELATIVE, atol=0.0) for query in for_t]
     return list(compress(for_t, close)) or for_t
 
@@ -250,11 +250,12 @@ def rivals_of(run, place, t):
     """
     if isinstance(place, Query) or len(run.pending.queries) < 2:
         return set()
-    found = matching(run, place, t)
+    queries = matching(run, place, t)
     recorded = [
-        (_with_context_of(place, query.x).tobytes(), query.t if t is None else t) for query in found
+        (_with_context_of(place, query.x).tobytes(), query.t if t is None else t)
+        for query in queries
     ]
-    return {query.id for query, each in zip(found, recorded) if each != recorded[-1]}
+    return {query.id for query, each in zip(queries, recorded) if each != recorded[-1]}
 
 
 def addressed(run, x, t, place=None):
@@ -262,9 +263,9 @@ def addressed(run, x, t, place=None):
 
     ``place`` (d,) is what was set in place of the query, NaN for a context that is not given.
     """
-    found = [x] if isinstance(x, Query) else matching(run, x, t)
-    if found:
-        query = found[-1]
+    queries = [x] if isinstance(x, Query) else matching(run, x, t)
+    if queries:
+        query = queries[-1]
         row = query.x if x is query else _with_context_of(x, query.x)
         if place is not None:
             row = _with_context_of(place, row)
@@ -368,11 +369,11 @@ def places_set(run, places, x):
     if not isinstance(x, list | np.ndarray) or len(x) != len(places):
         expected = f"one point, or None, for each of {len(places)} queries"
         raise invalid("x", expected, x, error=InvalidObservationError)
-    found = []
+    rows = []
     for i, (query, each) in enumerate(zip(places, x)):
         with _in_row("x", i):
-            found.append(place_set(run, query, each))
-    return found
+            rows.append(place_set(run, query, each))
+    return rows
 
 
 def columns_of(run, X, y, t, y_variance, context, failed):
@@ -414,7 +415,7 @@ def observations_of(run, places, y, t, variances, outcomes, x):
         As returned by `columns_of`, `many_outcomes_of` and `places_set`; None for t where no time
         was given.
     """
-    found, left, rivals = [None] * len(places), run, set()
+    answers, left, rivals = [None] * len(places), run, set()
     times = [None] * len(places) if t is None else t.tolist()
 
     def priority(i):
@@ -426,14 +427,14 @@ def observations_of(run, places, y, t, variances, outcomes, x):
         row, time, query = addressed(left, places[i], times[i], x[i])
         variance = 0.0 if y[i] is None else float(variances[i])
         observation = Answer(row, y[i], time, variance, outcomes[i], query)
-        if is_repeated(left, observation, x[i], found):
+        if is_repeated(left, observation, x[i], answers):
             continue
         if query is not None:
             left = replaced(left, pending=left.pending.without(query))
-        found[i] = observation
+        answers[i] = observation
     if rivals.intersection(query.id for query in left.pending_now):
         warn_ambiguous()
-    new = [observation for observation in found if observation is not None]
+    new = [observation for observation in answers if observation is not None]
     return sorted(new, key=lambda answer: answer.t)
 
 

@@ -199,11 +199,11 @@ def log_queries(run, first, details):
         if query.id >= first:
             x = run.domain.decode(query.x)
             x = x.tolist() if isinstance(x, np.ndarray) else x
-            found = details.get(query.id, dict.fromkeys(("acquisition", "mean", "std")))
-            shown = {"t": query.t} | {k: v for k, v in found.items() if v is not None}
+            known = details.get(query.id, dict.fromkeys(("acquisition", "mean", "std")))
+            shown = {"t": query.t} | {k: v for k, v in known.items() if v is not None}
             values = "".join(f", {name}={value:.6g}" for name, value in shown.items())
             message = f"Query {query.id}: x={x}{values}."
-            _log(logging.DEBUG, message, "query", query=query.id, x=x, t=query.t, **found)
+            _log(logging.DEBUG, message, "query", query=query.id, x=x, t=query.t, **known)
 
 
 def log_events(run, after):

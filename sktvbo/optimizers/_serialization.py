@@ -246,12 +246,12 @@ def decode_observation(body):
 def _stored_observations(run):
     """Return the observations of a run's data set and history by position, in order."""
     log, data = run.history.log, run.data
-    nothing, found = np.empty(0, dtype=np.intp), {}
+    nothing, stored = np.empty(0, dtype=np.intp), {}
     rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
     for i, row, y, variance in rows:
         if i < log.first:  # the history has lost what else was known of it
-            found[i] = Observation(row, y, float(row[-1]), 0, nothing, {}, variance)
-    return found | dict(enumerate(log, log.first))
+            stored[i] = Observation(row, y, float(row[-1]), 0, nothing, {}, variance)
+    return stored | dict(enumerate(log, log.first))
 
 
 def _encode_query(query):
@@ -619,7 +619,7 @@ def change_event(change, columns, changes):
 
 def _converted(told, changes):
     """Return observations by position, of their events and those of later changes."""
-    found = {}
+    entries = {}
     for event in told:
         entry = decode_observation(event.body)
         for change in changes:
@@ -627,8 +627,8 @@ def _converted(told, changes):
                 positions = {int(i): np.array(p) for i, p in change.body["positions"].items()}
                 rows = partial(renumbered, positions=positions)
                 entry = entry.converted(rows, change.body["outcomes"])
-        found[event.told] = entry
-    return found
+        entries[event.told] = entry
+    return entries
 
 
 def encode_state(run):

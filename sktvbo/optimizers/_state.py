@@ -203,8 +203,8 @@ class Log(Sequence):
         return islice(self._items, self._start, self._stop)
 
     def __getitem__(self, i):
-        found = range(self._start, self._stop)[i]
-        return [self._items[j] for j in found] if isinstance(i, slice) else self._items[found]
+        where = range(self._start, self._stop)[i]
+        return [self._items[j] for j in where] if isinstance(i, slice) else self._items[where]
 
     def __reduce__(self):
         return Log, (list(self), self.limit, self.total)
@@ -746,15 +746,15 @@ class RunState:
 
         Of several at one time it is the last that was asked for.
         """
-        found = [(entry.row, entry.query) for entry in self.history.entries]
-        found += zip(self.failures.rows, self.failures.queries)
-        found += [(np.append(query.x, query.t), query.id) for query in self.pending.unanswered]
+        queries = [(entry.row, entry.query) for entry in self.history.entries]
+        queries += zip(self.failures.rows, self.failures.queries)
+        queries += [(np.append(query.x, query.t), query.id) for query in self.pending.unanswered]
 
         def order(each):
             (*_, t), query = each
             return t, -1 if query is None else query
 
-        return max(reversed(found), key=order)[0] if found else None
+        return max(reversed(queries), key=order)[0] if queries else None
 
     # --- configuration ----------------------------------------------------------------------------
 

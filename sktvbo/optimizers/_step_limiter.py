@@ -107,7 +107,7 @@ class StepLimiter(Part):
             x = part.decode(self._here(run, part)[np.newaxis])[0]
         return x
 
-    def heading(self, choice, space, found):
+    def heading(self, choice, space, optimum):
         """Return a query in a space, or one on the way to a better place.
 
         What is best within reach may be a hill from which no step leads on. Where an observation
@@ -116,26 +116,26 @@ class StepLimiter(Part):
         is pending or has failed there.
         """
         domain, surrogate, t = choice.run.domain, choice.surrogate, choice.t
-        part = space.at(found.t)
+        part = space.at(optimum.t)
         if not part.limited:
-            return found
-        places = np.vstack([domain.to_unit(found.x), surrogate.X_train_[:, :-1]])
+            return optimum
+        places = np.vstack([domain.to_unit(optimum.x), surrogate.X_train_[:, :-1]])
         places = part.with_current_context(part.nearest(places))
         mean, std = surrogate.posterior_at(t)(places)
         best = np.argmax(mean)
         aim = places[best]
         if mean[best] <= mean[0] + std[0] or part.allowed(aim[np.newaxis])[0]:
-            return found
+            return optimum
         here = self._here(choice.run, part)
         next_, gap = _nearest(domain, part, here, aim)
         if next_ is None or not gap < np.linalg.norm(here - aim):
-            return found
+            return optimum
         if not len(untaken(next_[np.newaxis], part, choice.places_of(()))):
-            return found
+            return optimum
         chance = choice.chance
         if chance is not None and chance.log(next_[np.newaxis])[0] < np.log(0.5):
-            return found
-        return found._replace(x=part.decode(next_[np.newaxis])[0])
+            return optimum
+        return optimum._replace(x=part.decode(next_[np.newaxis])[0])
 
     def _here(self, run, part):
         """Return where the run is (u,), in the present context."""
@@ -185,9 +185,9 @@ def _with_next_values(space, here, low, high):
     moves, here = low[:k] < high[:k], here[:k]
     steps = space.domain.neighbours(here)
     steps = steps[(steps != here).sum(axis=1) == 1]
-    for found in steps, steps[space.allowed(steps)]:
-        below = np.where(found < here, found, -np.inf).max(axis=0, initial=-np.inf)
-        above = np.where(found > here, found, np.inf).min(axis=0, initial=np.inf)
+    for values in steps, steps[space.allowed(steps)]:
+        below = np.where(values < here, values, -np.inf).max(axis=0, initial=-np.inf)
+        above = np.where(values > here, values, np.inf).min(axis=0, initial=np.inf)
         low[:k] = np.where(moves & np.isfinite(below), np.minimum(low[:k], below), low[:k])
         high[:k] = np.where(moves & np.isfinite(above), np.maximum(high[:k], above), high[:k])
     return low, high
@@ -204,12 +204,12 @@ def _next_members(space, here, reach):
         return None
     here, reach = here[: places.shape[1]], reach[: places.shape[1]]
     left = places[np.all((places == here) | (reach > 0.0), axis=1)]
-    left, found = left[np.any(left != here, axis=1)], []
+    left, members = left[np.any(left != here, axis=1)], []
     while len(left):
         gaps = np.linalg.norm(left - here, axis=1)
-        found.append(left[np.argmin(gaps)])
-        left = left[np.linalg.norm(left - found[-1], axis=1) >= gaps]
-    return np.reshape(found, (-1, len(here)))
+        members.append(left[np.argmin(gaps)])
+        left = left[np.linalg.norm(left - members[-1], axis=1) >= gaps]
+    return np.reshape(members, (-1, len(here)))
 
 
 def _spans(domain):
@@ -226,10 +226,10 @@ def _widths(domain, parts):
     A category is held or free.
     """
     spans, ends = _spans(domain)[1], np.append(domain.unit_columns[1:], domain.n_unit)
-    found = np.empty(domain.n_unit)
+    widths = np.empty(domain.n_unit)
     for part, kind, start, end in zip(parts, domain.kinds, domain.unit_columns, ends):
         if kind == "unordered":
-            found[start:end] = np.inf if part else 0.0
+            widths[start:end] = np.inf if part else 0.0
         else:
-            found[start] = part * spans[start] if spans[start] else 0.0
-    return found
+            widths[start] = part * spans[start] if spans[start] else 0.0
+    return widths

@@ -28,7 +28,7 @@ from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._chance import Chance
 from ._constants import N_DRAWN, N_FLOOR
-from ._part import Found
+from ._part import Optimum
 from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast, made_until
 
@@ -90,15 +90,15 @@ class Choice:
 
     def places_of(self, rows):
         """Return the places (m, u) of rows (d + 1,), failures, pending queries and those taken."""
-        found = [row[:-1] for row in (*rows, *self.run.failures.rows)]
-        found += [query.x for query in self.run.pending_now] + [x for x, _ in self.queries]
-        return self.run.domain.unit_of(np.reshape(found, (-1, self.run.domain.n_dims)))
+        queried = [row[:-1] for row in (*rows, *self.run.failures.rows)]
+        queried += [query.x for query in self.run.pending_now] + [x for x, _ in self.queries]
+        return self.run.domain.unit_of(np.reshape(queried, (-1, self.run.domain.n_dims)))
 
     @cached_property
     def causes(self):
         """Causes that a query is not allowed, a dict by the name of the part, see `Part.cause`."""
-        found = {part.name: part.cause(self) for part in self.run.at_moment("cause")}
-        return {name: cause for name, cause in found.items() if cause is not None}
+        causes = {part.name: part.cause(self) for part in self.run.at_moment("cause")}
+        return {name: cause for name, cause in causes.items() if cause is not None}
 
     @cached_property
     def chance(self):
@@ -312,7 +312,7 @@ def _sampler(domain, space):
 
 
 def _best_queries(run, t, size, may_wait, details):
-    """Return the run, queries (`Found`), each with those before hallucinated, and a `Forecast`.
+    """Return the run, queries (`Optimum`), each with those before hallucinated, and a `Forecast`.
 
     The latter is of the first query, or None. What each was chosen for is added to ``details``, by
     id, unless it is None.
@@ -321,7 +321,7 @@ def _best_queries(run, t, size, may_wait, details):
         run.timer.lap(REST)
     surrogate, waiting = run.query_surrogate.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
     waiting = [(query.x, query.t) for query in waiting]
-    found, forecast, known = [], None, {}
+    optima, forecast, known = [], None, {}
     for n_left in range(size, 0, -1):
         if waiting:
             surrogate = _hallucinated(run, surrogate, waiting)
@@ -332,7 +332,7 @@ def _best_queries(run, t, size, may_wait, details):
             run.rng,
             run.config.acquisition,
             run.algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t,
-            tuple((each.x, each.t) for each in found),
+            tuple((each.x, each.t) for each in optima),
             _effort(run, n_left),
             known=known,
         )
@@ -346,8 +346,8 @@ def _best_queries(run, t, size, may_wait, details):
         if details is not None:
             details[choice.number] = _details_of(choice, space, best)
         run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
-        found.append(best)
-    return run, found, forecast
+        optima.append(best)
+    return run, optima, forecast
 
 
 def _hallucinated(run, surrogate, queries):
@@ -362,16 +362,16 @@ def _effort(run, n_left=1):
 
 
 def _chosen(choice, space):
-    """Return the `Found` of a choice in a space: that of a part, or of a search."""
+    """Return the `Optimum` of a choice in a space: that of a part, or of a search."""
     for part in choice.run.at_moment("choose"):
-        found = part.choose(choice, space)
-        if found is not None:
-            return found
+        optimum = part.choose(choice, space)
+        if optimum is not None:
+            return optimum
     return search(choice, space, choice.causes, choice.taken, choice.latest)
 
 
 def search(choice, space, causes, taken=(), latest=None):
-    """Return the `Found` in a space where the acquisition function is largest.
+    """Return the `Optimum` in a space where the acquisition function is largest.
 
     Parameters
     ----------
@@ -397,8 +397,8 @@ def search(choice, space, causes, taken=(), latest=None):
     objective, effort = objective_of(score, posterior), {"n_starts": space.effort[0]}
     row = optimize(objective, space, choice.rng, anchors, taken=taken, **effort | choice.effort)
     if row is not None and space.window is not None:
-        return Found(row[:-1], float(row[-1]))
-    return Found(row, t, None if _has_level(choice.surrogate) else objective.posterior)
+        return Optimum(row[:-1], float(row[-1]))
+    return Optimum(row, t, None if _has_level(choice.surrogate) else objective.posterior)
 
 
 def _fails_elsewhere(space, causes, t, taken):
@@ -410,12 +410,12 @@ def _fails_elsewhere(space, causes, t, taken):
 
 
 def _drawn(choice, space, chance, anchors, taken):
-    """Return the `Found` where a draw from the posterior is best."""
+    """Return the `Optimum` where a draw from the posterior is best."""
     draw = partial(_posterior(choice).sample, rng=choice.rng)
     if chance is not None:
         draw = chance.weigh_draw(draw)
     n = choice.effort.get("n_candidates", N_CANDIDATES)
-    return Found(maximize_joint(draw, space, choice.rng, anchors, n, taken), choice.t)
+    return Optimum(maximize_joint(draw, space, choice.rng, anchors, n, taken), choice.t)
 
 
 def weighed_score(choice, space, causes, latest=None):
@@ -459,15 +459,15 @@ def _has_level(surrogate):
     return getattr(surrogate, "level_kernel", None) is not None
 
 
-def _details_of(choice, space, found):
+def _details_of(choice, space, optimum):
     """Return the value of the acquisition function at a query, None of a joint draw; mean, std."""
     run, t, latest = choice.run, choice.t, choice.latest
-    place, value = run.domain.to_unit(found.x[np.newaxis]), None
-    (mean,), (std,) = choice.surrogate.posterior_at(found.t)(place)
+    place, value = run.domain.to_unit(optimum.x[np.newaxis]), None
+    (mean,), (std,) = choice.surrogate.posterior_at(optimum.t)(place)
     if not choice.acquisition.joint:
         score, posterior, space = weighed_score(choice, space.reachable, choice.causes, latest)
         if space.window is not None:
-            place = np.append(place, [[(found.t - t) / (latest - t)]], axis=1)
+            place = np.append(place, [[(optimum.t - t) / (latest - t)]], axis=1)
         value = float(score.values(*posterior(place), place)[0])
     return {"acquisition": value, "mean": float(run.sign * mean), "std": float(std)}
 

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Context, FiniteSet, StepLimit, WithContext, as_domain
-from sktvbo.optimizers._part import Found
+from sktvbo.optimizers._part import Optimum
 from sktvbo.optimizers._step_limiter import StepLimiter
 from sktvbo.optimizers._suggest import Choice
 
@@ -323,7 +323,7 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
     failures = SimpleNamespace(rows=())
     run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=())
-    run.parts, found = {}, Found(np.array([0.05]), 0.0)
+    run.parts, found = {}, Optimum(np.array([0.05]), 0.0)
     choice, space = Choice(run, known, 0.0, None), domain.search_space().within([0.0], [0.2])
     assert StepLimiter(StepLimit()).heading(choice, space, found).x == expected
 
