@@ -18,7 +18,7 @@ from ..acquisition._objective import expected
 from ._constants import HOPELESS, N_DRAWN, OPTIMISM
 
 
-class Factor:
+class Probability:
     """Probability of one condition as a function of places in unit form.
 
     A subclass defines ``log(U)``, its logarithm (m,) at places U (m, u), and
@@ -69,7 +69,7 @@ class Chance:
 
     Parameters
     ----------
-    factors : list of Factor
+    factors : list of Probability
     """
 
     def __init__(self, factors):

@@ -28,7 +28,7 @@ from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 from ..gaussian_process._regressor import held, without_advice
 from ..kernels import LogNormal
-from ._chance import Factor, posterior_in, with_slopes
+from ._chance import Probability, posterior_in, with_slopes
 from ._outcomes import beyond_limits, is_missing, outcomes_of_failures
 from ._part import Part
 
@@ -307,7 +307,7 @@ def _merged(X, labels, variances, duration):
     return X[list(states)], mean / learnt, variance / learnt
 
 
-class Success(Factor):
+class Success(Probability):
     """Probability that a query does not fail because of its place.
 
     Parameters

@@ -24,7 +24,7 @@ from .._fast.limits import excess, within
 from .._values import distinct_rows
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible, untaken
-from ._chance import Factor, posterior_in, with_slopes
+from ._chance import Probability, posterior_in, with_slopes
 from ._constants import (
     LARGEST_EXCESS,
     LEAST,
@@ -133,7 +133,7 @@ def _data_by_name(run):
     return {name: data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}
 
 
-class WithinLimits(Factor):
+class WithinLimits(Probability):
     """Probability that all limits hold, as a function of places in unit form.
 
     With a required quantile z the weight is 1 where that of the probability is at least z. Below it

@@ -96,8 +96,8 @@ class Part:
     def cause(self, choice):
         """Return the probability that a query is allowed, None for 1.
 
-        It is a function (t, latest, moving) that returns the `Factor` at time t, or in the window
-        up to a later time; ``moving`` is that of `posterior_at`.
+        It is a function (t, latest, moving) that returns the `Probability` at time t, or in the
+        window up to a later time; ``moving`` is that of `posterior_at`.
         """
         return None
 

@@ -10,7 +10,7 @@ from sktvbo import GPUCB, WDBO
 from sktvbo._values import replaced
 from sktvbo.domain import Box
 from sktvbo.optimizers import _begin
-from sktvbo.optimizers._chance import Factor
+from sktvbo.optimizers._chance import Probability
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._part import Part
 from sktvbo.optimizers._suggest import Choice
@@ -44,7 +44,7 @@ class Corner(Part):
         return replaced(self, n_back=self.n_back + 1)
 
 
-class Slope(Factor):
+class Slope(Probability):
     """A probability that falls with the first coordinate."""
 
     def log(self, U):
