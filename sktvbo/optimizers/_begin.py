@@ -300,7 +300,7 @@ def _has_other_model(run, after):
     times = after.data.rows[:, -1]
     config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
     before = replaced(after, config=config, policy=run.policy)
-    return _differ(new_surrogate(before, times), new_surrogate(after, times))
+    return _differ(*(new_surrogate(objective(each), times) for each in (before, after)))
 
 
 def _with_new_models(after):
@@ -349,11 +349,10 @@ def _pending(run, new, change, changes):
 def _rescaled(target, change):
     """Return a surrogate whose lengthscales mean the same as before a change of the domain."""
     run, surrogate, data = target.run, target.model.surrogate, target.data
-    X = training(run, data.rows, data.y, data.variance)[0]
+    X = training(run, data)[0]
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
-            new = new_surrogate(run, X[:, -1], of_outcome=target.limit is not None)
-            parameters = new.get_params(deep=False).items()
+            parameters = new_surrogate(target, X[:, -1]).get_params(deep=False).items()
             parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
             groups = tuple(run.domain.unit_columns.tolist())
             surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)

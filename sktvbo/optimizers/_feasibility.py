@@ -42,7 +42,7 @@ from ._constants import (
     WIDE,
     WIDEST,
 )
-from ._models import data_of
+from ._models import outcome_data
 from ._outcomes import OBJECTIVE, measured, measurements, summed, without_noise, without_violation
 
 
@@ -130,7 +130,9 @@ class Feasibility:
 
 def _data_by_name(run):
     """Return the data set (dict) of everything that has a limit, by name."""
-    return {name: data_of(run, i) for i, name in enumerate(measured(run))} | {OBJECTIVE: run.data}
+    return {name: outcome_data(run, i) for i, name in enumerate(measured(run))} | {
+        OBJECTIVE: run.data
+    }
 
 
 class WithinLimits(Probability):

@@ -80,15 +80,13 @@ class Target:
             return entry.y is not None
         return entry.outcomes[self.index] is not None
 
-    def columns(self, entries):
-        """Return rows (n, d + 1), values and variances (n,) of entries that have a value."""
-        rows = np.array([entry.row for entry in entries])
-        if self.limit is None:
-            values = np.array([entry.y for entry in entries])
-            return rows, values, np.array([entry.variance for entry in entries])
-        of_model, i = self.limit.of_model, self.index
-        values = np.array([float(of_model(entry.outcomes[i])) for entry in entries])
-        return rows, values, np.zeros(len(entries))
+    def data_of(self, entries, positions=()):
+        """Return the data set of entries (n) that have a value, at positions if these are known."""
+        data = DataSet.of(positions, entries)
+        if self.limit is None or not entries:
+            return data
+        values = [float(self.limit.of_model(entry.outcomes[self.index])) for entry in entries]
+        return replaced(data, y=np.array(values), variance=np.zeros(len(values)))
 
 
 def objective(run):
@@ -100,12 +98,12 @@ def outcome_targets(run):
     """Return the `Target` (list) of each outcome that is measured."""
     limits, models = run.config.measured_limits, models_of(run)
     return [
-        Target(run, data_of(run, i), models[i] if models else Model(), limit, i)
+        Target(run, outcome_data(run, i), models[i] if models else Model(), limit, i)
         for i, limit in enumerate(limits)
     ]
 
 
-def data_of(run, i):
+def outcome_data(run, i):
     """Return the data set of the i-th outcome that is measured, in the order of telling.
 
     Failures have positions below 0. They leave it when they are older than all of a data set from
@@ -149,30 +147,31 @@ def with_models(run, models):
 # --- surrogates without data ----------------------------------------------------------------------
 
 
-def new_surrogate(run, times, *, of_outcome=False):
+def new_surrogate(target, times):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
-    algorithm = run.algorithm
+    run, algorithm = target.run, target.run.algorithm
     surrogate = algorithm.surrogate
     if surrogate is None:
-        surrogate = _default_surrogate(run, times, of_outcome)
+        surrogate = _default_surrogate(target, times)
     surrogate = configured(clone(surrogate), run.domain, run.policy, algorithm.time_unit)
     return surrogate.set_params(robust=True) if algorithm.robust else surrogate
 
 
-def _default_surrogate(run, times, of_outcome):
+def _default_surrogate(target, times):
     """Return the algorithm's own surrogate, with seasons."""
-    surrogate = run.algorithm._make_surrogate(times_of(run, times, of_outcome))
+    run = target.run
+    surrogate = run.algorithm._make_surrogate(times_of(run, times, target.limit is not None))
     return seasonal(surrogate, run.periods) if run.periods else surrogate
 
 
-def temporal_kernel_for(run, times, *, of_outcome=False):
+def temporal_kernel_for(target, times):
     """Return the default temporal kernel, whose bounds follow the times, as an argument of `refit`.
 
     No argument for a surrogate that the user gave.
     """
-    if run.algorithm.surrogate is not None:
+    if target.run.algorithm.surrogate is not None:
         return {}
-    return {"temporal_kernel": _default_surrogate(run, times, of_outcome).temporal_kernel}
+    return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
 
 
 def times_of(run, times, of_outcome=False):
@@ -194,20 +193,19 @@ def times_of(run, times, of_outcome=False):
 # --- surrogates on a data set ---------------------------------------------------------------------
 
 
-def training(run, rows, y, variances):
-    """Return data (n,) as arguments of a surrogate's call: X (n, u + 1), y, and known variances.
+def training(run, data):
+    """Return a data set as arguments of a surrogate's call: X (n, u + 1), y, and known variances.
 
     These are left out where all are 0: a custom surrogate need not know of them.
     """
-    X, y = run.to_surrogate(rows, y)
-    return (X, y, variances) if variances.any() else (X, y)
+    X, y = run.to_surrogate(data.rows, data.y)
+    return (X, y, data.variance) if data.variance.any() else (X, y)
 
 
 def conditioned(target, surrogate, data):
     """Return a surrogate with the same hyperparameters, conditioned on a data set."""
     follow = len(data) >= target.min_to_learn
-    rows = training(target.run, data.rows, data.y, data.variance)
-    return surrogate.with_rows(*rows, restandardize=follow)
+    return surrogate.with_rows(*training(target.run, data), restandardize=follow)
 
 
 def without_rows(target, surrogate, drop, n):
@@ -217,8 +215,8 @@ def without_rows(target, surrogate, drop, n):
 
 def first_surrogate(target, data):
     """Return the first surrogate, fitted to a data set."""
-    run, known = target.run, training(target.run, data.rows, data.y, data.variance)
-    surrogate = new_surrogate(run, known[0][:, -1], of_outcome=target.limit is not None)
+    run, known = target.run, training(target.run, data)
+    surrogate = new_surrogate(target, known[0][:, -1])
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
     return held(surrogate.fit(*known))
@@ -247,8 +245,8 @@ def first_model(target, data):
     """Return the first model; with a budget its hyperparameters are searched in slices."""
     run, n = target.run, len(data)
     if run.timer is not None:
-        known = training(run, data.rows, data.y, data.variance)
-        surrogate = new_surrogate(run, known[0][:, -1], of_outcome=target.limit is not None)
+        known = training(run, data)
+        surrogate = new_surrogate(target, known[0][:, -1])
         if isinstance(surrogate, TimeVaryingGP):
             surrogate = held(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
@@ -315,7 +313,7 @@ def outcome_model(before, whole, after):
     new = data.positions[~np.isin(data.positions, old)]
     model = before.model
     if len(new) == 1 and data.positions[-1] == new[0]:
-        model = next_model(before, drop, data, latest_row(before.run, data))
+        model = next_model(before, drop, data, training(before.run, data.latest))
     elif len(new) or len(drop):
         model = model._replace(surrogate=conditioned(after, model.surrogate, data))
     return after_slice(before, model, data)
@@ -328,11 +326,6 @@ def _first_outcome_model(target, whole, data):
         return model
     surrogate = without_rows(target, model.surrogate, np.flatnonzero(drop), len(data))
     return model._replace(surrogate=surrogate)
-
-
-def latest_row(run, data):
-    """Return the last row of a data set, see `training`."""
-    return training(run, data.rows[-1:], data.y[-1:], data.variance[-1:])
 
 
 # --- searches of the hyperparameters --------------------------------------------------------------
@@ -367,10 +360,9 @@ def _search_arguments(target, surrogate, data):
         # Removed observations still tell which kind of function it is.
         removed = run.history.latest_outside(data, n_missing, target.has_value)
         if removed:
-            extra = training(run, *target.columns(removed))
+            extra = training(run, target.data_of(removed))
             times = np.concatenate([times[:-1], extra[0][:, -1], times[-1:]])
-    of_outcome = target.limit is not None
-    return {"extra_rows": extra, **temporal_kernel_for(run, times, of_outcome=of_outcome)}
+    return {"extra_rows": extra, **temporal_kernel_for(target, times)}
 
 
 def begun_search(target, surrogate, data):
@@ -447,20 +439,16 @@ def learnt(target, observations, holds):
     known = [answer for answer in observations if target.has_value(answer)]
     if not known:
         return surrogate
-    columns = target.columns(known)
+    new = target.data_of(known, run.history.total + np.arange(len(known)))
     if surrogate is None:
-        data, total = target.data, run.history.total
-        for i, (row, value, variance) in enumerate(zip(*columns)):
-            data = data.append(total + i, row, value, variance)
-        return first_surrogate(target, data.drop(np.arange(max(len(data) - _MAX_LEARNT, 0))))
+        data = target.data.joined(new)
+        return first_surrogate(target, data.take(slice(-_MAX_LEARNT, None)))
     if not (holds and run.never_drops):
-        columns = [column[-_MAX_LEARNT:] for column in columns]
-    surrogate = surrogate.condition_on(*training(run, *columns), restandardize=True)
+        new = new.take(slice(-_MAX_LEARNT, None))
+    surrogate = surrogate.condition_on(*training(run, new), restandardize=True)
     if holds:
         return surrogate
-    times = surrogate.X_train_[:, -1]
-    kernel = temporal_kernel_for(run, times, of_outcome=target.limit is not None)
-    return surrogate.refit(**kernel)
+    return surrogate.refit(**temporal_kernel_for(target, surrogate.X_train_[:, -1]))
 
 
 # --- predictions ----------------------------------------------------------------------------------

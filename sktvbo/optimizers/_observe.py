@@ -17,7 +17,6 @@ from ._models import (
     conditioned,
     first_model,
     is_searching,
-    latest_row,
     learnt,
     model_on_data,
     models_of,
@@ -26,6 +25,7 @@ from ._models import (
     outcome_targets,
     posterior_at_rows,
     searched,
+    training,
     with_models,
     without_rows,
 )
@@ -140,7 +140,7 @@ def _learns_from(run, answer, data, now, hold, first):
     queries = made_until(run.time.now, run.query_sizes)
     policy.watch(RunSoFar(run.history.n_told + 1, queries, run.latest_observations, max_size))
     if run.surrogate is not None:
-        latest = latest_row(run, data)
+        latest = training(run, data.latest)
         drop = _dropped_before(run, policy, answer, latest, n)
         data = data.drop(drop) if len(drop) else data
         # An expert's answers have taught more than stale observations would.
@@ -213,58 +213,61 @@ def _checked_record(policy):
 # --- many observations ----------------------------------------------------------------------------
 
 
-def observe_many(run, observations):
-    """Return the run with observations (list of Answer), in order of time.
+def observe_many(run, answers):
+    """Return the run with answers (list of `Answer`), in order of time.
 
     The hyperparameters are learnt once, from all. Then the observations are added one by one with
     these, so that the policy sees each one as if it had been told alone, and has no prediction:
     that of a single one is made before the hyperparameters are learnt. Also return what was told:
     each `Observation`, and the `Failures` after each failure.
     """
-    entries, predicted = [], None
-    if len(observations) == 1 and observations[0].y is not None:
-        predicted = predicted_observation(run, observations[0])
-
-    def add(run, answer, **options):
-        after = observe(run, answer, predicted=predicted, **options)
-        entries.append(after.failures if answer.y is None else after.history.log[-1])
-        return after
-
+    measured, predicted = [i for i, answer in enumerate(answers) if answer.y is not None], None
+    if len(answers) == 1 and measured:
+        predicted = predicted_observation(run, answers[0])
     # The last one that is needed makes the first surrogate.
-    measured = [i for i, answer in enumerate(observations) if answer.y is not None]
     needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
-    before = measured[needed] if needed < len(measured) else len(observations)
-    for answer in observations[:before]:
-        run = add(run, answer)
-    rest = observations[before:]
-    if not rest:
+    before = measured[needed] if needed < len(measured) else len(answers)
+    run, entries = _added(run, answers[:before], predicted=predicted)
+    if before == len(answers):
         return run, entries
+    run, more = _learnt_at_once(run, answers[before:], predicted)
+    return run, entries + more
+
+
+def _added(run, answers, **options):
+    """Return the run with some answers, and what was told, see `observe_many`."""
+    entries = []
+    for answer in answers:
+        run = observe(run, answer, **options)
+        entries.append(run.failures if answer.y is None else run.history.log[-1])
+    return run, entries
+
+
+def _learnt_at_once(run, answers, predicted):
+    """Return the run with answers from which it learns at once, the first an observation."""
     holds = run.surrogate is not None and (
         run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )
-    surrogate, *of_outcomes = (
-        learnt(target, rest, holds) for target in (objective(run), *outcome_targets(run))
-    )
-    n_learnt = sum(answer.y is not None for answer in rest)
-    age = run.search.age + n_learnt if holds else 0
+    targets = objective(run), *outcome_targets(run)
+    surrogate, *of_outcomes = [learnt(target, answers, holds) for target in targets]
+    age = run.search.age + sum(answer.y is not None for answer in answers) if holds else 0
+    entries, options = [], {"predicted": predicted, "hold": True}
     if run.never_drops:
-        for answer in rest:
-            run = add(run, answer, data_only=True)
+        options = {"predicted": predicted, "data_only": True}
+    elif run.surrogate is None:
+        data = run.data.joined(targets[0].data_of(answers[:1], [run.history.total]))
+        first = conditioned(targets[0], surrogate, data)
+        run, entries = _added(run, answers[:1], predicted=predicted, first=first)
+    else:
+        surrogate = conditioned(targets[0], surrogate, run.data)
+        run = run.with_objective(surrogate=surrogate, sliced_search=None)
+    run, more = _added(run, answers[len(entries) :], **options)
+    if run.never_drops:
         if len(surrogate.X_train_) < len(run.data):
             surrogate = conditioned(objective(run), surrogate, run.data)
         run = run.with_objective(surrogate=surrogate, sliced_search=None)
-    else:
-        if run.surrogate is None:
-            data = run.data.append(run.history.total, rest[0].row, rest[0].y, rest[0].variance)
-            run = add(run, rest[0], first=conditioned(objective(run), surrogate, data))
-            rest = rest[1:]
-        else:
-            surrogate = conditioned(objective(run), surrogate, run.data)
-            run = run.with_objective(surrogate=surrogate, sliced_search=None)
-        for answer in rest:
-            run = add(run, answer, hold=True)
     run = run.with_objective(search=SearchState(age, len(run.data)))
-    return _with_learnt_outcomes(run, of_outcomes), entries
+    return _with_learnt_outcomes(run, of_outcomes), entries + more
 
 
 def _with_learnt_outcomes(run, surrogates):

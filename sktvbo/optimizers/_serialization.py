@@ -35,7 +35,7 @@ from ..journal._encoding import (
 from ..journal._file import FORMAT, resuming
 from ..journal._rows import START, Place
 from ._clock import make_clock
-from ._models import models_of, new_surrogate
+from ._models import models_of, new_surrogate, objective
 from ._outcomes import limits_of
 from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation, made_until
 
@@ -95,7 +95,7 @@ def constants_of(run):
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
     if algorithm.surrogate is not None:
-        templates["surrogate"] = new_surrogate(run, None)
+        templates["surrogate"] = new_surrogate(objective(run), None)
     parameters = algorithm.get_params()
     return templates, {f"{name}()": f for name, f in parameters.items() if isinstance(f, CODE)}
 

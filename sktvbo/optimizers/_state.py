@@ -350,6 +350,18 @@ class DataSet:
         arrays, room = append_rows(vars(self), more, self.room)
         return DataSet(**arrays, room=room)
 
+    def joined(self, other):
+        """Return the rows of this data set, and then those of another one."""
+        if not len(self):
+            return other
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS]
+        return DataSet(*map(np.concatenate, pairs))
+
+    @property
+    def latest(self):
+        """The last row, a data set."""
+        return self.take(slice(-1, None))
+
     def drop(self, indices):
         """Drop some of the rows."""
         stay = np.ones(len(self.y), dtype=bool)

@@ -303,7 +303,7 @@ def test_a_search_that_is_interrupted_goes_on():
 
 def test_refit_is_the_search_of_the_surrogate():
     opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
-    expected = opt.surrogate_.refit(**temporal_kernel_for(run_of(opt), opt.X_[:, -1]))
+    expected = opt.surrogate_.refit(**temporal_kernel_for(objective(run_of(opt)), opt.X_[:, -1]))
     assert opt.refit() is True
     assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
     assert opt.n_told_ == 25
