@@ -933,7 +933,7 @@ class AskTell(Durable):
 
     @property
     def belief_(self) -> Surrogate | None:
-        return as_estimator(self._current().model)
+        return as_estimator(self._current().query_surrogate)
 
     @property
     def policy_(self) -> StaleDataPolicy:
