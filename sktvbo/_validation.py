@@ -31,10 +31,13 @@ import math
 import re
 import reprlib
 from datetime import date, timedelta
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 import sklearn.utils
+
+from .exceptions import DomainError, InvalidObservationError
 
 # See the rules above: 1, 5 and 6.
 LARGEST_X = LARGEST_Y = 1e100
@@ -82,6 +85,11 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
         subject = f"The '{name}' parameter of {owner}"
     got = reprlib.repr(value) if got is None else got
     return error(f"{subject} must be {expected}. Got {got} instead.{advice and ' '}{advice}")
+
+
+# Errors of a domain, and of points, values and times.
+invalid_domain = partial(invalid, error=DomainError)
+invalid_observation = partial(invalid, error=InvalidObservationError)
 
 
 def choose(text, known, name, owner=None):

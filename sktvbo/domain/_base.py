@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._tables import as_row, as_table, check_names, is_table
-from .._validation import invalid, real_array
+from .._validation import invalid, invalid_observation, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._search_space import SearchSpace
 
@@ -232,7 +232,7 @@ class Domain:
         """
         if context is not None:
             expected = "None for a domain without a context"
-            raise invalid("context", expected, context, error=InvalidObservationError)
+            raise invalid_observation("context", expected, context)
         return np.empty((n, 0))
 
     def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
@@ -446,11 +446,10 @@ class Domain:
     def _last_axis(self, value, what, length):
         array = real_array(value, what, InvalidObservationError)
         if array.ndim == 0 or array.shape[-1] != length:
-            raise invalid(
+            raise invalid_observation(
                 what,
                 f"an array with {length} coordinate(s) along its last axis",
                 got=f"shape {array.shape}",
-                error=InvalidObservationError,
             )
         return array
 
@@ -496,12 +495,11 @@ class Domain:
     def _as_points(self, X):
         array = self._numbers(X)
         if array.ndim != 2:
-            raise invalid(
+            raise invalid_observation(
                 "X",
                 f"an array of shape (n, {self.n_dims})",
                 got=f"shape {array.shape}",
                 advice="Wrap a single point in a list.",
-                error=InvalidObservationError,
             )
         return self._finite(array, "X")
 
@@ -517,11 +515,10 @@ class Domain:
         if point.ndim == 0 and self.n_dims == 1:
             point = point.reshape(1)
         if point.shape != (self.n_dims,):
-            raise invalid(
+            raise invalid_observation(
                 "x",
                 f"an array of shape ({self.n_dims},), one number per dimension of the domain",
                 got=f"shape {point.shape}",
-                error=InvalidObservationError,
             )
         return self._finite(point, "x") if finite else point
 
@@ -530,7 +527,7 @@ class Domain:
         if not finite.all():
             where = tuple(np.argwhere(~finite)[0].tolist())
             got = f"{array[where]} at {self._place(what, *where)}"
-            raise invalid(what, "finite", got=got, error=InvalidObservationError)
+            raise invalid_observation(what, "finite", got=got)
         return array
 
     def _label(self, i):

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import invalid
-from ..exceptions import DomainError
+from .._validation import invalid_domain
 from ._base import Domain
 from ._constrained import Constrained
 from ._context import WithContext
@@ -116,10 +115,9 @@ def _merged(before, after, name):
 
 def _refused(expected, before, got):
     """Return the error of a domain that observations of another one do not fit."""
-    return invalid(
+    return invalid_domain(
         "The new domain",
         f"{expected} as before ({before})",
         got=str(got),
         advice="For another one begin a new optimizer, and tell it the observations that fit.",
-        error=DomainError,
     )

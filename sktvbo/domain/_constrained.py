@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import LinearConstraint
 
-from .._validation import check_random_state, invalid
+from .._validation import check_random_state, invalid, invalid_domain
 from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain
@@ -101,13 +101,11 @@ class Constrained(Domain):
         if isinstance(domain, Constrained | WithContext):
             expected = "a domain without constraints and without a context"
             advice = "Give all constraints at once, and constrain only what is chosen."
-            raise invalid("domain", expected, domain, owner, advice=advice, error=DomainError)
+            raise invalid_domain("domain", expected, domain, owner, advice=advice)
         if any(map(reads_context, self.constraints)):
             expected, got = "functions of x alone, without a context", "one of two arguments"
             advice = "Give it as constraints=... of an optimizer whose domain has a context."
-            raise invalid(
-                "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
-            )
+            raise invalid_domain("constraints", expected, owner=owner, got=got, advice=advice)
         name = owner if isinstance(owner, str) else type(owner).__name__
         self._whole = domain.search_space().constrained(Rules(self.constraints, domain, name))
         super().__init__(domain.lower, domain.upper, domain.continuous, self._whole.size)

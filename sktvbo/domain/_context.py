@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._validation import check_random_state, invalid
+from .._validation import check_random_state, invalid, invalid_domain, invalid_observation
 from .._values import replaced
-from ..exceptions import DomainError, InvalidObservationError
+from ..exceptions import InvalidObservationError
 from ._base import Domain
 from ._convert import without_context
 from ._product import Box, ParameterSpace
@@ -137,10 +137,10 @@ class WithContext(Domain):
         self.current = None
         if isinstance(self.chosen, WithContext):
             expected = "a domain without a context; give all of it at once"
-            raise invalid("domain", expected, domain, self, error=DomainError)
+            raise invalid_domain("domain", expected, domain, self)
         if not isinstance(self.context, Box | ParameterSpace):
             expected = "a list of (low, high) pairs, or a dict of named variables"
-            raise invalid("context", expected, context, self, error=DomainError)
+            raise invalid_domain("context", expected, context, self)
         parts = self.chosen, self.context
         super().__init__(
             np.hstack([part.lower for part in parts]),
@@ -175,12 +175,11 @@ class WithContext(Domain):
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
-            raise invalid(
+            raise invalid_observation(
                 "context",
                 f"given: {self._expected()}",
                 None,
                 advice="It is what has been measured with the points of this domain.",
-                error=InvalidObservationError,
             )
         if is_table(context):
             context = rows_of(context)
@@ -188,7 +187,7 @@ class WithContext(Domain):
             return np.tile(self._measured(context), (n, 1))
         if len(context) != n:
             expected = f"one for all, or one for each of {n} point(s)"
-            raise invalid("context", expected, got=str(len(context)), error=InvalidObservationError)
+            raise invalid_observation("context", expected, got=str(len(context)))
         return np.array([self._measured(part) for part in context]).reshape(n, -1)
 
     def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
@@ -280,7 +279,7 @@ class WithContext(Domain):
         known = np.isin(self.context.kinds, ["labels", "unordered"])
         strange = known & (row != np.clip(np.rint(row), self.context.lower, self.context.upper))
         if strange.any() or not np.isfinite(self.context.unit_of(row[np.newaxis])).all():
-            raise invalid("context", self._expected(), context, error=DomainError)
+            raise invalid_domain("context", self._expected(), context)
         return row
 
     def _expected(self):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import Bounds
 
-from .._validation import invalid
-from ..exceptions import DomainError
+from .._validation import invalid_domain
 from ._base import Domain
 from ._product import Box, ParameterSpace
 
@@ -32,10 +31,9 @@ def without_context(domain: DomainLike) -> Domain:
         return Box(np.column_stack([lower, upper]))
     if isinstance(domain, np.ndarray | Sequence) and not isinstance(domain, str | bytes):
         return Box(domain)
-    raise invalid(
+    raise invalid_domain(
         "domain",
         "a Box, a FiniteSet, a sequence of (low, high) pairs, a scipy.optimize.Bounds or a dict of "
         "named parameters",
         got=type(domain).__name__,
-        error=DomainError,
     )

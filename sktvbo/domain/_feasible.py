@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
-from .._validation import check_random_state, invalid
-from ..exceptions import DomainError
+from .._validation import check_random_state, invalid_domain
 
 # A finite domain of at most this many members is enumerated.
 _MAX_LISTED = 2**16
@@ -204,13 +203,12 @@ class FeasibleSet:
         return walkers
 
     def _nothing(self, n):
-        return invalid(
+        return invalid_domain(
             "constraints",
             f"satisfied by some point of the domain{' within reach' * self.space.limited}",
             owner=self.rules.owner,
             got=f"none among {n}",
             advice="An equation is a LinearConstraint with lb = ub." * self.rules.has_functions,
-            error=DomainError,
         )
 
 

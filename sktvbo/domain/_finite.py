@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from .._tables import as_table
-from .._validation import check_int, check_random_state, invalid, real_array
+from .._validation import check_int, check_random_state, invalid_domain, real_array
 from .._values import distinct_rows
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
@@ -93,9 +93,7 @@ class FiniteSet(Domain):
         array += 0.0  # turns -0.0 into 0.0, so that equal sets have equal hashes
 
         def wrong(expected, got, advice=""):
-            return invalid(
-                "points", expected, owner=self, got=got, advice=advice, error=DomainError
-            )
+            return invalid_domain("points", expected, owner=self, got=got, advice=advice)
 
         if array.ndim != 2 or array.size == 0:
             raise wrong(
@@ -230,12 +228,11 @@ class FiniteSet(Domain):
         strange = np.flatnonzero(distance > TOLERANCE)
         if strange.size:
             i = strange[0]
-            raise invalid(
+            raise invalid_domain(
                 what if what == "x" else f"{what}[{i}]",
                 f"one of the {len(self.points)} points of the domain",
                 got=f"{X[i].tolist()}",
                 advice=f"The nearest is {self.points[index[i]].tolist()} (index {index[i]}).",
-                error=DomainError,
             )
         return index
 

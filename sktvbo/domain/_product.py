@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from .._tables import Row, check_names, rows_of
-from .._validation import check_random_state, invalid, real_array
+from .._validation import check_random_state, invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Categorical, Ordinal, Real, named_term
@@ -188,11 +188,10 @@ class _Product(Domain):
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
             term = next(term for term, columns in self._of_rows if i < columns.stop)
-            raise invalid(
+            raise invalid_domain(
                 self._place(what, row, i),
                 term.expected.format(self.lower[i], self.upper[i]),
                 X[row, i].item(),
-                error=DomainError,
             )
         return np.concatenate(
             [term.nearest(X[:, columns]) for term, columns in self._of_rows], axis=1
@@ -242,14 +241,13 @@ class Box(_Product):
     def __init__(self, bounds: ArrayLike | ScipyBounds) -> None:
         array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
         if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
-            raise invalid(
+            raise invalid_domain(
                 "bounds",
                 "an array of shape (d, 2) with d >= 1",
                 None,
                 self,
                 got=f"shape {array.shape}",
                 advice="Give one (low, high) pair per dimension, [(low, high)] for one dimension.",
-                error=DomainError,
             )
         for i, (low, high) in enumerate(array.tolist()):
             Real.check(low, high, f"bounds[{i}]")
@@ -347,11 +345,11 @@ class ParameterSpace(_Product):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             expected = "a dict of at least one named parameter"
-            raise invalid("parameters", expected, parameters, self, error=DomainError)
+            raise invalid_domain("parameters", expected, parameters, self)
         for name in parameters:
             if not isinstance(name, str):
                 expected = "a dict whose names are strings"
-                raise invalid("parameters", expected, name, self, error=DomainError)
+                raise invalid_domain("parameters", expected, name, self)
         self._parameters = {
             name: named_term(spec, f"parameters[{name!r}]") for name, spec in parameters.items()
         }

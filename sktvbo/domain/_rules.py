@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import issparse
 
-from .._validation import invalid, real_array
+from .._validation import invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE
 
@@ -107,14 +107,13 @@ class _FunctionConstraint:
             self._bounds = low, high
             self._interval = (low.item(), high.item()) if low.size == high.size == 1 else None
             if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(low < high):
-                raise invalid(
+                raise invalid_domain(
                     "constraints",
                     "without equations between functions, lb < ub",
                     owner=owner,
                     got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
                     advice="Between plain reals give a LinearConstraint with lb = ub. Otherwise "
                     "solve it for one of the variables, and leave that one out.",
-                    error=DomainError,
                 )
         else:
             self._function, self._interval = constraint, (0.0, np.inf)
@@ -142,13 +141,12 @@ class _FunctionConstraint:
             given = f"x of shape {np.shape(point)}"
             if isinstance(point, Mapping):
                 given = ", ".join(map(repr, point))
-            raise invalid(
+            raise invalid_domain(
                 "constraints",
                 f"functions of what is chosen, {given}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
                 advice="A function that reads a context has it as second argument.",
-                error=DomainError,
             ) from exc
 
     def _numbers(self, found):
@@ -156,22 +154,22 @@ class _FunctionConstraint:
         name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
         if self.by_answer:
             if not isinstance(found, bool | np.bool_):
-                raise invalid(name, "a bool here, as it was before", found, error=DomainError)
+                raise invalid_domain(name, "a bool here, as it was before", found)
             return np.array([0.0 if found else -np.inf])
         if found is None:
             expected = "True, False or a number"
-            raise invalid(name, expected, None, advice="Does it lack a return?", error=DomainError)
+            raise invalid_domain(name, expected, None, advice="Does it lack a return?")
         values = real_array(found, name, DomainError)
         if self._bounds is None:
             if values.size != 1 or values.ndim > 1:
                 expected = "a bool, or a number that is not negative where x may be queried"
-                raise invalid(name, expected, found, error=DomainError)
+                raise invalid_domain(name, expected, found)
             values = values.reshape(1)
         else:
             low, high = self._bounds
             if values.ndim > 1 or low.size not in (1, values.size):
                 expected = f"{low.size} number(s), as many as there are bounds"
-                raise invalid(name, expected, got=f"shape {values.shape}", error=DomainError)
+                raise invalid_domain(name, expected, got=f"shape {values.shape}")
             values = _within(np.atleast_1d(values), low, high)
         # Where the function is not defined, a query is not either.
         return np.where(np.isnan(values), -np.inf, values)
@@ -189,9 +187,7 @@ def _linear(constraint, domain, owner):
     """
 
     def wrong(expected, got, advice=""):
-        return invalid(
-            "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
-        )
+        return invalid_domain("constraints", expected, owner=owner, got=got, advice=advice)
 
     A = coefficients(constraint)
     if A.shape[1] != domain.n_dims:
@@ -283,5 +279,5 @@ def as_list(constraints, owner):
     for constraint in found:
         usable = isinstance(constraint, kinds) or callable(constraint)
         if not usable or isinstance(constraint, type | Bounds):
-            raise invalid("constraints", _EXPECTED, constraint, owner, error=DomainError)
+            raise invalid_domain("constraints", _EXPECTED, constraint, owner)
     return found

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_random_state, invalid
-from ..exceptions import DomainError
+from .._validation import check_random_state, invalid_domain
 from ._feasible import FeasibleSet
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class SearchSpace:
         if not fits or not np.all(lower[:k] <= upper[:k]):
             expected = f"{len(self.lower)} numbers each, low <= high"
             got = f"{lower.tolist()} and {upper.tolist()}"
-            raise invalid("The bounds of a search", expected, got=got, error=DomainError)
+            raise invalid_domain("The bounds of a search", expected, got=got)
         beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
@@ -190,7 +189,7 @@ class SearchSpace:
         """Return the space with one more coordinate, the time of a query, from low to high."""
         if not -math.inf < low < high < math.inf:
             expected = "finite with low < high"
-            raise invalid("The window of time", expected, (low, high), error=DomainError)
+            raise invalid_domain("The window of time", expected, (low, high))
         return self._extended(0.0, 1.0, True, window=(float(low), float(high)))
 
     def _extended(self, lower, upper, continuous, **changes):

@@ -14,7 +14,7 @@ from datetime import date
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
-from .._validation import invalid, plain_number, real_array
+from .._validation import invalid, invalid_domain, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
@@ -31,7 +31,7 @@ def named_term(spec, name):
     if isinstance(spec, list | np.ndarray) and not advice:
         return Categorical.from_spec(name, spec)
     expected = f"{_SPECS} or a list of categories"
-    raise invalid(name, expected, spec, advice=advice, error=DomainError)
+    raise invalid_domain(name, expected, spec, advice=advice)
 
 
 def _advice_on_distributions(spec):
@@ -89,7 +89,7 @@ class Real:
     def from_spec(cls, name, *bounds):
         if len(bounds) != 2:
             got = f"{len(bounds)} bound(s)"
-            raise invalid(name, f"({cls.kind!r}, low, high)", got=got, error=DomainError)
+            raise invalid_domain(name, f"({cls.kind!r}, low, high)", got=got)
         low, high = (_number(bound, name, DomainError) for bound in bounds)
         cls.check(low, high, f"The bounds of {name}")
         return cls(low, high)
@@ -99,9 +99,9 @@ class Real:
         """Raise a DomainError if two numbers are not valid bounds of such a term."""
         # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
-            raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
+            raise invalid_domain(name, "finite, and so their difference", (low, high))
         if not low < high:
-            raise invalid(name, "low < high", (low, high), error=DomainError)
+            raise invalid_domain(name, "low < high", (low, high))
 
     @property
     def spec(self):
@@ -164,14 +164,13 @@ class LogReal(Real):
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low > 0.0:
-            raise invalid(name, "positive", (low, high), error=DomainError)
+            raise invalid_domain(name, "positive", (low, high))
         if not math.log(high) > math.log(low):
-            raise invalid(
+            raise invalid_domain(
                 name,
                 "far enough apart for their logarithms to differ",
                 (low, high),
                 advice="Use 'real' for an interval that narrow.",
-                error=DomainError,
             )
 
     def inside(self, V):
@@ -204,9 +203,9 @@ class Integer(Real):
     def check(cls, low, high, name):
         if not all(abs(v) <= 2**cls.largest and v == round(v) for v in (low, high)):
             expected = f"whole numbers of at most 2**{cls.largest} in size"
-            raise invalid(name, expected, (low, high), error=DomainError)
+            raise invalid_domain(name, expected, (low, high))
         if not low <= high:
-            raise invalid(name, "low <= high", (low, high), error=DomainError)
+            raise invalid_domain(name, "low <= high", (low, high))
 
     def decode(self, v):
         return round(float(v))
@@ -254,7 +253,7 @@ class LogInteger(Integer):
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low >= 1.0:
-            raise invalid(name, "at least 1", (low, high), error=DomainError)
+            raise invalid_domain(name, "at least 1", (low, high))
 
     def to_unit(self, V):
         return (np.log(V) - self._log_low) / (self._log_width or 1.0)
@@ -288,14 +287,14 @@ class Discrete(Integer):
     def from_spec(cls, name, *values):
         (numbers_,) = _lists(cls, name, values, 1)
         if any(isinstance(value, bool | np.bool_) for value in numbers_):
-            raise invalid(name, "made of numbers", numbers_, error=DomainError)
+            raise invalid_domain(name, "made of numbers", numbers_)
         array = real_array(numbers_, name, DomainError)
         if array.ndim != 1 or not np.isfinite(array).all() or not np.isfinite(np.ptp(array)):
-            raise invalid(name, "made of finite numbers", numbers_, error=DomainError)
+            raise invalid_domain(name, "made of finite numbers", numbers_)
         if np.any(np.diff(np.sort(array)) <= 2.0 * TOLERANCE * np.ptp(array)):
             expected = "made of numbers that differ by more than 2e-9 of their range"
             advice = "('ordinal', values) places them at equal distances."
-            raise invalid(name, expected, numbers_, advice=advice, error=DomainError)
+            raise invalid_domain(name, expected, numbers_, advice=advice)
         return cls(numbers_)
 
     @property
@@ -352,11 +351,11 @@ class Ordinal(Discrete):
             for i, choice in enumerate(choices):
                 if choice in choices[:i]:
                     got = f"{reprlib.repr(choice.value)} again"
-                    raise invalid(name, "made of distinct values", got=got, error=DomainError)
+                    raise invalid_domain(name, "made of distinct values", got=got)
         unknown = [v for v in parts[-1] if _Choice(v) not in map(_Choice, parts[0])]
         if unknown:
             name = f"The queried part of {name}"
-            raise invalid(name, "some of its values", unknown[0], error=DomainError)
+            raise invalid_domain(name, "some of its values", unknown[0])
         return cls(*parts)
 
     @property
@@ -383,7 +382,7 @@ class Ordinal(Discrete):
     def encode(self, value, name):
         choice = _Choice(value)
         if choice not in self.choices:
-            raise invalid(name, f"one of {self.spec[1]}", value, error=DomainError)
+            raise invalid_domain(name, f"one of {self.spec[1]}", value)
         return float(self.choices.index(choice))
 
     def of_table(self, value):
@@ -432,7 +431,7 @@ def _lists(term, name, values, most):
     lists = [isinstance(v, Sequence) and not isinstance(v, str | bytes) and v for v in parts]
     if not (all(lists) and 1 <= len(parts) <= most):
         expected = f"({term.kind!r}, values) with a list of at least one value"
-        raise invalid(name, expected, values, error=DomainError)
+        raise invalid_domain(name, expected, values)
     return parts
 
 

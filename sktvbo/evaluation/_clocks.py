@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_random_state, check_real, invalid
+from .._validation import check_random_state, check_real, invalid, invalid_observation
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:
@@ -256,12 +256,11 @@ class SimulatedClock(Clock):
             error=InvalidObservationError,
         )
         if self._t + response + self.call_duration <= self._t:
-            raise invalid(
+            raise invalid_observation(
                 f"response_time({n}) + call_duration",
                 f"large enough to advance the time t={self._t}",
                 got=f"{response} + {self.call_duration}",
                 advice="The run would never end.",
-                error=InvalidObservationError,
             )
         self._t = max(self._t + response, float(not_before))
         return self._t

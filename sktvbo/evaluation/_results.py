@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_bool, check_int, finite_array, finite_number, invalid
-from ..exceptions import InvalidObservationError
+from .._validation import (
+    check_bool,
+    check_int,
+    finite_array,
+    finite_number,
+    invalid,
+    invalid_observation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,12 +97,11 @@ class RunResult:
 
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
-            raise invalid(
+            raise invalid_observation(
                 "An average",
                 f"of at least one query after the {self.n_initial} initial ones",
                 got=f"none before the horizon {self.horizon}",
                 advice="Use a longer horizon or a faster clock.",
-                error=InvalidObservationError,
             )
         return values[self.n_initial :]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import invalid
-from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from .._validation import invalid, invalid_observation
+from ..exceptions import AskTellError, MissingExtraError
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
 from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
 from ._clocks import StepClock, copy_clock
@@ -388,10 +388,9 @@ class Trial:
     def _check_finite(self, value, x):
         """Return a value or regret at the present time, or raise an error if it is not finite."""
         if not math.isfinite(value):
-            raise invalid(
+            raise invalid_observation(
                 f"The values and optima of {self.problem.name!r}",
                 "finite",
                 got=f"{value} at x={x.tolist()}, t={self.now:g}",
-                error=InvalidObservationError,
             )
         return value

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import invalid, invalid_domain
 from .._warnings import warn_caller
 from ..domain import Context, as_domain
 from ..exceptions import (
     AskTellError,
-    DomainError,
     InvalidObservationError,
     MissingExtraError,
 )
@@ -335,7 +334,7 @@ def _problem_of(vocs):
     if kinds not in ([standard.MinimizeObjective], [standard.MaximizeObjective]):
         got = f"{', '.join(kind.__name__ for kind in kinds) or 'none'}; others may be observables"
         expected = "one, to minimize or to maximize"
-        raise invalid("The objective of the VOCS", expected, got=got, error=DomainError)
+        raise invalid_domain("The objective of the VOCS", expected, got=got)
     domain = {name: _parameter(name, variable) for name, variable in vocs.variables.items()}
     maximize, limits = kinds == [standard.MaximizeObjective], _limits_of(vocs)
     return {"domain": domain, "maximize": maximize, "outcome_constraints": limits or None}
@@ -348,11 +347,11 @@ def _parameter(name, variable):
         return "categorical", sorted(variable.values, key=repr)
     if isinstance(variable.dtype, tuple):
         what, advice = f"The dtype of the variable {name!r}", "Give each number its own variable."
-        raise invalid(what, "of one number", variable.dtype, advice=advice, error=DomainError)
+        raise invalid_domain(what, "of one number", variable.dtype, advice=advice)
     if not all(map(math.isfinite, variable.domain)):
         advice = "Its usual range is enough: ContextualVariable(domain=[low, high])."
         what = f"The domain of the variable {name!r}"
-        raise invalid(what, "finite", variable.domain, advice=advice, error=DomainError)
+        raise invalid_domain(what, "finite", variable.domain, advice=advice)
     if _is_context(variable):
         return Context(*variable.domain)
     is_whole = variable.dtype is not None and np.issubdtype(np.dtype(variable.dtype), np.integer)
@@ -365,7 +364,7 @@ def _limits_of(vocs):
     for name, constraint in vocs.constraints.items():
         if name == _OBJECTIVE and name not in vocs.objectives:
             expected = "other than that of the optimizer's objective"
-            raise invalid("The name of a constraint", expected, name, error=DomainError)
+            raise invalid_domain("The name of a constraint", expected, name)
         if isinstance(constraint, standard.BoundsConstraint):
             pair = tuple(constraint.range)
         elif isinstance(constraint, standard.LessThanConstraint):

@@ -18,11 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from .._validation import check_int, check_random_state, finite_number, invalid
+from .._validation import (
+    check_int,
+    check_random_state,
+    finite_number,
+    invalid,
+    invalid_domain,
+    invalid_observation,
+)
 from .._values import replaced
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
-from ..exceptions import DomainError, InvalidObservationError, MissingExtraError
+from ..exceptions import InvalidObservationError, MissingExtraError
 from ..optimizers._durable import begun, run_of, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
@@ -347,13 +354,12 @@ class TimeVaryingSampler(BaseSampler):
         elif self._time in trial.user_attrs:
             time = trial.user_attrs[self._time]
         else:
-            raise invalid(
+            raise invalid_observation(
                 f"Trial {trial.number}",
                 f"one with the user attribute {self._time!r}, its time",
                 got=f"one with {sorted(trial.user_attrs)}",
                 advice="Set it before the first suggestion: "
                 f"trial.set_user_attr({self._time!r}, t).",
-                error=InvalidObservationError,
             )
         return finite_number(time, f"The time of trial {trial.number}", InvalidObservationError)
 
@@ -555,17 +561,17 @@ def _axis(distribution, name):
         largest = _LARGEST_LOG_INT if distribution.log else _LARGEST_INT
         if max(abs(low), abs(high)) > largest:
             expected, advice = f"integers of at most {largest:.2g}", "Use suggest_float."
-            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+            raise invalid_domain(subject, expected, distribution, advice=advice)
         return (
             ("log-integer", low, high) if distribution.log else ("integer", 0, (high - low) // step)
         )
     if not math.isfinite(high - low):
-        raise invalid(subject, "of finite width", distribution, error=DomainError)
+        raise invalid_domain(subject, "of finite width", distribution)
     if step is not None:
         n_steps = round((high - low) / step)
         if n_steps > _MOST_STEPS:
             expected, advice = f"at most {_MOST_STEPS} steps", "Leave out the step."
-            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+            raise invalid_domain(subject, expected, distribution, advice=advice)
         return "integer", 0, n_steps
     # The logarithms of neighbouring floats may be equal.
     log = distribution.log and math.log(high) > math.log(low)

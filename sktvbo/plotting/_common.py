@@ -5,10 +5,10 @@ from numbers import Real
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import invalid, invalid_domain
 from .._values import replaced
 from ..domain import FiniteSet
-from ..exceptions import AskTellError, DomainError, MissingExtraError
+from ..exceptions import AskTellError, MissingExtraError
 from ..gaussian_process._dates import NUMBERS, UNITS, dates_of
 from ..optimizers._durable import run_of, with_run
 
@@ -229,7 +229,7 @@ def check_one_axis(domain, name, advice=""):
     """Raise a DomainError, which calls the domain ``name``, unless one axis shows all places."""
     if not has_one_axis(domain):
         expected = "of one real dimension, or a FiniteSet"
-        raise invalid(name, expected, domain, advice=advice, error=DomainError)
+        raise invalid_domain(name, expected, domain, advice=advice)
 
 
 def unit_places(domain, n_places):

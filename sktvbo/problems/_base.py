@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import qmc
 
-from .._validation import check_random_state, check_real, invalid, real_array
+from .._validation import check_random_state, check_real, invalid_observation, real_array
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
@@ -339,17 +339,16 @@ class Problem:
         if times.ndim and (n is None or times.shape != (n,)):
             expected = "a scalar" if n is None else f"a scalar or of shape ({n},)"
             got = f"shape {times.shape}"
-            raise invalid("t", expected, got=got, error=InvalidObservationError)
+            raise invalid_observation("t", expected, got=got)
         slack = STEP_SLACK * self.horizon
         inside = (times >= -slack) & (times <= self.horizon + slack)
         if not np.all(inside):
             wrong = float(times[~inside][0]) if times.ndim else float(times)
-            raise invalid(
+            raise invalid_observation(
                 "t",
                 f"in [0, {self.horizon}], the span of {self.name!r}",
                 wrong,
                 advice="Use a longer horizon.",
-                error=InvalidObservationError,
             )
         return np.clip(times, 0.0, self.horizon)
 

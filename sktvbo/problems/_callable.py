@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import invalid
-from ..exceptions import InvalidObservationError
+from .._validation import invalid, invalid_observation
 from ._base import Problem, numeric_maximum
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class CallableProblem(Problem):
         value = self.function(x, t)
         if np.ndim(value) != 0 or not np.isfinite(value):
             what = f"The value of the function of {self.name!r} at x={x}, t={t}"
-            raise invalid(what, "one finite number", value, error=InvalidObservationError)
+            raise invalid_observation(what, "one finite number", value)
         return value
 
     def _argmax(self, t):
