@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Mask, Point, Points, RandomState
-    from ._convert import DomainLike
+    from ._context import DomainLike
     from ._rules import Constraint
 
 

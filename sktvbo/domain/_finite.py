@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,28 +92,22 @@ class FiniteSet(Domain):
     def _checked(self, points):
         array = real_array(points, f"The 'points' parameter of {type(self).__name__}", DomainError)
         array += 0.0  # turns -0.0 into 0.0, so that equal sets have equal hashes
-
-        def wrong(expected, got, advice=""):
-            return invalid_domain("points", expected, owner=self, got=got, advice=advice)
-
+        wrong = partial(invalid_domain, "points", owner=self)
         if array.ndim != 2 or array.size == 0:
-            raise wrong(
-                "an array of shape (m, d) with m, d >= 1",
-                f"shape {array.shape}",
-                "For one dimension give [[a], [b], ...].",
-            )
+            advice = "For one dimension give [[a], [b], ...]."
+            expected = "an array of shape (m, d) with m, d >= 1"
+            raise wrong(expected, got=f"shape {array.shape}", advice=advice)
         if not np.all(np.isfinite(array)):
             i = int(np.argwhere(~np.isfinite(array))[0, 0])
-            raise wrong("finite", f"{array[i].tolist()} in row {i}")
+            raise wrong("finite", got=f"{array[i].tolist()} in row {i}")
         unique, first = distinct_rows(array)
         if len(unique) < len(array):
             i = int(np.setdiff1d(np.arange(len(array)), first)[0])
-            raise wrong(
-                "distinct", f"{array[i].tolist()} in row {i} again", "Give each point once."
-            )
+            got = f"{array[i].tolist()} in row {i} again"
+            raise wrong("distinct", got=got, advice="Give each point once.")
         with np.errstate(over="ignore"):
             if not np.all(np.isfinite(np.ptp(array, axis=0))):
-                raise wrong("points that span a finite width", "one that overflows")
+                raise wrong("points that span a finite width", got="one that overflows")
         return array
 
     def _unit_frame(self):

@@ -49,6 +49,7 @@ class _Product(Domain):
         # Each term with its columns of a row, and with those of the unit form.
         self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
         self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
+        n_dims = [term.n_dims for term in terms]
         infinite = [math.isinf(term.size) for term in terms]
         super().__init__(
             np.hstack([term.low for term in terms]),
@@ -56,18 +57,15 @@ class _Product(Domain):
             np.repeat(infinite, [term.n_unit for term in terms]),
             math.inf if any(infinite) else math.prod(term.size for term in terms),
         )
-        self.kinds = np.repeat([term.order for term in terms], [term.n_dims for term in terms])
-        widths = np.repeat(
-            [term.n_unit // term.n_dims for term in terms], [t.n_dims for t in terms]
-        )
+        self.kinds = np.repeat([term.order for term in terms], n_dims)
+        self.steps = np.repeat([_mean_step(term) for term in terms], n_dims)
+        widths = np.repeat([term.n_unit // term.n_dims for term in terms], n_dims)
         self.unit_columns = np.cumsum(widths) - widths
         self.categories = [
             columns.start + term.members().astype(int)
             for term, columns in self._of_unit
             if isinstance(term, Categorical)
         ]
-        steps = [_mean_step(term) for term in terms]
-        self.steps = np.repeat(steps, [term.n_dims for term in terms])
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw rows uniformly, in the logarithm for "log-real" parameters.
@@ -97,10 +95,7 @@ class _Product(Domain):
         -------
         ndarray of shape (n, d)
         """
-        Q = np.asarray(Q)
-        return np.concatenate(
-            [term.quantile(Q[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("quantile", np.asarray(Q), self._of_rows)
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Return points from which a search starts: all members if at most n, or Sobol points.
@@ -166,42 +161,34 @@ class _Product(Domain):
         return digits * 2.0**-32
 
     def _to_unit(self, X):
-        return np.concatenate(
-            [term.to_unit(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("to_unit", X, self._of_rows)
 
     def _from_unit(self, U):
-        return np.concatenate(
-            [term.from_unit(U[:, columns]) for term, columns in self._of_unit], axis=1
-        )
-
-    def _inside_each(self, X):
-        return np.concatenate(
-            [term.inside(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("from_unit", U, self._of_unit)
 
     def _inside(self, X):
-        return np.all(self._inside_each(X), axis=1)
+        return np.all(_joined("inside", X, self._of_rows), axis=1)
 
     def _locate(self, X, what):
-        inside = self._inside_each(X)
+        inside = _joined("inside", X, self._of_rows)
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
             term = next(term for term, columns in self._of_rows if i < columns.stop)
-            raise invalid_domain(
-                self._place(what, row, i),
-                term.expected.format(self.lower[i], self.upper[i]),
-                X[row, i].item(),
-            )
-        return np.concatenate(
-            [term.nearest(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+            expected = term.expected.format(self.lower[i], self.upper[i])
+            raise invalid_domain(self._place(what, row, i), expected, X[row, i].item())
+        return _joined("nearest", X, self._of_rows)
 
 
 def _columns(widths):
     """Return slices of adjacent columns with these widths."""
     stops = itertools.accumulate(widths)
     return [slice(stop - width, stop) for width, stop in zip(widths, stops)]
+
+
+def _joined(method, array, parts):
+    """Return what a method of each term returns for its columns of an array, side by side."""
+    found = [getattr(term, method)(array[:, columns]) for term, columns in parts]
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
 
 class Box(_Product):

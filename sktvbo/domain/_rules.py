@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -186,32 +187,28 @@ def _linear(constraint, domain, owner):
     And of each sum the rounding error (k,), and the largest range of a term in the domain (k,).
     """
 
-    def wrong(expected, got, advice=""):
-        return invalid_domain("constraints", expected, owner=owner, got=got, advice=advice)
-
+    wrong = partial(invalid_domain, "constraints", owner=owner)
     A = coefficients(constraint)
     if A.shape[1] != domain.n_dims:
-        raise wrong(
-            f"linear in {domain.n_dims} number(s), one per dimension",
-            f"a LinearConstraint with A of shape {A.shape}",
-        )
+        got = f"a LinearConstraint with A of shape {A.shape}"
+        raise wrong(f"linear in {domain.n_dims} number(s), one per dimension", got=got)
     name = "A bound of a LinearConstraint"
     bounds = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
     low, high = (np.array(np.broadcast_to(b, len(A))) for b in bounds)
     if not np.isfinite(A).all() or not np.all(low <= high):
-        raise wrong("made of finite coefficients, and lb <= ub", f"{A}, {low} and {high}")
+        raise wrong("made of finite coefficients, and lb <= ub", got=f"{A}, {low} and {high}")
     ends = domain.number_bounds
     for i in np.flatnonzero(np.any(A != 0.0, axis=0) & np.isnan(ends[0])):
         what = "category" if domain.kinds[i] == "unordered" else "ordinal without numbers,"
         got = f"a coefficient of the {what} {domain.columns[i]!r}"
-        raise wrong("linear in numbers", got, "Give a callable.")
+        raise wrong("linear in numbers", got=got, advice="Give a callable.")
     span = (np.abs(A) * np.nan_to_num(ends[1] - ends[0])).max(axis=1)
     terms = np.abs(A) @ np.nan_to_num(np.abs(ends).max(axis=0))
     rounding = _ROUNDING * (terms + np.where(np.isfinite(low), np.abs(low), 0.0))
     equal = _are_equal(low, high, rounding)
     for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
         got = f"one with {domain.names[i]!r}, which is on another scale"
-        raise wrong("without equations but between plain reals and integers", got)
+        raise wrong("without equations but between plain reals and integers", got=got)
     return A, low, high, rounding, span
 
 

@@ -14,7 +14,7 @@ from datetime import date
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
-from .._validation import invalid, invalid_domain, plain_number, real_array
+from .._validation import invalid, invalid_domain, is_gap, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
@@ -149,16 +149,23 @@ class Real:
         return np.empty((0, self.n_unit))
 
 
-class LogReal(Real):
-    """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
-
-    kind = "log-real"
-    order = "curved"
+class _Logarithmic:
+    """Mixin of positive numbers, uniform on a logarithmic scale; one column."""
 
     def __init__(self, low, high):
         super().__init__(low, high)
         self._log_low = math.log(low)
         self._log_width = math.log(high) - self._log_low
+
+    def to_unit(self, V):
+        return (np.log(V) - self._log_low) / (self._log_width or 1.0)
+
+
+class LogReal(_Logarithmic, Real):
+    """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
+
+    kind = "log-real"
+    order = "curved"
 
     @classmethod
     def check(cls, low, high, name):
@@ -166,19 +173,13 @@ class LogReal(Real):
         if not low > 0.0:
             raise invalid_domain(name, "positive", (low, high))
         if not math.log(high) > math.log(low):
-            raise invalid_domain(
-                name,
-                "far enough apart for their logarithms to differ",
-                (low, high),
-                advice="Use 'real' for an interval that narrow.",
-            )
+            expected = "far enough apart for their logarithms to differ"
+            advice = "Use 'real' for an interval that narrow."
+            raise invalid_domain(name, expected, (low, high), advice=advice)
 
     def inside(self, V):
         slack = math.exp(TOLERANCE * self._log_width)
         return (self.low / slack <= V) & (self.high * slack >= V)
-
-    def to_unit(self, V):
-        return (np.log(V) - self._log_low) / self._log_width
 
     def from_unit(self, U):
         u = np.clip(U, 0.0, 1.0)
@@ -238,25 +239,17 @@ class Integer(Real):
         return self.to_unit(reached[:, np.newaxis])
 
 
-class LogInteger(Integer):
+class LogInteger(_Logarithmic, Integer):
     """Positive whole numbers, uniform on a logarithmic scale; one column."""
 
     kind = "log-integer"
     largest = 44
-
-    def __init__(self, low, high):
-        super().__init__(low, high)
-        self._log_low = math.log(low)
-        self._log_width = math.log(high) - self._log_low
 
     @classmethod
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low >= 1.0:
             raise invalid_domain(name, "at least 1", (low, high))
-
-    def to_unit(self, V):
-        return (np.log(V) - self._log_low) / (self._log_width or 1.0)
 
     def from_unit(self, U):
         return self.nearest(np.exp(self._log_low + np.clip(U, 0.0, 1.0) * self._log_width))
@@ -359,11 +352,15 @@ class Ordinal(Discrete):
         return cls(*parts)
 
     @property
+    def values(self):
+        """All values, as users give them."""
+        return [choice.value for choice in self.choices]
+
+    @property
     def numbers(self):
         """All values (m,) as numbers; None if they are not finite numbers."""
-        values = [choice.value for choice in self.choices]
-        are_numbers = all(isinstance(v, numbers.Real) and math.isfinite(v) for v in values)
-        return np.array(values, dtype=np.float64) if are_numbers else None
+        are_numbers = all(isinstance(v, numbers.Real) and math.isfinite(v) for v in self.values)
+        return np.array(self.values, dtype=np.float64) if are_numbers else None
 
     @property
     def queried(self):
@@ -372,8 +369,7 @@ class Ordinal(Discrete):
 
     @property
     def spec(self):
-        values = [choice.value for choice in self.choices]
-        return (self.kind, values, *([self.queried] if self.size < len(values) else []))
+        return (self.kind, self.values, *([self.queried] if self.size < len(self.choices) else []))
 
     @property
     def key(self):
@@ -389,11 +385,10 @@ class Ordinal(Discrete):
         # Columns hold NaN for None, and 1.0 for 1 beside NaN.
         if _Choice(value) in self.choices:
             return value
-        if _Choice(None) in self.choices and _is_missing(value):
+        if _Choice(None) in self.choices and is_gap(value):
             return None
-        choices = [choice.value for choice in self.choices]
         kinds = numbers.Real, date
-        same = [v for v in choices if isinstance(v, kinds) and v == value]
+        same = [v for v in self.values if isinstance(v, kinds) and v == value]
         return same[0] if len(same) == 1 and isinstance(value, kinds) else value
 
     def decode(self, v):
@@ -433,16 +428,6 @@ def _lists(term, name, values, most):
         expected = f"({term.kind!r}, values) with a list of at least one value"
         raise invalid_domain(name, expected, values)
     return parts
-
-
-def _is_missing(value):
-    """Return True if a value is missing: NaN, NaT or <NA>."""
-    try:
-        return bool(value != value)
-    except TypeError:  # <NA>
-        return True
-    except ValueError:  # an array
-        return False
 
 
 # --- categories -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from . import (
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..domain._convert import DomainLike
+    from ..domain._context import DomainLike
     from ..optimizers import BayesianOptimizer
 
 _MODULES = (
