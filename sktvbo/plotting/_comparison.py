@@ -75,14 +75,12 @@ class CurveDisplay(Display):
         step : "post", default=None
             Draw curves that are constant until the next time.
         """
-        from matplotlib.lines import Line2D
-
         self.lines_, times = {}, self._on_axis(self.times)
         for i, ((name, curve), width) in enumerate(zip(curves.items(), widths)):
             style = line_style(i) | {"linewidth": width, "label": name}
             if step:
                 style["drawstyle"] = f"steps-{step}"
-            (line,) = ax.plot(times, curve, **merge_style(style, options, Line2D))
+            (line,) = ax.plot(times, curve, **merge_style(style, options))
             self.lines_[name] = line
             if name in bands:
                 draw_band(ax, times, *bands[name], line.get_color(), step=step)

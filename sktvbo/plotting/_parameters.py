@@ -57,14 +57,11 @@ class Axis:
             options[f"{which}ticks"] = self.values
             options[f"{which}ticklabels"] = self.texts
         ax.set(**options)
-        if self.discrete and self.texts is None and not self.log and _are_whole(self.values):
+        are_whole = self.texts is None and (self.values == np.rint(self.values)).all()
+        if self.discrete and are_whole and not self.log:
             from matplotlib.ticker import MaxNLocator
 
             getattr(ax, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
-
-
-def _are_whole(values):
-    return bool((values == np.rint(values)).all())
 
 
 def axes_of(domain, n_values, names=None, units=None):
