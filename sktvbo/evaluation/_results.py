@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_ARRAYS = {
+# Columns of a record, in this order.
+ARRAYS = {
     "times": np.float64,
     "queries": np.float64,
     "observations": np.float64,
@@ -30,7 +31,7 @@ _ARRAYS = {
     "dataset_sizes": np.intp,
     "removed_counts": np.intp,
 }
-_COUNTS = {name for name, kind in _ARRAYS.items() if kind is np.intp}
+_COUNTS = {name for name, kind in ARRAYS.items() if kind is np.intp}
 
 
 @dataclass(eq=False)
@@ -148,7 +149,7 @@ class RunResult:
             "n_initial": self.n_initial,
             "average_regret": self.average_regret if averaged else None,
             "time_average_regret": self.time_average_regret if averaged else None,
-            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            **{name: getattr(self, name).tolist() for name in ARRAYS},
             "history": {name: _to_json(column) for name, column in self.history.items()},
         }
 
@@ -181,7 +182,7 @@ class RunResult:
         """
         try:
             n = len(content["times"])
-            arrays = {name: _array(content[name], name, n) for name in _ARRAYS}
+            arrays = {name: _array(content[name], name, n) for name in ARRAYS}
             history = {name: _from_json(column) for name, column in content["history"].items()}
             violations = content.get("violations")
             if violations is not None:
@@ -229,7 +230,7 @@ def _array(values, name, n):
         raise ValueError(f"{name} are not integers")
     if name in _COUNTS | {"response_times"} and (array < 0.0).any():
         raise ValueError(f"{name} are negative")
-    return array.astype(_ARRAYS[name])
+    return array.astype(ARRAYS[name])
 
 
 def _to_json(column):

@@ -16,7 +16,7 @@ from ..exceptions import AskTellError, MissingExtraError
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
 from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
 from ._clocks import StepClock, copy_clock
-from ._results import RunResult
+from ._results import ARRAYS, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,27 +110,23 @@ def record(trial, progress=False):
     """Run a `Trial` to its end and return its `RunResult`."""
     steps = _with_bar(trial) if progress else trial.steps()
     # The steps themselves are not stored: their surrogates are large.
-    rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
-    regrets = [trial.regret(x, t) for t, x, *_ in rows]
+    steps = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
+    rows = [(t, x, y, trial.regret(x, t), *others) for t, x, y, *others in steps]
+    columns = zip(ARRAYS.items(), zip(*rows) if rows else [()] * len(ARRAYS))
+    arrays = {name: np.array(column, dtype=dtype) for (name, dtype), column in columns}
+    arrays["queries"] = arrays["queries"].reshape(-1, trial.problem.domain.n_dims)
     violations = None
     if trial.problem.outcome_constraints is not None:
         violations = np.array([trial.problem.violates(x, t) for t, x, *_ in rows], dtype=bool)
-    times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
     return RunResult(
         problem=trial.problem.name,
         horizon=trial.horizon,
         n_initial=trial.n_initial,
-        times=np.array(times, dtype=np.float64),
-        queries=np.array(queries, dtype=np.float64).reshape(-1, trial.problem.domain.n_dims),
-        observations=np.array(observations, dtype=np.float64),
-        regrets=np.array(regrets, dtype=np.float64),
-        response_times=np.array(seconds, dtype=np.float64),
-        dataset_sizes=np.array(sizes, dtype=np.intp),
-        removed_counts=np.array(removed, dtype=np.intp),
         history=dict(getattr(trial.optimizer, "history_", {})),
         optimizer=trial.optimizer,
         seed=trial.seed,
         violations=violations,
+        **arrays,
     )
 
 
@@ -282,16 +278,7 @@ class Trial:
         Time of the present action, also if it has failed; None before the first step.
     """
 
-    def __init__(
-        self,
-        optimizer,
-        problem,
-        clock=None,
-        horizon=None,
-        n_initial=15,
-        random_state=0,
-        expert=None,
-    ):
+    def __init__(self, optimizer, problem, clock, horizon, n_initial, random_state, expert):
         check_optimizer(optimizer)
         check_problem(problem)
         self.horizon = check_horizon(horizon, problem)
