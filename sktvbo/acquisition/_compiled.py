@@ -7,7 +7,6 @@ import numpy as np
 from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
 from .._fast.posterior import Formula
-from .._validation import check_real
 from ._functions import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
 from ._objective import BoundaryMargin, ScipyClimber
 
@@ -138,8 +137,8 @@ class CompiledObjective:
         elif formula == Formula.BOUND:
             self.formula = formula, float(np.sqrt(acquisition.beta_value(state)))
         else:
-            xi = check_real(acquisition.xi, "xi", acquisition, interval="[0, inf)")
-            self.formula = formula, (state.incumbent + xi - location) / scale
+            acquisition.check()
+            self.formula = formula, (state.incumbent + acquisition.xi - location) / scale
 
     def values(self, U):
         """Return scores (m,) at places (m, u)."""

@@ -171,8 +171,23 @@ class PosteriorMean(AcquisitionFunction, BaseEstimator):
         return mean, 1.0, 0.0
 
 
+class _Improvement(AcquisitionFunction, BaseEstimator):
+    """Base class of the improvements over the incumbent by ``xi``."""
+
+    def check(self) -> None:
+        """Raise a ValueError if a parameter is invalid."""
+        check_real(self.xi, "xi", self, interval="[0, inf)")
+
+    def _standardized(self, mean, std, state):
+        """Return (μ − best − ξ) / σ, σ in units of the observations' scale, and this scale."""
+        self.check()
+        scale = state.scale
+        std = np.maximum(std / scale, _MIN_STD)
+        return (mean - state.incumbent - self.xi) / scale / std, std, scale
+
+
 @dataclass(eq=False, repr=False)
-class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
+class ProbabilityOfImprovement(_Improvement):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
     The incumbent is the best posterior mean, at the time of the query, at the places observed or
@@ -197,13 +212,9 @@ class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
 
     xi: float = 0.01
 
-    def check(self) -> None:
-        """Raise a ValueError if a parameter is invalid."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
-
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Return the score, and its derivatives in mean and standard deviation."""
-        z, std, scale = _improvement(self, mean, std, state)
+        z, std, scale = self._standardized(mean, std, state)
         return z, 1.0 / std / scale, -z / std / scale
 
     def logarithm(self, score: Array) -> tuple[Array, Array]:
@@ -222,7 +233,7 @@ class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
+class ExpectedImprovement(_Improvement):
     """Expected improvement over the incumbent, E max(f − best − ξ, 0).
 
     The incumbent is that of `ProbabilityOfImprovement`.
@@ -246,13 +257,9 @@ class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
 
     xi: float = 0.0
 
-    def check(self) -> None:
-        """Raise a ValueError if a parameter is invalid."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
-
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Return the score, and its derivatives in mean and standard deviation."""
-        z, std, scale = _improvement(self, mean, std, state)
+        z, std, scale = self._standardized(mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
 
@@ -268,14 +275,6 @@ class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
         value, slope : ndarray
         """
         return score, np.ones_like(score)
-
-
-def _improvement(acquisition, mean, std, state):
-    """Return (μ − best − ξ) / σ, σ in units of the observations' scale, and this scale."""
-    acquisition.check()
-    scale = state.scale
-    std = np.maximum(std / scale, _MIN_STD)
-    return (mean - state.incumbent - acquisition.xi) / scale / std, std, scale
 
 
 def _log_improvement(z):
