@@ -11,35 +11,29 @@ import inspect
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 
+from ._typing import Point, Time, TimeSource
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
-from .evaluation import Clock, StepClock, WallClock
+from .evaluation import AskTell, Clock, StepClock, WallClock
 from .evaluation._ask_tell import check_optimizer, next_query
 from .evaluation._clocks import copy_clock
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
-from .optimizers._ask_tell import AskTell
+from .optimizers._ask_tell import AskTell as OwnOptimizer
 from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Literal
-
-    from ._typing import Point, Time, TimeSource
-    from .evaluation import AskTell
 
 __all__ = ["Call", "Optimization", "optimize"]
 
@@ -283,7 +277,7 @@ def _prepared_optimizer(optimizer, domain, options):
 
 def _loop_clock(clock, optimizer):
     """Return the clock of a loop, from any of the forms that users give."""
-    is_ours = isinstance(optimizer, AskTell)
+    is_ours = isinstance(optimizer, OwnOptimizer)
     own = optimizer.clock if is_ours else "wall"
     clock = own if clock is None else clock
     if is_ours and not callable(clock):
@@ -449,7 +443,7 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, AskTell) and optimizer.n_told_:
+        if isinstance(optimizer, OwnOptimizer) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
@@ -510,7 +504,7 @@ class _Loop:
             self.optimizer.cancel(x)
             return
         pending = self.optimizer.pending_
-        if isinstance(self.optimizer, AskTell):
+        if isinstance(self.optimizer, OwnOptimizer):
             run = run_of(self.optimizer)
             pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
             t = run.read_time(t)[0]  # a number, of a date

@@ -6,12 +6,14 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
     ConstantKernel,
@@ -24,15 +26,8 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from ._durations import PERIOD, check_time_unit, number_of_period
+from ._typing import Array, Bounds
 from ._validation import check_choice, check_int, check_real, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
-
-    from ._typing import Array, Bounds
 
 __all__ = [
     "ChordalMatern",

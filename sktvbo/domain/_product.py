@@ -6,24 +6,19 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds
 from scipy.stats import qmc
 
 from .._tables import Row, check_names, rows_of
+from .._typing import Array, Point, RandomState
 from .._validation import check_random_state, invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Categorical, Ordinal, Real, named_term
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-    from scipy.optimize import Bounds as ScipyBounds
-
-    from .._typing import Array, Point, RandomState
 
 
 @lru_cache(maxsize=32)
@@ -225,7 +220,7 @@ class Box(_Product):
     False
     """
 
-    def __init__(self, bounds: ArrayLike | ScipyBounds) -> None:
+    def __init__(self, bounds: ArrayLike | Bounds) -> None:
         array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
         if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
             raise invalid_domain(

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._sklearn import BaseEstimator
 from .._tables import as_row
+from .._typing import Array
 from .._validation import check_choice, invalid, real_array
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array
-    from ._base import Domain
+from ._base import Domain
 
 
 @dataclass(eq=False, repr=False)

@@ -8,10 +8,11 @@ import textwrap
 import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._typing import PathLike
 from .._validation import check_choice, invalid
 from .._warnings import warn_caller
 from ..exceptions import MissingExtraError
@@ -21,11 +22,8 @@ from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._tables import format_table, regret_columns
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
 
-    from .._typing import PathLike
 
 _FORMAT = "sktvbo comparison 1"
 # Largest number of failures listed below the printed table.

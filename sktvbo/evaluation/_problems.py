@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from .._validation import invalid
-from ..problems import available, make
+from ..problems import Problem, available, make
 from ._arguments import check_problem
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..problems import Problem
 
 
 class Fresh:

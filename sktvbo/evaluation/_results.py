@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +17,6 @@ from .._validation import (
     invalid,
     invalid_observation,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 # Columns of a record, in this order.
 ARRAYS = {

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._typing import RandomState
 from .._validation import invalid, invalid_observation
 from ..exceptions import AskTellError, MissingExtraError
+from ..problems import Problem
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
-from ._clocks import StepClock, copy_clock
+from ._ask_tell import (
+    Expert,
+    OptimizerLike,
+    check_optimizer,
+    copy_optimizer,
+    model_of,
+    model_size,
+    next_query,
+)
+from ._clocks import Clock, StepClock, copy_clock
 from ._results import ARRAYS, RunResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._typing import RandomState
-    from ..problems import Problem
-    from ._ask_tell import Expert, OptimizerLike
-    from ._clocks import Clock
 
 
 def run(

@@ -11,9 +11,9 @@ import copy
 import logging
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -30,18 +30,15 @@ from .._values import replaced
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ..exceptions import InvalidObservationError, MissingExtraError
+from ..optimizers import BayesianOptimizer
 from ..optimizers._durable import begun, run_of, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from ..optimizers import BayesianOptimizer
 
 try:
     from optuna.distributions import (

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from .._typing import PathLike
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import ALONE, COLUMNS, IN_FORCE, START, Place, checked, checked_alone, stored_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._typing import PathLike
-    from ._rows import Event
+from ._rows import (
+    ALONE,
+    COLUMNS,
+    IN_FORCE,
+    START,
+    Event,
+    Place,
+    checked,
+    checked_alone,
+    stored_parts,
+)
 
 _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 

@@ -6,11 +6,13 @@ import copy
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator as AnyEstimator
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
@@ -24,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
+from .._typing import Array, RandomState, StreamModel
 from .._validation import (
     LARGEST_Y,
     check_complete,
@@ -36,14 +39,6 @@ from .._validation import (
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ._one_by_one import as_given, as_learner, learns_one_by_one
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
-    from sklearn.base import BaseEstimator as AnyEstimator
-
-    from .._typing import Array, RandomState, StreamModel
 
 # Half-life, in rows, of the sums that the weights are computed from.
 _WEIGHT_ROWS = 1000.0

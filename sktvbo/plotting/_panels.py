@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._typing import ContextLike, PointLike, Time
 from .._validation import check_int, finite_array, invalid
 from ..optimizers._durable import run_of
 from ..optimizers._feasibility import Feasibility
@@ -26,14 +29,9 @@ from ._common import (
 from ._parameters import Axis, axes_of, coordinates, rows_along
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Self
-
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from numpy.typing import ArrayLike, NDArray
 
-    from .._typing import ContextLike, PointLike, Time
     from ..optimizers import BayesianOptimizer
 
 # An observation fades over this distance from the slice in the unit box, down to this opacity.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .._typing import Time
 from .._validation import check_real, invalid_domain
 from ..domain import FiniteSet
 from ..kernels import split_time
@@ -22,12 +23,9 @@ from ._common import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-    from .._typing import Time
     from ..gaussian_process import TimeVaryingGPRegressor
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
+from .._typing import Array, PointLike, PointsLike, RandomState
 from .._validation import check_random_state, check_real, invalid_observation, real_array
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, PointLike, PointsLike, RandomState
 
 # Number of cached optima: runs of several algorithms need the same ones.
 _CACHE_SIZE = 4096

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._typing import RandomState
 from .._validation import invalid, invalid_observation
 from ._base import Problem, numeric_maximum
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import RandomState
 
 
 class CallableProblem(Problem):

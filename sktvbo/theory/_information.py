@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky
 
 from .._validation import check_int, check_variances, finite_array, invalid
 from ..exceptions import NotPositiveDefiniteError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
