@@ -39,9 +39,6 @@ __all__ = ["Call", "Optimization", "optimize"]
 
 _logger = logging.getLogger("sktvbo.optimize")
 
-# Errors of a call whose worker died.
-_LOST = futures.BrokenExecutor, futures.CancelledError
-
 
 @dataclass(frozen=True, eq=False)
 class Call:
@@ -242,10 +239,11 @@ def optimize(
     with contextlib.ExitStack() as stack:
         loop.workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
         if _accepts_failures(optimizer) and not isinstance(loop.workers, _InlineExecutor):
-            loop.catch += _LOST
+            loop.catch += futures.BrokenExecutor, futures.CancelledError  # the worker died
         if progress:
             bar = stack.enter_context(progress_bar(total=n_calls, unit="call"))
-            loop.callbacks.append(lambda call: _advance(bar))
+            # What update() returns, True after a redraw, would stop the loop.
+            loop.callbacks.append(lambda call: bar.update() and None)
         _logger.info("Start with %r.", optimizer)
         try:
             loop.run(n_workers)
@@ -257,10 +255,6 @@ def optimize(
             raise
         finally:
             _logger.info("Stopped by %s after %d calls.", loop.stopped, len(loop.calls))
-
-
-def _advance(bar):
-    bar.update()  # its return value, True after a redraw, would stop the loop
 
 
 def _prepared_optimizer(optimizer, domain, options):
@@ -416,7 +410,10 @@ class _Loop:
         waits = isinstance(self.workers, _InlineExecutor)
         with self._cancelling():
             while not self._is_over():
-                while len(self._running) < n_workers and self._has_budget():
+                most = n_workers
+                if self.n_calls is not None:
+                    most = min(n_workers, self.n_calls - len(self.calls))
+                while len(self._running) < most:
                     self._submit(*self._ask(waits))
                 timeout = None
                 if self.deadline is not None:
@@ -460,10 +457,6 @@ class _Loop:
             x = as_domain(optimizer.domain).decode(optimizer.told_X_[i, :-1])
             found.append((told_y[i], x))
         return max(found, key=lambda pair: sign * pair[0], default=(None, None))[1]
-
-    def _has_budget(self):
-        """Return True if another call may start."""
-        return self.n_calls is None or len(self.calls) + len(self._running) < self.n_calls
 
     def _is_over(self):
         """Return True if the loop is over, and set ``stopped`` to the reason."""

@@ -31,8 +31,6 @@ __all__ = ["greedy_map", "sample_kdpp"]
 _EPS = np.finfo(np.float64).eps
 # Number of proposals in SparQ; the mixing time is shorter when N k is below about 1,000.
 _MAX_STEPS = 10_000
-# Distance of the chain from its law, in total variation, for the default number of proposals.
-_TOTAL_VARIATION = 0.01
 # Proposals per call of NumPy's generator.
 _BLOCK = 16_384
 # Rank-one updates of the inverse before it is recomputed, which bounds round-off.
@@ -153,7 +151,8 @@ def sample_kdpp(
     k = check_int(k, "k", high=len(K))
     check_choice(method, ("mcmc", "exact"), "method")
     if n_steps is None:
-        n_steps = min(ceil(2.0 * len(K) * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
+        # The chain is then within 0.01 of its law, in total variation.
+        n_steps = min(ceil(2.0 * len(K) * k * log(1.0 / 0.01)), _MAX_STEPS)
     n_steps = check_int(n_steps, "n_steps", low=0)
     rng = check_random_state(random_state)
     if method == "exact":

@@ -25,9 +25,6 @@ _GAIN = 1e-12
 # A climb ends if another one leads by more than this multiple of its expected gain.
 _LEAD = 1000.0
 
-# Number of places with the highest bounds that are evaluated exactly first.
-_N_EXACT_FIRST = 8
-
 
 def objective_of(score, posterior):
     """Return the objective of a score under a posterior, compiled if possible.
@@ -162,7 +159,7 @@ class CompiledObjective:
 
         A place whose bound shows that it is not among the best n is not evaluated exactly.
         """
-        first = max(n, _N_EXACT_FIRST)
+        first = max(n, 8)  # places with the highest bounds, which are evaluated exactly first
         weighs = self._limits is not None and not self._score.success.is_sure
         if self.formula is None or weighs or len(U) <= 2 * first:
             return self.values(U)

@@ -54,9 +54,6 @@ class BoundaryMargin:
         return factor, slopes
 
 
-# A narrower margin is replaced by this one, in sides of the box.
-_MIN_MARGIN = 1e-9
-
 # Finite differences, of functions scaled to the unit box, are taken over this distance.
 _STEP = np.sqrt(np.finfo(np.float64).eps)
 
@@ -99,7 +96,7 @@ class Score:
         if not (acquisition.margin > 0.0 and len(faced)):
             return cls(acquisition, state)
         rates = np.zeros(len(space.lower))
-        rates[faced] = 1.0 / max(acquisition.margin, _MIN_MARGIN)
+        rates[faced] = 1.0 / max(acquisition.margin, 1e-9)  # does not overflow
         return cls(acquisition, state, BoundaryMargin(rates))
 
     def weighed(self, success, floor, loss=0.0):

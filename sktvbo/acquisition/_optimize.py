@@ -34,9 +34,6 @@ _NEAR, _FAR = 1e-3, 0.1
 # A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
 
-# Halvings that locate the last feasible place of a random step; of a climb, more.
-_N_HALVINGS_OF_STEP = 6
-
 # Random steps tried at a time where constraints only answer yes or no, and their first and last
 # typical length in unit form.
 _N_TRIED, _LONGEST, _SHORTEST = 32, 0.1, 1e-5
@@ -242,7 +239,7 @@ def _random_walk(values, space, best):
         # Constraints may be slow: they are not evaluated at places that would not be better.
         places = places[values(places) > value]
         starts = np.tile(best, (len(places), 1))
-        places = last_feasible(space, starts, places, _N_HALVINGS_OF_STEP)
+        places = last_feasible(space, starts, places, 6)  # halvings: fewer than those of a climb
         found = values(places) if len(places) else np.array([-np.inf])
         if found.max() > value:
             gone = np.linalg.norm(places[np.argmax(found)] - best)

@@ -17,9 +17,6 @@ from scipy.optimize import minimize
 
 from .._validation import check_random_state, invalid_domain
 
-# A finite domain of at most this many members is enumerated.
-_MAX_LISTED = 2**16
-
 # Places drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
 
@@ -59,7 +56,7 @@ class FeasibleSet:
         self.space, self.rules = space, rules
         self.size, self.members = space.size, None
         if math.isfinite(space.size):
-            members = space.candidates(min(space.size, _MAX_LISTED))
+            members = space.candidates(min(space.size, 2**16))  # at most, to enumerate them
             if len(members) >= space.size:
                 self.members = members[self.allowed(members)]
                 self.size = len(self.members)

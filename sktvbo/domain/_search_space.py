@@ -26,9 +26,6 @@ _MOST_AVOIDED, _N_TRIED = 0.8, 128
 # certified places are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
-# Largest space whose certified places are counted.
-_MAX_COUNTED = 512
-
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
 
@@ -202,7 +199,7 @@ class SearchSpace:
         if self.window is not None:
             return math.inf
         if self.certificate is not None and math.isfinite(self.reachable.size):
-            members = self.reachable.candidates(min(self.reachable.size, _MAX_COUNTED))
+            members = self.reachable.candidates(min(self.reachable.size, 512))  # at most, to count
             count = self._chance.succeeds(members).sum()
             return int(count) if len(members) >= self.reachable.size else math.inf
         if self.members is not None:

@@ -333,8 +333,13 @@ class Trial:
         """Return a point, its earliest time, its query or None, and the seconds taken."""
         t = self.now
         tic = perf_counter()
-        if self._expert is not None:
-            self._ask_expert(t)
+        places = () if self._expert is None else self.optimizer.ask_expert(t)
+        if len(places):
+            if callable(self._expert):
+                answers = self._expert(places, t)
+            else:
+                answers = [self.problem.observe(x, t) for x in places]
+            self.optimizer.tell_expert(places, answers, t)
         x, not_before, query = next_query(self.optimizer, t)
         seconds = perf_counter() - tic
         # A relative difference below 1e-9 is a rounding error.
@@ -346,16 +351,6 @@ class Trial:
                 error=AskTellError,
             )
         return x, not_before, query, seconds
-
-    def _ask_expert(self, t):
-        """Tell the optimizer the expert's answers to its questions."""
-        places = self.optimizer.ask_expert(t)
-        if len(places):
-            if callable(self._expert):
-                answers = self._expert(places, t)
-            else:
-                answers = [self.problem.observe(x, t) for x in places]
-            self.optimizer.tell_expert(places, answers, t)
 
     def _tell(self, x, seconds, n, initial, query=None):
         """Observe the n-th value at the present time, tell it, and return the step."""

@@ -10,13 +10,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._validation import invalid, invalid_domain
+from .._validation import invalid, invalid_domain, invalid_observation
 from .._warnings import warn_caller
 from ..domain import Context, as_domain
 from ..exceptions import (
@@ -41,18 +40,12 @@ except ImportError as exc:
 
 __all__ = ["TimeVaryingGenerator"]
 
-# Latest suggestions whose ids are known: an optimizer stores 1024 pending and 256 expired ones.
-_MAX_KNOWN = 1280
-
 # Largest difference of a result's variable from the suggested one, relative and of its range: that
 # of float32, and of the digits in a caller's file.
 _ROUNDING = 1e-6
 
 # Name of the objective in the optimizer.
 _OBJECTIVE = "objective"
-
-# Value of "_status" in the failed trials of optimas.
-_FAILED = 3
 
 
 class TimeVaryingGenerator(BaseModel, Generator):
@@ -178,7 +171,8 @@ class TimeVaryingGenerator(BaseModel, Generator):
         n = 1 if num_points is None else num_points
         queries = self.optimizer.suggest(self._present(), n, context=self._present_context())
         known = self._known | {query.id: query for query in queries}
-        self._known = dict(list(known.items())[-_MAX_KNOWN:])
+        # An optimizer stores 1024 pending and 256 expired queries.
+        self._known = dict(list(known.items())[-1280:])
         constants = {name: constant.value for name, constant in self.vocs.constants.items()}
         return [{**query.x, **constants, "_id": query.id} for query in queries]
 
@@ -297,7 +291,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
     def _read(self, result, query):
         """Return query or point, value, time, context and outcomes of a result."""
         (objective,) = self.vocs.objectives
-        failed = result.get("xopt_error") == 1 or result.get("_status") == _FAILED
+        failed = result.get("xopt_error") == 1 or result.get("_status") == 3  # of optimas
         names = [objective, *self.vocs.constraints]
         outcomes = {name: _number(result, name, optional=failed) for name in names}
         failed |= any(map(math.isinf, outcomes.values()))
@@ -403,19 +397,16 @@ def _with_problem(optimizer, problem):
 # --- values ---------------------------------------------------------------------------------------
 
 
-_invalid_result = partial(invalid, error=InvalidObservationError)
-
-
 def _number(result, name, *, optional=False):
     """Return a field of a result as a float; NaN if it is None, or missing and optional."""
     if name not in result and not optional:
         advice = "Give None for a value that was not measured."
-        raise _invalid_result("A result", f"a dict with {name!r}", list(result), advice=advice)
+        raise invalid_observation("A result", f"a dict with {name!r}", list(result), advice=advice)
     value = result.get(name)
     try:
         return math.nan if value is None else float(value)
     except (TypeError, ValueError) as exc:
-        raise _invalid_result(f"{name!r} of a result", "a number", value) from exc
+        raise invalid_observation(f"{name!r} of a result", "a number", value) from exc
 
 
 def _value(result, name, variable):
@@ -433,13 +424,13 @@ def _query(result, known, vocs):
         return None
     if id not in known:
         advice = "Leave it out of a result that was not suggested."
-        raise _invalid_result("The '_id' of a result", "one of suggest()", id, advice=advice)
+        raise invalid_observation("The '_id' of a result", "one of suggest()", id, advice=advice)
     for name, suggested in known[id].x.items():
         variable = vocs.variables[name]
         if name in result and not _is_close(_value(result, name, variable), suggested, variable):
             what = f"{name!r} of a result with '_id' {id}"
             advice = "Leave out the '_id' of a result at another place."
-            raise _invalid_result(what, repr(suggested), result[name], advice=advice)
+            raise invalid_observation(what, repr(suggested), result[name], advice=advice)
     return known[id]
 
 

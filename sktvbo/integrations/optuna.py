@@ -13,6 +13,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -436,8 +437,7 @@ class _Memory:
         return new
 
 
-def _number(trial):
-    return trial.number
+_number = attrgetter("number")
 
 
 def _groups(sets, several):

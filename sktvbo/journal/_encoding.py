@@ -36,13 +36,6 @@ class NotPlainError(SktvboError, TypeError):
 
 
 @runtime_checkable
-class _WithParameters(Protocol):
-    """Object with constructor parameters, in the style of scikit-learn."""
-
-    def get_params(self, deep=True): ...
-
-
-@runtime_checkable
 class _SelfDescribing(Protocol):
     """Object that is rebuilt from a dict of its own choice, in place of its attributes."""
 
@@ -120,7 +113,7 @@ def qualified_name(cls):
 
 
 def _parameters(value):
-    if isinstance(value, _WithParameters) and not isinstance(value, type):
+    if hasattr(value, "get_params") and not isinstance(value, type):
         return value.get_params(deep=False)
     return {}
 

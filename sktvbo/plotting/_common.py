@@ -45,12 +45,6 @@ def merge_style(style, options, artist=None):
 # Dataclass options of a display: its fields are the data that it shows.
 display_data = dataclass(eq=False, repr=False)
 
-# Largest number of panels side by side.
-_N_COLUMNS = 3
-
-# Width of a column of a legend, in inches.
-_LEGEND_WIDTH = 2.4
-
 
 class Display:
     """Base class of the displays: one panel, or one for each parameter or outcome."""
@@ -68,7 +62,7 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = 2 if n == 4 else min(n, _N_COLUMNS)
+        columns = 2 if n == 4 else min(n, 3)
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
@@ -128,7 +122,8 @@ class PanelDisplay(Display):
     def _finish(self, axes):
         self.axes_, self.figure_ = axes, axes[0].figure
         handles, labels = axes[0].get_legend_handles_labels()
-        ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // _LEGEND_WIDTH)), 1)
+        width = 2.4  # of a column, in inches
+        ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // width)), 1)
         place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
         self.figure_.legend(handles, labels, **place)
         return self

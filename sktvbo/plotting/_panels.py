@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     from ..optimizers import BayesianOptimizer
 
-# An observation fades over this distance from the slice in the unit box, down to this opacity.
-_FADING_DISTANCE, _FAINTEST = 0.5, 0.12
-
 
 @dataclass(frozen=True, eq=False)
 class Slice:
@@ -255,8 +252,8 @@ def _draw_slice(ax, part, k, n_times, label, options):
 
 
 def _draw_observations(ax, part, y):
-    """Draw the observations, paler with their distance from the slice."""
-    alpha = np.clip(1.0 - part.distance / _FADING_DISTANCE, _FAINTEST, 1.0)
+    """Draw the observations, paler with their distance from the slice, in sides of the box."""
+    alpha = np.clip(1.0 - part.distance / 0.5, 0.12, 1.0)
     ax.scatter(part.observed, y, s=14, color="0.25", alpha=alpha, linewidth=0)
     ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
 

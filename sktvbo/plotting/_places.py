@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem
 
-# Smallest move of the optimum between two times that is a jump, as a fraction of the domain.
-_JUMP = 0.05
-
 
 @display_data
 class PosteriorDisplay(Display):
@@ -269,7 +266,8 @@ class PosteriorDisplay(Display):
             t = np.column_stack([self.times - step, self.times + step, gap])
             x = np.column_stack([self.optimum, self.optimum, gap])
             return t.ravel(), x.ravel()
-        far = np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
+        # A move by more than a twentieth of the domain between two times is a jump.
+        far = np.abs(np.diff(self.optimum)) > 0.05 * (self.places[-1] - self.places[0])
         jumps = np.flatnonzero(far) + 1
         return np.insert(self.times, jumps, np.nan), np.insert(self.optimum, jumps, np.nan)
 

@@ -18,14 +18,8 @@ from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
-# Number of cached optima: runs of several algorithms need the same ones.
-_CACHE_SIZE = 4096
-
 # A step begins this much early, which absorbs the rounding errors of a clock's ticks.
 STEP_SLACK = 1e-9
-
-# Entries of an array beyond which rows are evaluated in parts.
-_LARGEST_ARRAY = 2**20
 
 
 def seed_of_function(random_state):
@@ -75,7 +69,7 @@ def by_parts(values, X, t, size):
     -------
     ndarray of shape (n,)
     """
-    n_parts = 1 + len(X) * size // _LARGEST_ARRAY
+    n_parts = 1 + len(X) * size // 2**20  # arrays of at most about as many entries
     times = [np.atleast_1d(t)] * n_parts if np.ndim(t) == 0 else np.array_split(t, n_parts)
     return np.concatenate([values(x, s) for x, s in zip(np.array_split(X, n_parts), times)])
 
@@ -318,7 +312,7 @@ class Problem:
         """
         t = float(self._check_time(t))
         if t not in self._optima:
-            if len(self._optima) >= _CACHE_SIZE:
+            if len(self._optima) >= 4096:  # stored as runs of several algorithms need the same ones
                 self._optima.clear()
             self._optima[t] = self._find_optimum(t)
         x_star, f_star = self._optima[t]
