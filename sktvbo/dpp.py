@@ -187,23 +187,16 @@ def _symmetrized(K, eps):
         raise invalid("K", "finite", got="NaN or infinity")
     gap = np.abs(K - K.T).max()
     if gap > np.sqrt(eps) * np.abs(K).max():
-        raise invalid(
-            "K",
-            "symmetric",
-            got=f"entries K[i, j] and K[j, i] that differ by {gap:.1e}",
-            advice="Give (K + K.T) / 2 if the difference is an error.",
-        )
+        got = f"entries K[i, j] and K[j, i] that differ by {gap:.1e}"
+        advice = "Give (K + K.T) / 2 if the difference is an error."
+        raise invalid("K", "symmetric", got=got, advice=advice)
     return 0.5 * (K + K.T)
 
 
 def _not_psd(what, amount):
-    return invalid(
-        "K",
-        "positive semi-definite",
-        got=f"{what} {amount:.2e}",
-        advice="That is beyond rounding: check the kernel, or add to the diagonal of K.",
-        error=NotPositiveDefiniteError,
-    )
+    expected, got = "positive semi-definite", f"{what} {amount:.2e}"
+    advice = "That is beyond rounding: check the kernel, or add to the diagonal of K."
+    return invalid("K", expected, got=got, advice=advice, error=NotPositiveDefiniteError)
 
 
 def _rank_error(rank, k):

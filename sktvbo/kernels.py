@@ -193,12 +193,9 @@ class Wiener(Kernel):
         t = _one_column(X, "times of Wiener")
         # The negated comparison refuses NaN as well.
         if not np.all(t >= (self.start if self.before == "error" else -np.inf)):
-            raise invalid(
-                "times of Wiener",
-                f"at or after start={self.start!r}",
-                got=f"times from {t.min()}",
-                advice="Set start to the earliest time, or before, or before='constant'.",
-            )
+            expected = f"at or after start={self.start!r}"
+            advice = "Set start to the earliest time, or before, or before='constant'."
+            raise invalid("times of Wiener", expected, got=f"times from {t.min()}", advice=advice)
         return np.maximum(t - self.start, 0.0)
 
     def __call__(
@@ -369,13 +366,9 @@ def _check_covariance(data, m, rounding):
         raise invalid("covariance", "symmetric", owner="Empirical", got=got)
     eigenvalues = np.linalg.eigvalsh(C)
     if eigenvalues[0] < -10.0 * m * rounding * np.abs(eigenvalues).max():
-        raise invalid(
-            "covariance",
-            "positive semi-definite",
-            owner="Empirical",
-            got=f"a smallest eigenvalue of {eigenvalues[0]:.3g}",
-            advice="Add its absolute value to the diagonal.",
-        )
+        expected, got = "positive semi-definite", f"a smallest eigenvalue of {eigenvalues[0]:.3g}"
+        advice = "Add its absolute value to the diagonal."
+        raise invalid("covariance", expected, owner="Empirical", got=got, advice=advice)
 
 
 def _check_gradient(Y, eval_gradient):

@@ -441,11 +441,8 @@ class Domain:
     def _last_axis(self, value, what, length):
         array = real_array(value, what, InvalidObservationError)
         if array.ndim == 0 or array.shape[-1] != length:
-            raise invalid_observation(
-                what,
-                f"an array with {length} coordinate(s) along its last axis",
-                got=f"shape {array.shape}",
-            )
+            expected = f"an array with {length} coordinate(s) along its last axis"
+            raise invalid_observation(what, expected, got=f"shape {array.shape}")
         return array
 
     def _numbers(self, X):
@@ -490,12 +487,9 @@ class Domain:
     def _as_points(self, X):
         array = self._numbers(X)
         if array.ndim != 2:
-            raise invalid_observation(
-                "X",
-                f"an array of shape (n, {self.n_dims})",
-                got=f"shape {array.shape}",
-                advice="Wrap a single point in a list.",
-            )
+            expected = f"an array of shape (n, {self.n_dims})"
+            advice = "Wrap a single point in a list."
+            raise invalid_observation("X", expected, got=f"shape {array.shape}", advice=advice)
         return self._finite(array, "X")
 
     def _as_point(self, x, finite=True):
@@ -510,11 +504,8 @@ class Domain:
         if point.ndim == 0 and self.n_dims == 1:
             point = point.reshape(1)
         if point.shape != (self.n_dims,):
-            raise invalid_observation(
-                "x",
-                f"an array of shape ({self.n_dims},), one number per dimension of the domain",
-                got=f"shape {point.shape}",
-            )
+            expected = f"an array of shape ({self.n_dims},), one number per dimension of the domain"
+            raise invalid_observation("x", expected, got=f"shape {point.shape}")
         return self._finite(point, "x") if finite else point
 
     def _finite(self, array, what):

@@ -171,12 +171,8 @@ class WithContext(Domain):
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
-            raise invalid_observation(
-                "context",
-                f"given: {self._expected()}",
-                None,
-                advice="It is what has been measured with the points of this domain.",
-            )
+            advice = "It is what has been measured with the points of this domain."
+            raise invalid_observation("context", f"given: {self._expected()}", None, advice=advice)
         if is_table(context):
             context = rows_of(context)
         elif is_one(context):

@@ -223,14 +223,9 @@ class Box(_Product):
     def __init__(self, bounds: ArrayLike | Bounds) -> None:
         array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
         if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
-            raise invalid_domain(
-                "bounds",
-                "an array of shape (d, 2) with d >= 1",
-                None,
-                self,
-                got=f"shape {array.shape}",
-                advice="Give one (low, high) pair per dimension, [(low, high)] for one dimension.",
-            )
+            expected, got = "an array of shape (d, 2) with d >= 1", f"shape {array.shape}"
+            advice = "Give one (low, high) pair per dimension, [(low, high)] for one dimension."
+            raise invalid_domain("bounds", expected, None, self, got=got, advice=advice)
         for i, (low, high) in enumerate(array.tolist()):
             Real.check(low, high, f"bounds[{i}]")
         # All intervals are one term of d columns, which avoids a loop over the dimensions.

@@ -92,13 +92,9 @@ def check_optimizer(optimizer, name="optimizer"):
     """Raise TypeError unless this is an `AskTell` object or a function."""
     usable = _has_ask_and_tell(optimizer) or callable(optimizer)
     if not usable or isinstance(optimizer, type):
-        raise invalid(
-            name,
-            "an ask/tell optimizer, or a function (domain, random_state) that makes one",
-            optimizer,
-            advice="Use for example sktvbo.WDBO().",
-            error=TypeError,
-        )
+        expected = "an ask/tell optimizer, or a function (domain, random_state) that makes one"
+        advice = "Use for example sktvbo.WDBO()."
+        raise invalid(name, expected, optimizer, advice=advice, error=TypeError)
 
 
 def copy_optimizer(optimizer, domain, seed):

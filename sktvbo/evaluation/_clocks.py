@@ -150,12 +150,9 @@ class StepClock(Clock):
             Fewer than n steps before the horizon.
         """
         if n > math.ceil(horizon):
-            raise invalid(
-                "n_initial",
-                f"at most the steps before the horizon, {math.ceil(horizon)}",
-                n,
-                advice="Use fewer initial points or a longer horizon.",
-            )
+            expected = f"at most the steps before the horizon, {math.ceil(horizon)}"
+            advice = "Use fewer initial points or a longer horizon."
+            raise invalid("n_initial", expected, n, advice=advice)
         return np.arange(n, dtype=np.float64), float(n)
 
     def answer(self, n: int, not_before: float) -> float:

@@ -95,12 +95,10 @@ class RunResult:
 
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
-            raise invalid_observation(
-                "An average",
-                f"of at least one query after the {self.n_initial} initial ones",
-                got=f"none before the horizon {self.horizon}",
-                advice="Use a longer horizon or a faster clock.",
-            )
+            expected = f"of at least one query after the {self.n_initial} initial ones"
+            got = f"none before the horizon {self.horizon}"
+            advice = "Use a longer horizon or a faster clock."
+            raise invalid_observation("An average", expected, got=got, advice=advice)
         return values[self.n_initial :]
 
     @property
@@ -210,12 +208,8 @@ class RunResult:
                 raise ValueError("its average regret is not that of its regrets")
             return result
         except (KeyError, TypeError, AttributeError, ValueError) as exc:
-            raise invalid(
-                "content",
-                "what RunResult.to_dict returns",
-                got=type(content).__name__,
-                advice=f"{type(exc).__name__}: {exc}",
-            ) from exc
+            expected, advice = "what RunResult.to_dict returns", f"{type(exc).__name__}: {exc}"
+            raise invalid("content", expected, got=type(content).__name__, advice=advice) from exc
 
 
 def _array(values, name, n):

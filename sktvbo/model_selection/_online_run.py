@@ -222,13 +222,8 @@ class OnlineRun(BaseEstimator):
         check_int(self.n_replications, "n_replications", self)
         check_run_options(self.n_initial, self.expert, self)
         if not np.iterable(problems):
-            raise invalid(
-                "problems",
-                "a list of problems",
-                problems,
-                advice="Write [problem] for one.",
-                error=TypeError,
-            )
+            expected, advice = "a list of problems", "Write [problem] for one."
+            raise invalid("problems", expected, problems, advice=advice, error=TypeError)
         problems = list(problems)
         if not problems:
             raise invalid("problems", "a list of at least one problem", got="none")

@@ -333,12 +333,8 @@ class Problem:
         inside = (times >= -slack) & (times <= self.horizon + slack)
         if not np.all(inside):
             wrong = float(times[~inside][0]) if times.ndim else float(times)
-            raise invalid_observation(
-                "t",
-                f"in [0, {self.horizon}], the span of {self.name!r}",
-                wrong,
-                advice="Use a longer horizon.",
-            )
+            expected = f"in [0, {self.horizon}], the span of {self.name!r}"
+            raise invalid_observation("t", expected, wrong, advice="Use a longer horizon.")
         return np.clip(times, 0.0, self.horizon)
 
     def _objective_variance(self):

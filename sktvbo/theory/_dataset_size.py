@@ -154,12 +154,9 @@ class Criterion:
             squares = self.squared_correlation(spacing * i[:, np.newaxis])
             # The negated comparison refuses NaN as well.
             if not np.all(np.diff(squares, prepend=last) <= 1e-9):
-                raise invalid(
-                    "temporal_kernel",
-                    "one that does not increase with age (BOLT assumption 3.3)",
-                    got=f"one that does between {spacing * (i[0] - 1):g} and {spacing * i[-1]:g}",
-                    error=UnsupportedKernelError,
-                )
+                expected = "one that does not increase with age (BOLT assumption 3.3)"
+                got = f"one that does between {spacing * (i[0] - 1):g} and {spacing * i[-1]:g}"
+                raise invalid("temporal_kernel", expected, got=got, error=UnsupportedKernelError)
             total += squares.sum()
             done, size, last = i[-1], 2 * size, squares[-1]
         return float(total)
@@ -181,12 +178,10 @@ class Criterion:
         drops = np.flatnonzero(seconds[1:] < (1.0 - 1e-9) * seconds[:-1])
         if drops.size:
             i = drops[0]
-            raise invalid(
-                "response_time",
-                "a function that does not decrease with n (BOLT definition 3.5)",
-                got=f"{seconds[i]:g} for n={n[i]}, but {seconds[i + 1]:g} for n={n[i + 1]}",
-                advice="Fit an increasing curve to measured times first.",
-            )
+            expected = "a function that does not decrease with n (BOLT definition 3.5)"
+            got = f"{seconds[i]:g} for n={n[i]}, but {seconds[i + 1]:g} for n={n[i + 1]}"
+            advice = "Fit an increasing curve to measured times first."
+            raise invalid("response_time", expected, got=got, advice=advice)
 
 
 def climb(criterion, start, max_size):

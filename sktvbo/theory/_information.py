@@ -47,12 +47,8 @@ def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
     try:
         L = cholesky(np.eye(len(K)) + K / np.outer(scale, scale), lower=True)
     except LinAlgError:
-        raise invalid(
-            "K",
-            "a covariance",
-            got=f"one of shape {K.shape} with negative eigenvalues beyond the noise variance",
-            error=NotPositiveDefiniteError,
-        ) from None
+        got = f"one of shape {K.shape} with negative eigenvalues beyond the noise variance"
+        raise invalid("K", "a covariance", got=got, error=NotPositiveDefiniteError) from None
     return float(np.log(np.diag(L)).sum())
 
 

@@ -112,12 +112,9 @@ def power_above(temporal_kernel, frequency):
     else:
         spectrum = None
     if spectrum is None:
-        raise invalid(
-            "temporal_kernel",
-            "an RBF, a Matern or a Forgetting kernel, whose spectral density is known",
-            got=f"{temporal_kernel}",
-            error=UnsupportedKernelError,
-        )
+        expected = "an RBF, a Matern or a Forgetting kernel, whose spectral density is known"
+        got = f"{temporal_kernel}"
+        raise invalid("temporal_kernel", expected, got=got, error=UnsupportedKernelError)
     scale = np.asarray(temporal_kernel.length_scale, dtype=np.float64)
     if scale.size != 1:
         raise invalid("temporal_kernel", "a kernel of one lengthscale", got=f"{temporal_kernel}")
