@@ -12,16 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._typing import (
-    Array,
-    ContextsLike,
-    Mask,
-    Point,
-    PointLike,
-    Points,
-    PointsLike,
-    RandomState,
-)
+from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike, RandomState
 from .._validation import check_random_state, invalid_domain, invalid_observation
 from .._values import replaced
 from ..exceptions import InvalidObservationError

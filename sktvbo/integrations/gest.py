@@ -18,11 +18,7 @@ import numpy as np
 from .._validation import invalid, invalid_domain, invalid_observation
 from .._warnings import warn_caller
 from ..domain import Context, as_domain
-from ..exceptions import (
-    AskTellError,
-    InvalidObservationError,
-    MissingExtraError,
-)
+from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from ..journal import Journal
 from ..optimizers import WDBO, BayesianOptimizer, Query
 

@@ -66,13 +66,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
 
 
 def sparq_gp_ucb(
-    domain,
-    *,
-    norm_bound=1.0,
-    delta=0.05,
-    noise_variance=0.01,
-    spatial_kernel=None,
-    **parameters,
+    domain, *, norm_bound=1.0, delta=0.05, noise_variance=0.01, spatial_kernel=None, **parameters
 ):
     """Return SparQ-GP-UCB, algorithm 1; a kernel that is not given is learnt, and λ with it."""
     learns = spatial_kernel is None
