@@ -134,11 +134,11 @@ def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=Val
     raise invalid(name, expected, value, owner, advice=advice, error=error)
 
 
-def check_bool(value, name, owner=None, *, error=ValueError):
+def check_bool(value, name, owner=None):
     """Return the value as a bool; the string "False" and the number 1 are refused."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise invalid(name, "True or False", value, owner, error=error)
+    raise invalid(name, "True or False", value, owner)
 
 
 def plain_number(value):
@@ -148,14 +148,14 @@ def plain_number(value):
     return value
 
 
-def check_choice(value, choices, name, owner=None, *, error=ValueError):
+def check_choice(value, choices, name, owner=None):
     """Return the value, which must be one of the choices."""
     # Types are compared too: an array compares element by element, and True equals 1.
     if any(type(value) is type(choice) and value == choice for choice in choices):
         return value
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}" if others else last
-    raise invalid(name, expected, value, owner, error=error)
+    raise invalid(name, expected, value, owner)
 
 
 def check_bounds(bounds, name, owner=None, *, high=None):
@@ -209,8 +209,8 @@ def is_gap(value):
         return np.ndim(value) == 0  # <NA>
 
 
-def check_complete(values, name, error=ValueError):
-    """Raise an error that names the first missing value of an array, also among objects."""
+def check_complete(values, name):
+    """Raise a ValueError that names the first missing value of an array, also among objects."""
     array = np.asarray(values)
     if not array.ndim or array.dtype.kind not in ("f", "O"):
         return
@@ -218,7 +218,7 @@ def check_complete(values, name, error=ValueError):
     if gaps.any():
         place = np.argwhere(gaps)[0]
         found = f"{array[tuple(place)]} in row {place[0]}"
-        raise error(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
+        raise ValueError(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
 
 
 def are_gaps(array):
@@ -276,8 +276,8 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
 
 def check_size(array, name, largest, error=ValueError):
     """Return the array of finite numbers, whose magnitudes must be <= ``largest``."""
-    if array.size and max(array.max(), -array.min()) > largest:
-        size = max(array.max(), -array.min())
+    size = max(array.max(), -array.min()) if array.size else 0.0
+    if size > largest:
         raise _too_large(name, largest, size, error)
     return array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -107,9 +107,16 @@ class _Product(Domain):
         ndarray of shape (n, n_unit) or (size, n_unit), in unit form
         """
         if self.size <= n:
-            values = [term.members() for term, _ in self._of_rows]
-            return self._to_unit(np.array(list(itertools.product(*values))))
+            return self._members
         return self._to_unit(self.quantile(self._sobol(n, rng)))
+
+    @cached_property
+    def _members(self):
+        """All members in unit form (size, n_unit), in lexicographic order; read only."""
+        values = [term.members() for term, _ in self._of_rows]
+        members = self._to_unit(np.array(list(itertools.product(*values))))
+        members.setflags(write=False)
+        return members
 
     def decode_measured(self, x: ArrayLike) -> Point:
         """Return a row in the form of users, also outside of the domain.

@@ -120,15 +120,15 @@ class SearchSpace:
         beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
-        found = SearchSpace(domain, lower, upper, continuous, True, beyond, fixed=self.fixed)
+        space = SearchSpace(domain, lower, upper, continuous, True, beyond, fixed=self.fixed)
         members = self._listed_members()
         if members is not None:
-            found = replace(found, members=found._inside_or_nearest(members, members))
+            space = replace(space, members=space._inside_or_nearest(members, members))
         if self.feasible is not None:
-            found = found.constrained(self.feasible.rules)
+            space = space.constrained(self.feasible.rules)
         if self.avoided is not None:
-            found = found.avoiding(*self.avoided)
-        return found if self.context is None else found.given(self.context, self.lower[k:])
+            space = space.avoiding(*self.avoided)
+        return space if self.context is None else space.given(self.context, self.lower[k:])
 
     def among(self, U: Array) -> SearchSpace:
         """Return the part of a space without a window that consists of some places (m, u)."""
@@ -140,16 +140,16 @@ class SearchSpace:
         Reals that differ by less than the distance are near. It is halved until some of the space
         is left. Of a small space whose members are all among the places, nothing is left out.
         """
-        found = replace(self, avoided=(U, distance))
+        rest = replace(self, avoided=(U, distance))
         if math.isfinite(self.size):
             members = self.candidates(min(self.size, _MAX_MEMBERS))
             if len(members) >= self.size:
-                left = members[~found._is_avoided(members)]
-                return found.among(left) if len(left) else self
+                left = members[~rest._is_avoided(members)]
+                return rest.among(left) if len(left) else self
         places = self.candidates(_N_TRIED)
-        if len(places) and found._is_avoided(places).mean() > _MOST_AVOIDED:
+        if len(places) and rest._is_avoided(places).mean() > _MOST_AVOIDED:
             return self.avoiding(U, 0.5 * distance) if distance > _ROUNDING else self
-        return found
+        return rest
 
     def _is_avoided(self, U):
         """Return which places (m, u) are left out (m,)."""
@@ -214,21 +214,9 @@ class SearchSpace:
         return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """Return places (m, u) from which a search starts: all of them if the space is small.
-
-        With a window, each candidate is returned at its beginning and at max(2, n // m) later
-        times, all different and spread evenly over the window. Certified ones are spread over the
-        space, and near the known places.
-        """
+        """Return places (m, u) from which a search starts: all of them if the space is small."""
         if self.certificate is not None:
-            space, known = self.reachable, np.empty((0, len(self.lower)))
-            places = space.candidates(n if space.size <= n else n // 2, rng)
-            if space.size > n:
-                known = space.with_current_context(space.nearest(self.certificate.known))
-                known = known[self.allowed(known)]
-            if len(known):
-                places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
-            return np.vstack([known, places[self.allowed(places)]])
+            return self._certified_candidates(n, rng)
         if self.members is not None:
             places = self.members
         elif self.feasible is not None:
@@ -240,12 +228,27 @@ class SearchSpace:
         if self.avoided is not None:
             places = places[~self._is_avoided(places)]
         places = self.with_current_context(places)
-        if self.window is None:
-            return places
+        return places if self.window is None else self._over_window(places, n)
+
+    def _certified_candidates(self, n, rng):
+        """Return certified places (m, u) that are spread over the space, and near known ones."""
+        space, known = self.reachable, np.empty((0, len(self.lower)))
+        places = space.candidates(n if space.size <= n else n // 2, rng)
+        if space.size > n:
+            known = space.with_current_context(space.nearest(self.certificate.known))
+            known = known[self.allowed(known)]
+        if len(known):
+            places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
+        return np.vstack([known, places[self.allowed(places)]])
+
+    def _over_window(self, places, n):
+        """Return places (m, u) at the beginning of the window, and at max(2, n // m) later times.
+
+        These all differ, and are spread evenly. In each part of the window the places take turns: a
+        Hammersley set, where they are Sobol points.
+        """
         m = len(places)
         k = max(2, n // m)
-        # In each k-th part of the window the candidates take turns: a Hammersley set, where they
-        # are Sobol points.
         turns = (np.arange(m) + 0.5) / m
         places = np.tile(places, (k + 1, 1))
         places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])

@@ -125,15 +125,15 @@ def next_query(optimizer, t):
     return query.x, query.t, query if is_told else None
 
 
-def model_of(optimizer):
+def surrogate_of(optimizer):
     """Return the surrogate of the next query, or None."""
     return getattr(optimizer, "belief_", getattr(optimizer, "surrogate_", None))
 
 
-def model_size(optimizer):
-    """Return the number of observations in the model of the next query: 0 without a model."""
-    has_model = hasattr(optimizer, "belief_") or hasattr(optimizer, "surrogate_")
-    if has_model and model_of(optimizer) is None:
+def surrogate_size(optimizer):
+    """Return the number of observations in the surrogate of the next query, 0 without one."""
+    has_surrogate = hasattr(optimizer, "belief_") or hasattr(optimizer, "surrogate_")
+    if has_surrogate and surrogate_of(optimizer) is None:
         return 0
     return len(getattr(optimizer, "X_", ()))
 

@@ -21,8 +21,8 @@ from ._ask_tell import (
     OptimizerLike,
     check_optimizer,
     copy_optimizer,
-    model_of,
-    model_size,
+    surrogate_of,
+    surrogate_size,
     next_query,
 )
 from ._clocks import Clock, StepClock, copy_clock
@@ -308,7 +308,7 @@ class Trial:
             self.now = self.clock.now()
             if self.now >= self.horizon:
                 return
-            size = model_size(self.optimizer)
+            size = surrogate_size(self.optimizer)
             x, not_before, query, seconds = self._ask()
             if not_before >= self.horizon:
                 return
@@ -357,7 +357,7 @@ class Trial:
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
         y = self._check_finite(self.problem.observe(x, t), x)
-        surrogate, known = model_of(optimizer), {}
+        surrogate, known = surrogate_of(optimizer), {}
         limits = getattr(optimizer, "outcome_constraints", None)
         if limits:
             found = self.problem.observe_outcomes(x, t)
