@@ -21,9 +21,9 @@ from ._ask_tell import (
     OptimizerLike,
     check_optimizer,
     copy_optimizer,
+    next_query,
     surrogate_of,
     surrogate_size,
-    next_query,
 )
 from ._clocks import Clock, StepClock, copy_clock
 from ._results import ARRAYS, RunResult
