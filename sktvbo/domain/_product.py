@@ -404,8 +404,8 @@ class ParameterSpace(_Product):
 
     def to_unit(self, X: ArrayLike) -> Array:
         X = self._numbers(X)
-        rows = self._finite(X.reshape(-1, self.n_dims), "X")
-        return super().to_unit(self._locate(rows, "X").reshape(X.shape))
+        rows = self._locate(self._finite(X.reshape(-1, self.n_dims), "X"), "X")
+        return self._to_unit(rows).reshape(*X.shape[:-1], self.n_unit)
 
     def _encode(self, point, what, *where):
         """Return the row of a dict, which may lie outside of the domain."""

@@ -62,6 +62,8 @@ def _advice_on_ranges(spec):
 
 
 def _number(value, name, error):
+    if isinstance(value, float):  # the usual case, without an array
+        return float(value)
     if isinstance(value, bool | np.bool_):
         advice = "Give 0 or 1, or take ('categorical', [False, True])."
         raise invalid(name, "one number", value, advice=advice, error=error)
@@ -376,10 +378,10 @@ class Ordinal(Discrete):
         return self.kind, self.choices, tuple(self._members.tolist())
 
     def encode(self, value, name):
-        choice = _Choice(value)
-        if choice not in self.choices:
-            raise invalid_domain(name, f"one of {self.spec[1]}", value)
-        return float(self.choices.index(choice))
+        try:
+            return float(self.choices.index(_Choice(value)))
+        except ValueError:
+            raise invalid_domain(name, f"one of {self.values}", value) from None
 
     def of_table(self, value):
         # Columns hold NaN for None, and 1.0 for 1 beside NaN.
