@@ -37,17 +37,15 @@ class Change:
     def between(cls, old, new):
         """Return the change between two domains, or raise a DomainError if there is none."""
         domain, positions = _converted(old, new)
-        ends = np.array([old.lower, old.upper])
+        ends, scales = np.array([old.lower, old.upper]), np.ones(domain.n_unit)
+        new_ends = renumbered(ends, positions)
         before = np.diff(old.unit_of(ends), axis=0)[0][old.unit_columns]
-        change = cls(domain, positions, np.ones(domain.n_unit), 1.0)
-        after = np.diff(domain.unit_of(change.rows(ends)), axis=0)[0][domain.unit_columns]
+        after = np.diff(domain.unit_of(new_ends), axis=0)[0][domain.unit_columns]
         wide = (before > 0.0) & (domain.kinds != "unordered")
-        change.scales[domain.unit_columns[wide]] = after[wide] / before[wide]
+        scales[domain.unit_columns[wide]] = after[wide] / before[wide]
         counted = wide | (domain.kinds == "unordered")
-        logs = np.log(change.scales[domain.unit_columns[counted]])
-        return cls(
-            domain, positions, change.scales, float(np.exp(logs.mean())) if len(logs) else 1.0
-        )
+        logs = np.log(scales[domain.unit_columns[counted]])
+        return cls(domain, positions, scales, float(np.exp(logs.mean())) if len(logs) else 1.0)
 
     def rows(self, rows):
         """Return rows (n, d), or with further columns, in the new domain, a new array."""
