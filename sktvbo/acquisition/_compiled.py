@@ -80,8 +80,8 @@ class ManyPlaces:
     def with_gradients(self, U):
         """Return mean and standard deviation (m,), and their gradients (m, u)."""
         if self.compiled is None:
-            found = [self._posterior.with_gradient(u) for u in U]
-            return [np.array(part) for part in zip(*found)]
+            results = [self._posterior.with_gradient(u) for u in U]
+            return [np.array(part) for part in zip(*results)]
         compiled, units, location, scale = self.compiled
         mean, std, mean_slopes, std_slopes = compiled.with_gradients(U * units)
         slopes = scale * units * mean_slopes, scale * units * std_slopes
@@ -170,14 +170,14 @@ class CompiledObjective:
         if not rises_with_std:
             return self.values(U)
         factor, (mean, std) = self._margin.factor(U), self._posterior.above(U * self._units)
-        found = _posterior.scores(formula, parameter, mean, factor * std)[0]
-        first = np.argpartition(-found, first)[:first]
-        found[first] = self._exact(U[first], factor[first])
-        rest = found >= np.sort(found[first])[-n]
+        scores = _posterior.scores(formula, parameter, mean, factor * std)[0]
+        first = np.argpartition(-scores, first)[:first]
+        scores[first] = self._exact(U[first], factor[first])
+        rest = scores >= np.sort(scores[first])[-n]
         rest[first] = False
         if rest.any():
-            found[rest] = self._exact(U[rest], factor[rest])
-        return found
+            scores[rest] = self._exact(U[rest], factor[rest])
+        return scores
 
     def climb(self, places, space, unit, until=np.inf):
         """Return local maxima (b, u), and their values (b,); see `ScipyClimber.climb`."""
@@ -205,8 +205,8 @@ class CompiledObjective:
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)
             mean, std = self._location + self._scale * mean, self._scale * std
-            found = self._score.with_gradient(mean, std, trials / self._units)
-            value, on_mean, on_std, on_place = found
+            scored = self._score.with_gradient(mean, std, trials / self._units)
+            value, on_mean, on_std, on_place = scored
             with np.errstate(invalid="ignore"):  # a place of score -inf may have any slope
                 slope = sum(
                     (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]

@@ -351,7 +351,7 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
     if isinstance(acquisition, str) and acquisition in _ACQUISITIONS:
         return _ACQUISITIONS[acquisition]()
     if isinstance(acquisition, AcquisitionFunction):
-        found = acquisition
+        function = acquisition
     elif isinstance(acquisition, type) or not (
         callable(acquisition) or getattr(acquisition, "joint", False)
     ):
@@ -359,7 +359,7 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
         expected = f"{names}, None, or a callable (mean, std, state)"
         raise invalid("acquisition", expected, acquisition, owner)
     else:
-        found = _Custom(acquisition)
-    check_real(found.margin, "margin", acquisition, interval="[0, inf)")
-    found.check()
-    return found
+        function = _Custom(acquisition)
+    check_real(function.margin, "margin", acquisition, interval="[0, inf)")
+    function.check()
+    return function

@@ -100,15 +100,15 @@ def _converted_terms(old, new):
 
 def _merged(before, after, name):
     """Return the values of an ordinal or categorical term, with those of the new one."""
-    found, at = list(before.choices), 0
+    choices, at = list(before.choices), 0
     for choice in after.choices:
-        if choice not in found:
-            found.insert(len(found) if isinstance(before, Categorical) else at, choice)
-        elif found.index(choice) < at and not isinstance(before, Categorical):
+        if choice not in choices:
+            choices.insert(len(choices) if isinstance(before, Categorical) else at, choice)
+        elif choices.index(choice) < at and not isinstance(before, Categorical):
             expected = f"one with the same order of the values of {name!r}"
             raise _refused(expected, before.spec, after.spec)
-        at = found.index(choice) + 1
-    return found
+        at = choices.index(choice) + 1
+    return choices
 
 
 def _refused(expected, before, got):

@@ -143,9 +143,9 @@ class Constrained(Domain):
         return self.domain._from_unit(U)
 
     def _inside(self, X):
-        found = self.domain._inside(X)
-        found[found] = self._whole.feasible.rules.obeyed(X[found])
-        return found
+        inside = self.domain._inside(X)
+        inside[inside] = self._whole.feasible.rules.obeyed(X[inside])
+        return inside
 
     def _locate(self, X, what):
         return self.domain._locate(X, what)
@@ -256,11 +256,11 @@ class ConstrainedInContext(WithContext):
 
     def queryable(self, X: ArrayLike) -> Mask:
         X, k = np.asarray(X), self.n_chosen
-        found = super().queryable(X)
+        queryable = super().queryable(X)
         if self.current is None:  # each row is in its own context, if that is known
-            for i in np.flatnonzero(found & np.isfinite(X).all(axis=1)):
-                found[i] = self.rules_in(X[i, k:]).obeyed(X[[i], :k])[0]
-        return found
+            for i in np.flatnonzero(queryable & np.isfinite(X).all(axis=1)):
+                queryable[i] = self.rules_in(X[i, k:]).obeyed(X[[i], :k])[0]
+        return queryable
 
     def _inside(self, X):
         return super()._inside(X) & self.queryable(X)
@@ -284,9 +284,9 @@ def constrained(domain, constraints, owner):
         if not any(reads):
             return WithContext(chosen, domain.context)
         readers = [constraint for constraint, is_read in zip(constraints, reads) if is_read]
-        found = ConstrainedInContext(chosen, domain.context, readers, type(owner).__name__)
-        found.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
-        return found
-    found = Constrained(domain, constraints, owner=owner)
-    found.sample(1, 0)  # raises if no point is feasible
-    return found
+        limited = ConstrainedInContext(chosen, domain.context, readers, type(owner).__name__)
+        limited.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
+        return limited
+    limited = Constrained(domain, constraints, owner=owner)
+    limited.sample(1, 0)  # raises if no point is feasible
+    return limited

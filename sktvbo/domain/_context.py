@@ -149,14 +149,14 @@ class WithContext(Domain):
 
         An underscore is appended to the name of a context that a parameter has as well.
         """
-        found, measured = list(self.chosen.columns), self.context.columns
+        names, measured = list(self.chosen.columns), self.context.columns
         if not self.context.is_named:
             measured = tuple(f"context{i}" for i in range(self.context.n_dims))
         for name in measured:
-            while name in found:
+            while name in names:
                 name += "_"
-            found.append(name)
-        return tuple(found)
+            names.append(name)
+        return tuple(names)
 
     # --- contexts ---------------------------------------------------------------------------------
 
@@ -239,11 +239,11 @@ class WithContext(Domain):
         if table is None:
             return X, context
         names = self.columns[self.n_chosen :]
-        found = [name for name in names if name in table]
-        if not found:
+        measured = [name for name in names if name in table]
+        if not measured:
             return X, context
         if context is None:
-            context = type(table)({name: table[name] for name in found})
+            context = type(table)({name: table[name] for name in measured})
         return type(table)({k: v for k, v in table.items() if k not in names}), context
 
     def _measured(self, context):
@@ -270,13 +270,13 @@ class WithContext(Domain):
     def _expected(self):
         if not isinstance(self.context, ParameterSpace):
             return f"an array of shape ({self.context.n_dims},) of finite numbers"
-        found = [
+        variables = [
             f"{name!r}, one of {term.values}"
             if isinstance(term, Ordinal)
             else f"{name!r}, a finite{' positive' * term.kind.startswith('log')} number"
             for name, term in self.context._parameters.items()
         ]
-        return f"a dict of {'; '.join(found)}"
+        return f"a dict of {'; '.join(variables)}"
 
     # --- methods of all domains -------------------------------------------------------------------
 

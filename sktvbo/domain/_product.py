@@ -147,12 +147,12 @@ class _Product(Domain):
             In unit form.
         """
         u = np.asarray(u, dtype=np.float64)
-        found = []
+        neighbours = []
         for term, columns in self._of_unit:
             steps = term.neighbours(u[columns])
-            found.append(np.tile(u, (len(steps), 1)))
-            found[-1][:, columns] = steps
-        return np.vstack(found)
+            neighbours.append(np.tile(u, (len(steps), 1)))
+            neighbours[-1][:, columns] = steps
+        return np.vstack(neighbours)
 
     def _sobol(self, n, rng):
         """Return Sobol points (n, d) of the unit box, shifted at random unless rng is None."""
@@ -189,8 +189,8 @@ def _columns(widths):
 
 def _joined(method, array, parts):
     """Return what a method of each term returns for its columns of an array, side by side."""
-    found = [getattr(term, method)(array[:, columns]) for term, columns in parts]
-    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+    blocks = [getattr(term, method)(array[:, columns]) for term, columns in parts]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
 class Box(_Product):

@@ -75,23 +75,23 @@ class Rules:
     def margins(self, X):
         """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
         A, low, high = self.linear
-        found = [_within(self.numbers(X) @ A.T, low, high)]
+        margins = [_within(self.numbers(X) @ A.T, low, high)]
         functions = [function for function in self._functions if not function.by_answer]
         points = self._decode_all(X) if functions else ()
         for function in functions:
-            found.append(np.array([function(point) for point in points]).reshape(len(X), -1))
-        return np.concatenate(found, axis=1)
+            margins.append(np.array([function(point) for point in points]).reshape(len(X), -1))
+        return np.concatenate(margins, axis=1)
 
     def obeyed(self, X):
         """Return which of the rows X (m, d) satisfy all constraints (m,)."""
         A, low, high = self.linear
-        found = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
-        found &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
+        obeyed = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
+        obeyed &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
         # Functions may be slow: they are evaluated last, and only where all before are satisfied.
-        if self._functions and found.any():
-            points = self._decode_all(X[found])
-            found[found] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
-        return found
+        if self._functions and obeyed.any():
+            points = self._decode_all(X[obeyed])
+            obeyed[obeyed] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
+        return obeyed
 
 
 class _FunctionConstraint:
@@ -123,13 +123,13 @@ class _FunctionConstraint:
 
     def is_satisfied(self, point):
         """Return True if a point satisfies the constraint."""
-        found = self._answer(point)
-        if self.by_answer and isinstance(found, bool | np.bool_):
-            return bool(found)
-        is_number = isinstance(found, float | int | np.integer) and not self.by_answer
+        value = self._answer(point)
+        if self.by_answer and isinstance(value, bool | np.bool_):
+            return bool(value)
+        is_number = isinstance(value, float | int | np.integer) and not self.by_answer
         if is_number and self._interval is not None:
-            return bool(self._interval[0] <= found <= self._interval[1])
-        return bool(np.all(self._numbers(found) >= 0.0))
+            return bool(self._interval[0] <= value <= self._interval[1])
+        return bool(np.all(self._numbers(value) >= 0.0))
 
     def __call__(self, point):
         return self._numbers(self._answer(point))
@@ -150,21 +150,21 @@ class _FunctionConstraint:
                 advice="A function that reads a context has it as second argument.",
             ) from exc
 
-    def _numbers(self, found):
+    def _numbers(self, value):
         """Return numbers (k,), none negative if satisfied, for a value of the function."""
         name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
         if self.by_answer:
-            if not isinstance(found, bool | np.bool_):
-                raise invalid_domain(name, "a bool here, as it was before", found)
-            return np.array([0.0 if found else -np.inf])
-        if found is None:
+            if not isinstance(value, bool | np.bool_):
+                raise invalid_domain(name, "a bool here, as it was before", value)
+            return np.array([0.0 if value else -np.inf])
+        if value is None:
             expected = "True, False or a number"
             raise invalid_domain(name, expected, None, advice="Does it lack a return?")
-        values = real_array(found, name, DomainError)
+        values = real_array(value, name, DomainError)
         if self._bounds is None:
             if values.size != 1 or values.ndim > 1:
                 expected = "a bool, or a number that is not negative where x may be queried"
-                raise invalid_domain(name, expected, found)
+                raise invalid_domain(name, expected, value)
             values = values.reshape(1)
         else:
             low, high = self._bounds
@@ -272,9 +272,9 @@ def as_list(constraints, owner):
     """Return constraints as a list, or raise a DomainError."""
     kinds = LinearConstraint, NonlinearConstraint
     several = isinstance(constraints, Iterable) and not isinstance(constraints, str | dict)
-    found = list(constraints) if several else [] if constraints is None else [constraints]
-    for constraint in found:
+    listed = list(constraints) if several else [] if constraints is None else [constraints]
+    for constraint in listed:
         usable = isinstance(constraint, kinds) or callable(constraint)
         if not usable or isinstance(constraint, type | Bounds):
             raise invalid_domain("constraints", _EXPECTED, constraint, owner)
-    return found
+    return listed

@@ -257,23 +257,23 @@ class SearchSpace:
     def around(self, known: Array, n: int, farthest: float, rng: RandomState = None) -> Array:
         """Return places (n, u) around known ones (m, u), more of them near than far."""
         rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(self.continuous)
-        found = known[rng.randint(len(known), size=n)]
+        places = known[rng.randint(len(known), size=n)]
         shifts = rng.standard_normal((n, len(free)))
         shifts *= np.geomspace(_NEAREST * farthest, farthest, n)[:, np.newaxis]
-        found[:, free] = np.clip(found[:, free] + shifts, self.lower[free], self.upper[free])
-        return self.projected(found)
+        places[:, free] = np.clip(places[:, free] + shifts, self.lower[free], self.upper[free])
+        return self.projected(places)
 
     def nearest(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest members of the domain."""
-        domain, found = self.domain, np.array(U)
-        chosen = found[:, : domain.n_unit]
+        domain, places = self.domain, np.array(U)
+        chosen = places[:, : domain.n_unit]
         moved = np.clip(chosen, 0.0, 1.0)
         if not domain.continuous.all() or self.fixed is not None:
             members = domain.unit_of(self._members(chosen))
             free = domain.continuous & (self.fixed is None or self.continuous[: domain.n_unit])
             moved = np.where(free, moved, members)
         chosen[:] = moved
-        return found
+        return places
 
     def with_current_context(self, U: Array) -> Array:
         """Return places (m, u) with the chosen coordinates of U, which come first in it.
@@ -287,18 +287,18 @@ class SearchSpace:
 
     def allowed(self, U: Array) -> Mask:
         """Return which places (m, u) are in the space (m,): limits, constraints, certificate."""
-        k, found = self.domain.n_unit, np.ones(len(U), dtype=bool)
+        k, allowed = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
-            found = self.feasible.allowed(U[:, :k])
+            allowed = self.feasible.allowed(U[:, :k])
         elif self.limited:
-            found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
+            allowed = _inside(U[:, :k], self.lower[:k], self.upper[:k])
             if self.beyond is not None:
-                found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
+                allowed |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
         if self.avoided is not None:
-            found &= ~self._is_avoided(U)
-        if self.certificate is not None and found.any():
-            found[found] = self._chance.succeeds(U[found])
-        return found
+            allowed &= ~self._is_avoided(U)
+        if self.certificate is not None and allowed.any():
+            allowed[allowed] = self._chance.succeeds(U[allowed])
+        return allowed
 
     @cached_property
     def _chance(self):
@@ -312,10 +312,10 @@ class SearchSpace:
         """
         k = self.domain.n_unit
         chosen = self.domain.neighbours(u[:k])
-        found = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
+        places = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
         if self.feasible is not None:
-            found = self.projected(found[self.feasible.space.allowed(found)])
-        return found[self.allowed(found)]
+            places = self.projected(places[self.feasible.space.allowed(places)])
+        return places[self.allowed(places)]
 
     def projected(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest that satisfy the linear constraints."""
@@ -361,8 +361,8 @@ class SearchSpace:
         parts[0] = parts[0][self.allowed(parts[0])]
         if self.beyond is not None:
             parts.append(self.beyond[_inside(self.beyond, lower, upper)])
-        found = np.vstack(parts)
-        return found if len(found) else None
+        members = np.vstack(parts)
+        return members if len(members) else None
 
     def _drawn_together(self, places):
         """Return places (m, k) of the domain, scaled into the limits."""
