@@ -449,14 +449,14 @@ class _Loop:
                 # After an error, which the model may have raised, use the best observation.
                 if self.stopped != "error":
                     raise
-        found = [(call.y, call.x) for call in self.calls if not math.isnan(call.y)]
+        observations = [(call.y, call.x) for call in self.calls if not math.isnan(call.y)]
         sign = 1.0 if getattr(optimizer, "maximize", True) else -1.0
         told_y = getattr(optimizer, "told_y_", ())
         if len(told_y):
             i = np.argmax(sign * told_y)
             x = as_domain(optimizer.domain).decode(optimizer.told_X_[i, :-1])
-            found.append((told_y[i], x))
-        return max(found, key=lambda pair: sign * pair[0], default=(None, None))[1]
+            observations.append((told_y[i], x))
+        return max(observations, key=lambda pair: sign * pair[0], default=(None, None))[1]
 
     def _is_over(self):
         """Return True if the loop is over, and set ``stopped`` to the reason."""
@@ -522,14 +522,14 @@ class _Loop:
         x, t = self._running[future]
         y, outcomes, error = np.nan, None, None
         try:
-            y, found = _with_outcomes(future.result())
+            y, measured = _with_outcomes(future.result())
             if self.catch:
-                for name, value in (found or {}).items():
+                for name, value in (measured or {}).items():
                     if not is_missing(value):
                         name = f"outcomes[{name!r}]"
                         finite_number(value, name, InvalidObservationError, LARGEST_Y)
-            outcomes = found
-            if self.catch and (y is not None or found is None):
+            outcomes = measured
+            if self.catch and (y is not None or measured is None):
                 finite_number(y, "y", InvalidObservationError, LARGEST_Y)
         except self.catch as exc:
             y, error = np.nan, exc

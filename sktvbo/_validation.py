@@ -217,8 +217,8 @@ def check_complete(values, name):
     gaps = np.isnan(array) if array.dtype.kind == "f" else are_gaps(array)
     if gaps.any():
         place = np.argwhere(gaps)[0]
-        found = f"{array[tuple(place)]} in row {place[0]}"
-        raise ValueError(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
+        gap = f"{array[tuple(place)]} in row {place[0]}"
+        raise ValueError(f"Input {name} contains NaN: {gap}. Drop such rows, or fill them in.")
 
 
 def are_gaps(array):

@@ -816,16 +816,16 @@ def _numeric_periods(periods, unit):
     """Return periods as floats in a unit of time; None: they are numbers already."""
     if unit is not None:
         check_time_unit(unit)
-    found = [number_of_period(period, unit) for period in periods]
-    for period, number in zip(periods, found):
+    numbers = [number_of_period(period, unit) for period in periods]
+    for period, number in zip(periods, numbers):
         if number is None:
             advice = "Give several periods as several arguments." * isinstance(period, list | tuple)
             if unit is None and number_of_period(period, "s") is not None:
                 advice = f"Give time_unit, that of the regressor: {period!r} needs it."
             raise invalid("A period", PERIOD, period, advice=advice)
-    if len(set(found)) < len(found):
-        raise invalid("The periods", "distinct", got=f"{found}")
-    return found
+    if len(set(numbers)) < len(numbers):
+        raise invalid("The periods", "distinct", got=f"{numbers}")
+    return numbers
 
 
 @dataclass(frozen=True)

@@ -220,8 +220,8 @@ class TimeVaryingSampler(BaseSampler):
                     if model is None or model.space.distributions != axes:
                         model = self._new_model(study, axes)
                     model = self._with_trials(model, study, memory.ended)
-                    found, models[tuple(axes)] = self._query(model, study, trial, running)
-                    params |= found
+                    values, models[tuple(axes)] = self._query(model, study, trial, running)
+                    params |= values
             memory.models = models
             # Optuna stores a trial's parameters later, when they are suggested.
             awaited = {other.number for other in running}
@@ -414,7 +414,7 @@ class _Memory:
         Without ``several``, there is one group, of the parameters of all trials. Parameters that
         no complete or pruned trial has are grouped by the failed and running ones.
         """
-        found, seen = [], frozenset()
+        groups, seen = [], frozenset()
         for trials in (self._finished.values(), [*self._failed.values(), *running]):
             trials = sorted(trials, key=_number)
             latest = {frozenset(trial.distributions) - seen: trial for trial in trials}
@@ -422,11 +422,11 @@ class _Memory:
             for group in _groups(latest, several):
                 has_group = [trial for names, trial in latest.items() if names.issuperset(group)]
                 distributions = max(has_group, key=_number).distributions
-                found.append({name: distributions[name] for name in group})
+                groups.append({name: distributions[name] for name in group})
             seen = seen.union(*latest)
             if seen and not several:
                 break
-        return found
+        return groups
 
     def newly_unset(self, names):
         """Return those of the constraints that no complete trial has set; each name once."""
@@ -454,9 +454,9 @@ def _groups(sets, several):
 
 def _feasible(trial, modelled):
     """Return True if the constraints that are modelled are known, and the others satisfied."""
-    found = dict(trial.constraints)
-    known = all(math.isfinite(found.pop(name, math.nan)) for name in modelled)
-    return known and all(value <= 0.0 for value in found.values())
+    constraints = dict(trial.constraints)
+    known = all(math.isfinite(constraints.pop(name, math.nan)) for name in modelled)
+    return known and all(value <= 0.0 for value in constraints.values())
 
 
 def _value(trial):

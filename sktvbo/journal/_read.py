@@ -122,9 +122,9 @@ def check(path: PathLike) -> dict[str, int]:
     """
     counts = {}
     with reading(path) as connection, translated_errors(path, "read"):
-        found = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if found != "ok":
-            raise JournalError(f"The journal {path} is damaged ({found}). Restore a copy.")
+        answer = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if answer != "ok":
+            raise JournalError(f"The journal {path} is damaged ({answer}). Restore a copy.")
         for event in checked(connection.execute(_EVENTS, (0,)), START, path):
             counts[event.kind] = counts.get(event.kind, 0) + 1
         stored_parts(connection.execute("SELECT name, body, sum FROM parts"), path)

@@ -406,19 +406,19 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def _each(self, action, verb):
         """Return the result of an action for each learner, and the indices of those that failed."""
-        found = Parallel(self.n_jobs, prefer="threads")(
+        results = Parallel(self.n_jobs, prefer="threads")(
             delayed(_attempt)(action, i) for i in range(len(self.settings_))
         )
-        failed = [i for i, (_, error) in enumerate(found) if error is not None]
-        if len(failed) == len(found):
-            raise found[0][1]
+        failed = [i for i, (_, error) in enumerate(results) if error is not None]
+        if len(failed) == len(results):
+            raise results[0][1]
         for i in failed:
-            error = found[i][1]
+            error = results[i][1]
             warn_caller(
                 f"A learner could not {verb}: {self.settings_[i]}. {type(error).__name__}: {error}",
                 FitFailedWarning,
             )
-        return [result for result, _ in found], failed
+        return [result for result, _ in results], failed
 
     def _space(self):
         return self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)

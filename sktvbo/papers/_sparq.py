@@ -54,7 +54,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
     _min_to_learn = 1
 
     def _asked(self, *step, **options):
-        found = super()._asked(*step, **options)
+        queries = super()._asked(*step, **options)
         run = self._begun()
         if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(
@@ -62,7 +62,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
                 "observations remain. Call ask_expert() and tell_expert() before ask().",
                 ModelWarning,
             )
-        return found
+        return queries
 
 
 def sparq_gp_ucb(

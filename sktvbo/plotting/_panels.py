@@ -67,8 +67,8 @@ class _Sections:
         check_int(n_values, "n_values", low=2)
         self.domain, self.sign = view.domain, view.sign
         self.axes = axes_of(self.domain, n_values, names, units)
-        found = (view.optimizer.recommend(t, context=context) for t in times)
-        self.points = np.array([self.domain.place(x, context) for x in found])
+        recommended = (view.optimizer.recommend(t, context=context) for t in times)
+        self.points = np.array([self.domain.place(x, context) for x in recommended])
         self.posteriors = [view.surrogate.posterior_at(t) for t in times]
 
     def rows(self, i):
@@ -79,8 +79,8 @@ class _Sections:
 
     def along(self, i):
         """Return mean and std (n_times, m) along the i-th axis."""
-        found = [posterior(U) for posterior, U in zip(self.posteriors, self.rows(i))]
-        mean, std = (np.array(parts) for parts in zip(*found))
+        posteriors = [posterior(U) for posterior, U in zip(self.posteriors, self.rows(i))]
+        mean, std = (np.array(parts) for parts in zip(*posteriors))
         return self.sign * mean, std
 
 
@@ -589,8 +589,8 @@ class BaselineDisplay(Display):
         place = domain.unit_of(domain.place(baseline, context)[np.newaxis])
         fixed = np.column_stack([np.tile(place, (len(times), 1)), times])
         mean, covariance = surrogate.predict(fixed, return_cov=True)
-        found = [domain.place(optimizer.recommend(t, context=context), context) for t in times]
-        recommended = surrogate.predict(np.column_stack([domain.unit_of(found), times]))
+        best = [domain.place(optimizer.recommend(t, context=context), context) for t in times]
+        recommended = surrogate.predict(np.column_stack([domain.unit_of(best), times]))
         feasible = None
         if optimizer.outcome_constraints is not None:
             feasible = [optimizer.probability_feasible(baseline, t, context=context) for t in times]
@@ -790,12 +790,14 @@ class OutcomeDisplay(PanelDisplay):
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for name, low, high, scale in run.config.limits:
-            found = [
+            predictions = [
                 optimizer.predict(x, t, return_std=True, context=context, outcome=name)
                 for x, t in zip(points, times)
             ]
             label = f"{name} ({units[name]})" if name in units else name
-            track = OutcomeTrack(name, label, low, high, values[name], *np.array(found).T, scale)
+            track = OutcomeTrack(
+                name, label, low, high, values[name], *np.array(predictions).T, scale
+            )
             tracks.append(track)
         return cls(tracks, times, view.told[:, -1], ~view.removed, **view.labels(labels))
 

@@ -265,11 +265,11 @@ class Problem:
         if self.outcome_constraints is None:
             return {}
         x = self.domain.validate_point(x)
-        found = self._outcomes(x[np.newaxis], float(self._check_time(t)))
-        noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in found}
+        outcomes = self._outcomes(x[np.newaxis], float(self._check_time(t)))
+        noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in outcomes}
         return {
             name: float(value[0]) + math.sqrt(noise[name]) * float(self._rng.standard_normal())
-            for name, value in found.items()
+            for name, value in outcomes.items()
         }
 
     def violates(self, x: PointLike, t: float) -> bool:

@@ -248,10 +248,12 @@ def squared_correlation_of(kernel, name):
     A season lets the correlation increase with age, but not the average.
     """
     correlation = correlation_of(kernel, name)
-    found = Composite.of(kernel)
-    has_season = found is not None and any(isinstance(leaf, Circle) for leaf in found.leaves)
-    if has_season and found.series is not None:
-        return lambda X: found.mean_square(X[:, 0])
-    if found is not None and found.families is not None:  # compiled
-        return lambda X: (found.row_with_slope(0.0, X[:, 0])[0] / found.variance) ** 2
+    composite = Composite.of(kernel)
+    has_season = composite is not None and any(
+        isinstance(leaf, Circle) for leaf in composite.leaves
+    )
+    if has_season and composite.series is not None:
+        return lambda X: composite.mean_square(X[:, 0])
+    if composite is not None and composite.families is not None:  # compiled
+        return lambda X: (composite.row_with_slope(0.0, X[:, 0])[0] / composite.variance) ** 2
     return lambda X: correlation(X) ** 2
