@@ -78,7 +78,9 @@ class FiniteSet(Domain):
         self._origin, self._width = self._unit_frame()
         # Without a width, the size of the coordinate itself says what a rounding error is.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
-        self._tree = KDTree((self.points - self._origin) / self._scale)
+        self._members = self._to_unit(self.points)
+        self._members.setflags(write=False)
+        self._tree = KDTree(self._members)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,7 +143,7 @@ class FiniteSet(Domain):
         ndarray of shape (m, n_unit)
             In unit form.
         """
-        return self._to_unit(self.points)
+        return self._members
 
     def neighbours(self, u: ArrayLike) -> Array:
         """Return all other members.
@@ -157,7 +159,7 @@ class FiniteSet(Domain):
             In unit form.
         """
         here = self._tree.query(u, p=np.inf)[1]
-        return np.delete(self._to_unit(self.points), here, axis=0)
+        return np.delete(self._members, here, axis=0)
 
     def index(self, x: ArrayLike) -> int:
         """Row of a member in ``points``.
