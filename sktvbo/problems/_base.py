@@ -199,8 +199,7 @@ class Problem:
         DomainError
             A point outside of the domain.
         """
-        x = self.domain.validate_point(x)
-        return float(self._values(x[np.newaxis], float(self._check_time(t)))[0])
+        return float(self._values(*self._query(x, t))[0])
 
     def values(self, X: PointsLike, t: ArrayLike) -> Array:
         """Return the noise-free objective at several points.
@@ -264,8 +263,7 @@ class Problem:
         """
         if self.outcome_constraints is None:
             return {}
-        x = self.domain.validate_point(x)
-        outcomes = self._outcomes(x[np.newaxis], float(self._check_time(t)))
+        outcomes = self._outcomes(*self._query(x, t))
         noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in outcomes}
         return {
             name: float(value[0]) + math.sqrt(noise[name]) * float(self._rng.standard_normal())
@@ -287,8 +285,7 @@ class Problem:
         """
         if self.outcome_constraints is None:
             return False
-        x = self.domain.validate_point(x)
-        return not self._within_limits(x[np.newaxis], float(self._check_time(t)))[0]
+        return not self._within_limits(*self._query(x, t))[0]
 
     def optimum(self, t: float) -> tuple[Array, float]:
         """Return the maximizer of the objective at a time, within the limits, and its value.
@@ -321,6 +318,10 @@ class Problem:
     def _find_optimum(self, t):
         x_star = self.domain.validate_point(self._argmax(t))
         return x_star, float(self._values(x_star[np.newaxis], t)[0])
+
+    def _query(self, x, t):
+        """Return a point as rows (1, d), and a time as a float, both validated."""
+        return self.domain.validate_point(x)[np.newaxis], float(self._check_time(t))
 
     def _check_time(self, t, n=None):
         """Return time(s) as a 0-d array, or of shape (n,) if n is given and t is not a scalar."""
