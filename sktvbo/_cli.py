@@ -175,7 +175,7 @@ def _list(arguments):
     print()
     _print_list(
         "Problems (sktvbo.problems.make)",
-        [(name, _describe(name)) for name in problems.available()],
+        [(name, _description(problems.make(name).domain)) for name in problems.available()],
     )
 
 
@@ -185,9 +185,7 @@ def _print_list(title, rows):
         print(f"  {line}")
 
 
-def _describe(name):
-    """Return a description of a problem in one line."""
-    domain = problems.make(name).domain
-    points = getattr(domain, "points", None)
-    n = domain.n_dims
+def _description(domain):
+    """Return a description of a domain in one line."""
+    points, n = getattr(domain, "points", None), domain.n_dims
     return f"{n}-d box" if points is None else f"{len(points)} points in {n}-d"

@@ -11,42 +11,33 @@ import inspect
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 
+from ._typing import Point, Time, TimeSource
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
-from .evaluation import Clock, StepClock, WallClock
+from .evaluation import AskTell, Clock, StepClock, WallClock
 from .evaluation._ask_tell import check_optimizer, next_query
 from .evaluation._clocks import copy_clock
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
-from .optimizers._ask_tell import AskTell
+from .optimizers._ask_tell import AskTell as OwnOptimizer
 from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Literal
-
-    from ._typing import Point, Time, TimeSource
-    from .evaluation import AskTell
-
 __all__ = ["Call", "Optimization", "optimize"]
 
 _logger = logging.getLogger("sktvbo.optimize")
-
-# Errors of a call whose worker died.
-_LOST = futures.BrokenExecutor, futures.CancelledError
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,10 +239,11 @@ def optimize(
     with contextlib.ExitStack() as stack:
         loop.workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
         if _accepts_failures(optimizer) and not isinstance(loop.workers, _InlineExecutor):
-            loop.catch += _LOST
+            loop.catch += futures.BrokenExecutor, futures.CancelledError  # the worker died
         if progress:
             bar = stack.enter_context(progress_bar(total=n_calls, unit="call"))
-            loop.callbacks.append(lambda call: _advance(bar))
+            # What update() returns, True after a redraw, would stop the loop.
+            loop.callbacks.append(lambda call: bar.update() and None)
         _logger.info("Start with %r.", optimizer)
         try:
             loop.run(n_workers)
@@ -263,10 +255,6 @@ def optimize(
             raise
         finally:
             _logger.info("Stopped by %s after %d calls.", loop.stopped, len(loop.calls))
-
-
-def _advance(bar):
-    bar.update()  # its return value, True after a redraw, would stop the loop
 
 
 def _prepared_optimizer(optimizer, domain, options):
@@ -283,7 +271,7 @@ def _prepared_optimizer(optimizer, domain, options):
 
 def _loop_clock(clock, optimizer):
     """Return the clock of a loop, from any of the forms that users give."""
-    is_ours = isinstance(optimizer, AskTell)
+    is_ours = isinstance(optimizer, OwnOptimizer)
     own = optimizer.clock if is_ours else "wall"
     clock = own if clock is None else clock
     if is_ours and not callable(clock):
@@ -422,7 +410,10 @@ class _Loop:
         waits = isinstance(self.workers, _InlineExecutor)
         with self._cancelling():
             while not self._is_over():
-                while len(self._running) < n_workers and self._has_budget():
+                most = n_workers
+                if self.n_calls is not None:
+                    most = min(n_workers, self.n_calls - len(self.calls))
+                while len(self._running) < most:
                     self._submit(*self._ask(waits))
                 timeout = None
                 if self.deadline is not None:
@@ -449,7 +440,7 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, AskTell) and optimizer.n_told_:
+        if isinstance(optimizer, OwnOptimizer) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
@@ -458,18 +449,14 @@ class _Loop:
                 # After an error, which the model may have raised, use the best observation.
                 if self.stopped != "error":
                     raise
-        found = [(call.y, call.x) for call in self.calls if not math.isnan(call.y)]
+        observations = [(call.y, call.x) for call in self.calls if not math.isnan(call.y)]
         sign = 1.0 if getattr(optimizer, "maximize", True) else -1.0
         told_y = getattr(optimizer, "told_y_", ())
         if len(told_y):
             i = np.argmax(sign * told_y)
             x = as_domain(optimizer.domain).decode(optimizer.told_X_[i, :-1])
-            found.append((told_y[i], x))
-        return max(found, key=lambda pair: sign * pair[0], default=(None, None))[1]
-
-    def _has_budget(self):
-        """Return True if another call may start."""
-        return self.n_calls is None or len(self.calls) + len(self._running) < self.n_calls
+            observations.append((told_y[i], x))
+        return max(observations, key=lambda pair: sign * pair[0], default=(None, None))[1]
 
     def _is_over(self):
         """Return True if the loop is over, and set ``stopped`` to the reason."""
@@ -510,7 +497,7 @@ class _Loop:
             self.optimizer.cancel(x)
             return
         pending = self.optimizer.pending_
-        if isinstance(self.optimizer, AskTell):
+        if isinstance(self.optimizer, OwnOptimizer):
             run = run_of(self.optimizer)
             pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
             t = run.read_time(t)[0]  # a number, of a date
@@ -535,14 +522,14 @@ class _Loop:
         x, t = self._running[future]
         y, outcomes, error = np.nan, None, None
         try:
-            y, found = _with_outcomes(future.result())
+            y, measured = _with_outcomes(future.result())
             if self.catch:
-                for name, value in (found or {}).items():
+                for name, value in (measured or {}).items():
                     if not is_missing(value):
                         name = f"outcomes[{name!r}]"
                         finite_number(value, name, InvalidObservationError, LARGEST_Y)
-            outcomes = found
-            if self.catch and (y is not None or found is None):
+            outcomes = measured
+            if self.catch and (y is not None or measured is None):
                 finite_number(y, "y", InvalidObservationError, LARGEST_Y)
         except self.catch as exc:
             y, error = np.nan, exc

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._validation import invalid
-from .exceptions import InvalidObservationError
+from ._validation import invalid_observation
 
 # Columns of ``to_frame()`` in addition to the parameters, allowed in a table of points. Underscores
 # follow them where a parameter has the same name.
@@ -38,7 +37,7 @@ def frame_columns(X):
     if hasattr(X, "to_pylist"):  # Arrow
         expected, advice = "a data frame of pandas or polars", "Give X.to_pandas()."
         got = "a table of Arrow"
-        raise invalid("X", expected, got=got, advice=advice, error=InvalidObservationError)
+        raise invalid_observation("X", expected, got=got, advice=advice)
     if hasattr(X, "get_columns"):  # polars
         return list(zip(X.columns, X.get_columns()))
     return None
@@ -54,11 +53,11 @@ def as_table(X):
     table = dict(columns)
     if len(table) < len(columns):
         names = [name for name, _ in columns]
-        raise invalid("X", "a table of unique column names", names, error=InvalidObservationError)
+        raise invalid_observation("X", "a table of unique column names", names)
     lengths = {name: len(column) if np.ndim(column) else None for name, column in columns}
     if None in lengths.values() or len(set(lengths.values())) > 1:
         expected = "a table with columns of one length"
-        raise invalid("X", expected, got=str(lengths), error=InvalidObservationError)
+        raise invalid_observation("X", expected, got=str(lengths))
     return table
 
 
@@ -88,7 +87,7 @@ def as_row(x):
         return None
     row = Row(x.items())
     if len(row) < len(x):
-        raise invalid("x", "a Series of unique labels", x, error=InvalidObservationError)
+        raise invalid_observation("x", "a Series of unique labels", x)
     return row
 
 
@@ -113,7 +112,7 @@ def check_names(given, names, what, form):
     if parts:
         expected = f"{form} {', '.join(map(repr, names))} and no other"
         got = f"one that {' and '.join(parts)}"
-        raise invalid(what, expected, got=got, error=InvalidObservationError)
+        raise invalid_observation(what, expected, got=got)
 
 
 def is_added(name):

@@ -31,10 +31,13 @@ import math
 import re
 import reprlib
 from datetime import date, timedelta
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 import sklearn.utils
+
+from .exceptions import DomainError, InvalidObservationError
 
 # See the rules above: 1, 5 and 6.
 LARGEST_X = LARGEST_Y = 1e100
@@ -84,6 +87,11 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
     return error(f"{subject} must be {expected}. Got {got} instead.{advice and ' '}{advice}")
 
 
+# Errors of a domain, and of points, values and times.
+invalid_domain = partial(invalid, error=DomainError)
+invalid_observation = partial(invalid, error=InvalidObservationError)
+
+
 def choose(text, known, name, owner=None):
     """Return the known name that equals a text up to case, hyphens and other signs.
 
@@ -126,11 +134,11 @@ def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=Val
     raise invalid(name, expected, value, owner, advice=advice, error=error)
 
 
-def check_bool(value, name, owner=None, *, error=ValueError):
+def check_bool(value, name, owner=None):
     """Return the value as a bool; the string "False" and the number 1 are refused."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise invalid(name, "True or False", value, owner, error=error)
+    raise invalid(name, "True or False", value, owner)
 
 
 def plain_number(value):
@@ -140,14 +148,14 @@ def plain_number(value):
     return value
 
 
-def check_choice(value, choices, name, owner=None, *, error=ValueError):
+def check_choice(value, choices, name, owner=None):
     """Return the value, which must be one of the choices."""
     # Types are compared too: an array compares element by element, and True equals 1.
     if any(type(value) is type(choice) and value == choice for choice in choices):
         return value
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}" if others else last
-    raise invalid(name, expected, value, owner, error=error)
+    raise invalid(name, expected, value, owner)
 
 
 def check_bounds(bounds, name, owner=None, *, high=None):
@@ -201,16 +209,16 @@ def is_gap(value):
         return np.ndim(value) == 0  # <NA>
 
 
-def check_complete(values, name, error=ValueError):
-    """Raise an error that names the first missing value of an array, also among objects."""
+def check_complete(values, name):
+    """Raise a ValueError that names the first missing value of an array, also among objects."""
     array = np.asarray(values)
     if not array.ndim or array.dtype.kind not in ("f", "O"):
         return
     gaps = np.isnan(array) if array.dtype.kind == "f" else are_gaps(array)
     if gaps.any():
         place = np.argwhere(gaps)[0]
-        found = f"{array[tuple(place)]} in row {place[0]}"
-        raise error(f"Input {name} contains NaN: {found}. Drop such rows, or fill them in.")
+        gap = f"{array[tuple(place)]} in row {place[0]}"
+        raise ValueError(f"Input {name} contains NaN: {gap}. Drop such rows, or fill them in.")
 
 
 def are_gaps(array):
@@ -268,8 +276,8 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
 
 def check_size(array, name, largest, error=ValueError):
     """Return the array of finite numbers, whose magnitudes must be <= ``largest``."""
-    if array.size and max(array.max(), -array.min()) > largest:
-        size = max(array.max(), -array.min())
+    size = max(array.max(), -array.min()) if array.size else 0.0
+    if size > largest:
         raise _too_large(name, largest, size, error)
     return array
 

@@ -20,10 +20,10 @@ def replaced(value, **changes):
     if not changes.keys() <= fields.keys():
         unknown = ", ".join(sorted(changes.keys() - fields.keys()))
         raise TypeError(f"{type(value).__name__} has no field {unknown}")
-    found = object.__new__(type(value))
-    vars(found).update(fields)
-    vars(found).update(changes)
-    return found
+    new = object.__new__(type(value))
+    vars(new).update(fields)
+    vars(new).update(changes)
+    return new
 
 
 def containers_copied(value):
@@ -122,10 +122,10 @@ def extents_of_most(columns, share):
         Part of the rows; 1: the range.
     """
     n, columns = len(columns), np.sort(columns, axis=0)
-    ranges, found = columns[-1] - columns[0], np.zeros(columns.shape[1])
+    ranges, extents = columns[-1] - columns[0], np.zeros(columns.shape[1])
     for part in (share, 0.8, 0.95):
         k = int(np.ceil(part * (n - 1)))
-        if part >= share and k and (found == 0.0).any():
+        if part >= share and k and (extents == 0.0).any():
             widths = (columns[k:] - columns[: n - k]).min(axis=0) * ((n - 1) / k)
-            found = np.where(found > 0.0, found, widths)
-    return np.where((found > 0.0) & (ranges > _WITHOUT_TAIL * found), found, ranges)
+            extents = np.where(extents > 0.0, extents, widths)
+    return np.where((extents > 0.0) & (ranges > _WITHOUT_TAIL * extents), extents, ranges)

@@ -13,31 +13,24 @@ negative variance is an error beyond √ε, relatively.
 from __future__ import annotations
 
 from math import ceil, log
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_array
 
 from ._fast import kdpp as _fast
+from ._typing import Indices, RandomState
 from ._validation import check_choice, check_int, check_random_state, invalid
 from .exceptions import NotPositiveDefiniteError
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from numpy.typing import ArrayLike
-
-    from ._typing import Indices, RandomState
 
 __all__ = ["greedy_map", "sample_kdpp"]
 
 _EPS = np.finfo(np.float64).eps
 # Number of proposals in SparQ; the mixing time is shorter when N k is below about 1,000.
 _MAX_STEPS = 10_000
-# Distance of the chain from its law, in total variation, for the default number of proposals.
-_TOTAL_VARIATION = 0.01
 # Proposals per call of NumPy's generator.
 _BLOCK = 16_384
 # Rank-one updates of the inverse before it is recomputed, which bounds round-off.
@@ -158,7 +151,8 @@ def sample_kdpp(
     k = check_int(k, "k", high=len(K))
     check_choice(method, ("mcmc", "exact"), "method")
     if n_steps is None:
-        n_steps = min(ceil(2.0 * len(K) * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
+        # The chain is then within 0.01 of its law, in total variation.
+        n_steps = min(ceil(2.0 * len(K) * k * log(1.0 / 0.01)), _MAX_STEPS)
     n_steps = check_int(n_steps, "n_steps", low=0)
     rng = check_random_state(random_state)
     if method == "exact":
@@ -193,23 +187,16 @@ def _symmetrized(K, eps):
         raise invalid("K", "finite", got="NaN or infinity")
     gap = np.abs(K - K.T).max()
     if gap > np.sqrt(eps) * np.abs(K).max():
-        raise invalid(
-            "K",
-            "symmetric",
-            got=f"entries K[i, j] and K[j, i] that differ by {gap:.1e}",
-            advice="Give (K + K.T) / 2 if the difference is an error.",
-        )
+        got = f"entries K[i, j] and K[j, i] that differ by {gap:.1e}"
+        advice = "Give (K + K.T) / 2 if the difference is an error."
+        raise invalid("K", "symmetric", got=got, advice=advice)
     return 0.5 * (K + K.T)
 
 
 def _not_psd(what, amount):
-    return invalid(
-        "K",
-        "positive semi-definite",
-        got=f"{what} {amount:.2e}",
-        advice="That is beyond rounding: check the kernel, or add to the diagonal of K.",
-        error=NotPositiveDefiniteError,
-    )
+    expected, got = "positive semi-definite", f"{what} {amount:.2e}"
+    advice = "That is beyond rounding: check the kernel, or add to the diagonal of K."
+    return invalid("K", expected, got=got, advice=advice, error=NotPositiveDefiniteError)
 
 
 def _rank_error(rank, k):

@@ -6,12 +6,14 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
     ConstantKernel,
@@ -24,15 +26,8 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from ._durations import PERIOD, check_time_unit, number_of_period
+from ._typing import Array, Bounds
 from ._validation import check_choice, check_int, check_real, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
-
-    from ._typing import Array, Bounds
 
 __all__ = [
     "ChordalMatern",
@@ -198,12 +193,9 @@ class Wiener(Kernel):
         t = _one_column(X, "times of Wiener")
         # The negated comparison refuses NaN as well.
         if not np.all(t >= (self.start if self.before == "error" else -np.inf)):
-            raise invalid(
-                "times of Wiener",
-                f"at or after start={self.start!r}",
-                got=f"times from {t.min()}",
-                advice="Set start to the earliest time, or before, or before='constant'.",
-            )
+            expected = f"at or after start={self.start!r}"
+            advice = "Set start to the earliest time, or before, or before='constant'."
+            raise invalid("times of Wiener", expected, got=f"times from {t.min()}", advice=advice)
         return np.maximum(t - self.start, 0.0)
 
     def __call__(
@@ -374,13 +366,9 @@ def _check_covariance(data, m, rounding):
         raise invalid("covariance", "symmetric", owner="Empirical", got=got)
     eigenvalues = np.linalg.eigvalsh(C)
     if eigenvalues[0] < -10.0 * m * rounding * np.abs(eigenvalues).max():
-        raise invalid(
-            "covariance",
-            "positive semi-definite",
-            owner="Empirical",
-            got=f"a smallest eigenvalue of {eigenvalues[0]:.3g}",
-            advice="Add its absolute value to the diagonal.",
-        )
+        expected, got = "positive semi-definite", f"a smallest eigenvalue of {eigenvalues[0]:.3g}"
+        advice = "Add its absolute value to the diagonal."
+        raise invalid("covariance", expected, owner="Empirical", got=got, advice=advice)
 
 
 def _check_gradient(Y, eval_gradient):
@@ -828,16 +816,16 @@ def _numeric_periods(periods, unit):
     """Return periods as floats in a unit of time; None: they are numbers already."""
     if unit is not None:
         check_time_unit(unit)
-    found = [number_of_period(period, unit) for period in periods]
-    for period, number in zip(periods, found):
+    numbers = [number_of_period(period, unit) for period in periods]
+    for period, number in zip(periods, numbers):
         if number is None:
             advice = "Give several periods as several arguments." * isinstance(period, list | tuple)
             if unit is None and number_of_period(period, "s") is not None:
                 advice = f"Give time_unit, that of the regressor: {period!r} needs it."
             raise invalid("A period", PERIOD, period, advice=advice)
-    if len(set(found)) < len(found):
-        raise invalid("The periods", "distinct", got=f"{found}")
-    return found
+    if len(set(numbers)) < len(numbers):
+        raise invalid("The periods", "distinct", got=f"{numbers}")
+    return numbers
 
 
 @dataclass(frozen=True)

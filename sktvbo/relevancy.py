@@ -7,9 +7,4 @@ from .gaussian_process._relevancy import (
     wasserstein_relevancy,
 )
 
-__all__ = [
-    "RelevancySweep",
-    "spatial_convolution",
-    "temporal_convolution",
-    "wasserstein_relevancy",
-]
+__all__ = ["RelevancySweep", "spatial_convolution", "temporal_convolution", "wasserstein_relevancy"]

@@ -11,7 +11,7 @@ from _tasks import AS_PUBLISHED
 from sktvbo import evaluation
 from sktvbo.evaluation._files import replacing
 from sktvbo.evaluation._statistics import mean_and_error, normalized
-from sktvbo.evaluation._tables import fitting, format_regret, format_table, regret_columns
+from sktvbo.evaluation._tables import format_regret, format_table, regret_columns
 from sktvbo.plotting import DatasetSizeDisplay, RegretDisplay
 
 # The table of orders shows the mean regret in this many parts of a run.
@@ -50,7 +50,7 @@ def tables(comparison, width):
     """The comparison's tables, each with as many problems as fit the width."""
     algorithms, columns, _ = regret_columns(comparison)
     names = list(columns)
-    groups = fitting(algorithms, [[column] for column in columns.values()], width)
+    groups = _fitting(algorithms, [[column] for column in columns.values()], width)
     return "\n\n".join(str(_part(comparison, [names[i] for i in group])) for group in groups)
 
 
@@ -124,7 +124,7 @@ def beside(comparison, published, width):
     )
     first = ("average regret", *labels)
     lines = []
-    for group in fitting(first, groups, width):
+    for group in _fitting(first, groups, width):
         columns = [column for i in group for column in groups[i]]
         lines += [*format_table(list(zip(first, *columns))), ""]
     lines.append("normalized: best 0, worst 1 of these algorithms; mean over these problems")
@@ -229,3 +229,32 @@ def draw(figure, comparison, task):
 def file_name(name):
     """Name of a problem, options included, as the name of a file."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+
+
+def _fitting(first, blocks, width):
+    """Distribute blocks of columns over tables of a width, all with the same first column.
+
+    Parameters
+    ----------
+    first : sequence of str
+        Cells of the first column, which all tables have.
+    blocks : list of list of sequences of str
+        Columns of each block, which stay together.
+    width : int
+
+    Yields
+    ------
+    list of int
+        Indices of the blocks of a table: all that fit, but at least one.
+    """
+    start = used = max(map(len, first))
+    table = []
+    for i, block in enumerate(blocks):
+        needed = sum(2 + max(map(len, column)) for column in block)
+        if table and used + needed > width:
+            yield table
+            table, used = [], start
+        table.append(i)
+        used += needed
+    if table:
+        yield table

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._sklearn import BaseEstimator
+from .._typing import Array, Posterior
 from .._validation import check_choice, check_int, check_real
 from .._values import distinct_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from .._typing import Array, Posterior
-
-    # A custom schedule of β.
-    Schedule: TypeAlias = Callable[["AcquisitionState"], float]
+# A custom schedule of β.
+Schedule: TypeAlias = Callable[["AcquisitionState"], float]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import numpy as np
 from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
 from .._fast.posterior import Formula
-from .._validation import check_real
 from ._functions import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
 from ._objective import BoundaryMargin, ScipyClimber
 
@@ -25,9 +24,6 @@ _GAIN = 1e-12
 
 # A climb ends if another one leads by more than this multiple of its expected gain.
 _LEAD = 1000.0
-
-# Number of places with the highest bounds that are evaluated exactly first.
-_N_EXACT_FIRST = 8
 
 
 def objective_of(score, posterior):
@@ -84,8 +80,8 @@ class ManyPlaces:
     def with_gradients(self, U):
         """Return mean and standard deviation (m,), and their gradients (m, u)."""
         if self.compiled is None:
-            found = [self._posterior.with_gradient(u) for u in U]
-            return [np.array(part) for part in zip(*found)]
+            results = [self._posterior.with_gradient(u) for u in U]
+            return [np.array(part) for part in zip(*results)]
         compiled, units, location, scale = self.compiled
         mean, std, mean_slopes, std_slopes = compiled.with_gradients(U * units)
         slopes = scale * units * mean_slopes, scale * units * std_slopes
@@ -138,8 +134,8 @@ class CompiledObjective:
         elif formula == Formula.BOUND:
             self.formula = formula, float(np.sqrt(acquisition.beta_value(state)))
         else:
-            xi = check_real(acquisition.xi, "xi", acquisition, interval="[0, inf)")
-            self.formula = formula, (state.incumbent + xi - location) / scale
+            acquisition.check()
+            self.formula = formula, (state.incumbent + acquisition.xi - location) / scale
 
     def values(self, U):
         """Return scores (m,) at places (m, u)."""
@@ -163,7 +159,7 @@ class CompiledObjective:
 
         A place whose bound shows that it is not among the best n is not evaluated exactly.
         """
-        first = max(n, _N_EXACT_FIRST)
+        first = max(n, 8)  # places with the highest bounds, which are evaluated exactly first
         weighs = self._limits is not None and not self._score.success.is_sure
         if self.formula is None or weighs or len(U) <= 2 * first:
             return self.values(U)
@@ -174,14 +170,14 @@ class CompiledObjective:
         if not rises_with_std:
             return self.values(U)
         factor, (mean, std) = self._margin.factor(U), self._posterior.above(U * self._units)
-        found = _posterior.scores(formula, parameter, mean, factor * std)[0]
-        first = np.argpartition(-found, first)[:first]
-        found[first] = self._exact(U[first], factor[first])
-        rest = found >= np.sort(found[first])[-n]
+        scores = _posterior.scores(formula, parameter, mean, factor * std)[0]
+        first = np.argpartition(-scores, first)[:first]
+        scores[first] = self._exact(U[first], factor[first])
+        rest = scores >= np.sort(scores[first])[-n]
         rest[first] = False
         if rest.any():
-            found[rest] = self._exact(U[rest], factor[rest])
-        return found
+            scores[rest] = self._exact(U[rest], factor[rest])
+        return scores
 
     def climb(self, places, space, unit, until=np.inf):
         """Return local maxima (b, u), and their values (b,); see `ScipyClimber.climb`."""
@@ -209,8 +205,8 @@ class CompiledObjective:
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)
             mean, std = self._location + self._scale * mean, self._scale * std
-            found = self._score.with_gradient(mean, std, trials / self._units)
-            value, on_mean, on_std, on_place = found
+            scored = self._score.with_gradient(mean, std, trials / self._units)
+            value, on_mean, on_std, on_place = scored
             with np.errstate(invalid="ignore"):  # a place of score -inf may have any slope
                 slope = sum(
                     (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from .._sklearn import BaseEstimator
+from .._typing import Array, Numbers
 from .._validation import check_real, invalid
-from ._beta import AcquisitionState, DimensionBeta, LogBeta
+from ._beta import AcquisitionState, DimensionBeta, LogBeta, Schedule
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from .._typing import Array, Numbers
-    from ._beta import Schedule
-
-    # A custom acquisition function returns a score and its derivatives in mean and standard
-    # deviation.
-    Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
-    Acquisition: TypeAlias = (
-        Callable[[Numbers, Numbers, AcquisitionState], Scores] | "ThompsonSampling"
-    )
+# A custom acquisition function returns a score and its derivatives in mean and standard deviation.
+Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
 
 # Smaller standard deviations are replaced by this one, whose reciprocal's square does not overflow.
 _MIN_STD = np.finfo(np.float64).tiny ** 0.25
@@ -171,8 +162,23 @@ class PosteriorMean(AcquisitionFunction, BaseEstimator):
         return mean, 1.0, 0.0
 
 
+class _Improvement(AcquisitionFunction, BaseEstimator):
+    """Base class of the improvements over the incumbent by ``xi``."""
+
+    def check(self) -> None:
+        """Raise a ValueError if a parameter is invalid."""
+        check_real(self.xi, "xi", self, interval="[0, inf)")
+
+    def _standardized(self, mean, std, state):
+        """Return (μ − best − ξ) / σ, σ in units of the observations' scale, and this scale."""
+        self.check()
+        scale = state.scale
+        std = np.maximum(std / scale, _MIN_STD)
+        return (mean - state.incumbent - self.xi) / scale / std, std, scale
+
+
 @dataclass(eq=False, repr=False)
-class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
+class ProbabilityOfImprovement(_Improvement):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
     The incumbent is the best posterior mean, at the time of the query, at the places observed or
@@ -197,13 +203,9 @@ class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
 
     xi: float = 0.01
 
-    def check(self) -> None:
-        """Raise a ValueError if a parameter is invalid."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
-
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Return the score, and its derivatives in mean and standard deviation."""
-        z, std, scale = _improvement(self, mean, std, state)
+        z, std, scale = self._standardized(mean, std, state)
         return z, 1.0 / std / scale, -z / std / scale
 
     def logarithm(self, score: Array) -> tuple[Array, Array]:
@@ -222,7 +224,7 @@ class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
+class ExpectedImprovement(_Improvement):
     """Expected improvement over the incumbent, E max(f − best − ξ, 0).
 
     The incumbent is that of `ProbabilityOfImprovement`.
@@ -246,13 +248,9 @@ class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
 
     xi: float = 0.0
 
-    def check(self) -> None:
-        """Raise a ValueError if a parameter is invalid."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
-
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Return the score, and its derivatives in mean and standard deviation."""
-        z, std, scale = _improvement(self, mean, std, state)
+        z, std, scale = self._standardized(mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
 
@@ -268,14 +266,6 @@ class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
         value, slope : ndarray
         """
         return score, np.ones_like(score)
-
-
-def _improvement(acquisition, mean, std, state):
-    """Return (μ − best − ξ) / σ, σ in units of the observations' scale, and this scale."""
-    acquisition.check()
-    scale = state.scale
-    std = np.maximum(std / scale, _MIN_STD)
-    return (mean - state.incumbent - acquisition.xi) / scale / std, std, scale
 
 
 def _log_improvement(z):
@@ -314,6 +304,9 @@ class ThompsonSampling(AcquisitionFunction, BaseEstimator):
     """
 
     joint = True
+
+
+Acquisition: TypeAlias = Callable[[Numbers, Numbers, AcquisitionState], Scores] | ThompsonSampling
 
 
 # --- by name --------------------------------------------------------------------------------------
@@ -358,7 +351,7 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
     if isinstance(acquisition, str) and acquisition in _ACQUISITIONS:
         return _ACQUISITIONS[acquisition]()
     if isinstance(acquisition, AcquisitionFunction):
-        found = acquisition
+        function = acquisition
     elif isinstance(acquisition, type) or not (
         callable(acquisition) or getattr(acquisition, "joint", False)
     ):
@@ -366,7 +359,7 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
         expected = f"{names}, None, or a callable (mean, std, state)"
         raise invalid("acquisition", expected, acquisition, owner)
     else:
-        found = _Custom(acquisition)
-    check_real(found.margin, "margin", acquisition, interval="[0, inf)")
-    found.check()
-    return found
+        function = _Custom(acquisition)
+    check_real(function.margin, "margin", acquisition, interval="[0, inf)")
+    function.check()
+    return function

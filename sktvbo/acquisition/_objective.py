@@ -54,9 +54,6 @@ class BoundaryMargin:
         return factor, slopes
 
 
-# A narrower margin is replaced by this one, in sides of the box.
-_MIN_MARGIN = 1e-9
-
 # Finite differences, of functions scaled to the unit box, are taken over this distance.
 _STEP = np.sqrt(np.finfo(np.float64).eps)
 
@@ -89,17 +86,17 @@ class Score:
         if acquisition.sees_places:
 
             def rows(U):
-                found = space.decode(U)
+                places = space.decode(U)
                 if space.window is None:
-                    found = np.column_stack([found, np.full(len(U), time)])
-                return found
+                    places = np.column_stack([places, np.full(len(U), time)])
+                return places
 
             return cls(acquisition, state, rows=rows)
         faced = np.flatnonzero(space.domain.continuous)
         if not (acquisition.margin > 0.0 and len(faced)):
             return cls(acquisition, state)
         rates = np.zeros(len(space.lower))
-        rates[faced] = 1.0 / max(acquisition.margin, _MIN_MARGIN)
+        rates[faced] = 1.0 / max(acquisition.margin, 1e-9)  # does not overflow
         return cls(acquisition, state, BoundaryMargin(rates))
 
     def weighed(self, success, floor, loss=0.0):
@@ -122,9 +119,9 @@ class Score:
         loss : float, default=0.0
             The score of a failure that is certain is lower by this.
         """
-        found = copy.copy(self)
-        found.success, found.floor, found.loss = success, floor, loss
-        return found
+        score = copy.copy(self)
+        score.success, score.floor, score.loss = success, floor, loss
+        return score
 
     def values(self, mean, std, U):
         """Return scores (m,) for means and standard deviations (m,) at places (m, u)."""
@@ -170,19 +167,19 @@ class Score:
     def _evaluated(self, mean, std, U, slopes=True):
         """Return the scores (m,) and their two derivatives, or with slopes=False the scores."""
         rows = () if self._rows is None else (self._rows(U),)
-        found = self.acquisition(mean, std, self.state, *rows)
-        _check(found, mean, std, self.acquisition, slopes)
-        return [np.broadcast_to(part, mean.shape) for part in (found if slopes else found[:1])]
+        results = self.acquisition(mean, std, self.state, *rows)
+        _check(results, mean, std, self.acquisition, slopes)
+        return [np.broadcast_to(part, mean.shape) for part in (results if slopes else results[:1])]
 
     def _differences(self, mean, std, U, value):
         """Derivatives (m, u) in the place, with the same mean and standard deviation."""
-        found = np.empty(U.shape)
+        slopes = np.empty(U.shape)
         for i, column in enumerate(U.T):
             step, beside = np.where(column < 0.5, _STEP, -_STEP), U.copy()
             beside[:, i] += step
             with np.errstate(invalid="ignore"):  # where both are -inf
-                found[:, i] = (self._evaluated(mean, std, beside, slopes=False)[0] - value) / step
-        return found
+                slopes[:, i] = (self._evaluated(mean, std, beside, slopes=False)[0] - value) / step
+        return slopes
 
     def _weighed(self, value, log_weight):
         """The weighed score (m,), and its derivatives in the score and in the log weight."""
@@ -213,23 +210,23 @@ def expected(value, log_weight, floor, loss):
     """
     above, share = value > floor, np.exp(log_weight)
     gain = np.where(above, share * (value - floor), 0.0)
-    found = np.where(above, floor + gain, value) - loss * np.maximum(1.0 - 2.0 * share, 0.0)
+    expectation = np.where(above, floor + gain, value) - loss * np.maximum(1.0 - 2.0 * share, 0.0)
     rise = np.where(share < 0.5, 2.0 * loss * share, 0.0)
-    return found, np.where(above, share, 1.0), gain + rise
+    return expectation, np.where(above, share, 1.0), gain + rise
 
 
-def _check(found, mean, std, acquisition, slopes):
+def _check(results, mean, std, acquisition, slopes):
     """Raise a ValueError unless what an acquisition function returned can be used.
 
     A derivative may be one number for all places. It is checked with ``slopes``, and where the
     score is above -inf.
     """
     subject, shape = f"What {acquisition.name} returns", mean.shape
-    if not isinstance(found, tuple | list) or len(found) != 3:
+    if not isinstance(results, tuple | list) or len(results) != 3:
         expected = "a tuple: the score, and its derivatives in mean and standard deviation"
-        raise invalid(subject, expected, found)
+        raise invalid(subject, expected, results)
     matters = ~(np.isnan(mean) | np.isnan(std))
-    for i, part in enumerate(found if slopes else found[:1]):
+    for i, part in enumerate(results if slopes else results[:1]):
         numbers = real_array(part, subject)
         if numbers.shape != shape and not (i and numbers.shape == ()):
             expected = f"of the shape {shape} of the mean"
@@ -266,8 +263,8 @@ class ScipyClimber:
 
         def value_and_gradient(u):
             mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-            found = score.with_gradient(np.array([mean]), np.array([std]), u[np.newaxis])
-            (value,), (on_mean,), (on_std,), on_place = found
+            results = score.with_gradient(np.array([mean]), np.array([std]), u[np.newaxis])
+            (value,), (on_mean,), (on_std,), on_place = results
             slope = on_mean * mean_slope + on_std * std_slope
             return value, slope if on_place is None else slope + on_place[0]
 

@@ -8,23 +8,18 @@ a surrogate sees an integer where it will be observed.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._typing import Array, Numbers, Posterior, RandomState
 from .._validation import check_random_state
 from .._values import distinct_rows
+from ..domain._base import Domain
 from ..domain._feasible import improved_by_sqp
 from ._functions import as_acquisition
 from ._objective import ScipyClimber, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, Numbers, Posterior, RandomState
-    from ..domain._base import Domain
 
 # Sobol points of a search, and climbs from the best of them.
 N_CANDIDATES, N_STARTS = 512, 6
@@ -38,9 +33,6 @@ _NEAR, _FAR = 1e-3, 0.1
 
 # A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
-
-# Halvings that locate the last feasible place of a random step; of a climb, more.
-_N_HALVINGS_OF_STEP = 6
 
 # Random steps tried at a time where constraints only answer yes or no, and their first and last
 # typical length in unit form.
@@ -115,8 +107,8 @@ def optimize(
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
     if not len(candidates):
         return None
-    found = search(objective, space, candidates, n_starts, until, taken)
-    return space.decode(found[np.newaxis])[0]
+    best = search(objective, space, candidates, n_starts, until, taken)
+    return space.decode(best[np.newaxis])[0]
 
 
 def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
@@ -130,10 +122,10 @@ def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
     """
     if len(candidates) >= space.size:
         return _best(candidates, objective.leading(candidates, 1 + len(taken)), space, taken)
-    found = objective.leading(candidates, n_starts)
-    order = np.argsort(-found, kind="stable")
-    unit, order = _unit(found[order]), order[:n_starts]
-    places, values = candidates[order], found[order]
+    scores = objective.leading(candidates, n_starts)
+    order = np.argsort(-scores, kind="stable")
+    unit, order = _unit(scores[order]), order[:n_starts]
+    places, values = candidates[order], scores[order]
     going = np.arange(len(order))
     for _ in range(_MAX_ROUNDS):
         if space.continuous.any():
@@ -152,7 +144,7 @@ def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
         if not len(going):
             break
     if len(taken):  # all climbs may end at such a place
-        places, values = np.vstack([places, candidates]), np.append(values, found)
+        places, values = np.vstack([places, candidates]), np.append(values, scores)
     return _best(places, values, space, taken)
 
 
@@ -176,8 +168,8 @@ def _step_aside(objective, space, places, values, going):
     around = [space.neighbours(places[i]) for i in going]
     improved = np.zeros(len(going), dtype=bool)
     if any(map(len, around)):
-        found = objective.values(np.vstack(around))
-        parts = np.split(found, np.cumsum([len(near) for near in around])[:-1])
+        scores = objective.values(np.vstack(around))
+        parts = np.split(scores, np.cumsum([len(near) for near in around])[:-1])
         for j, (i, near, value) in enumerate(zip(going, around, parts)):
             if len(near) and value.max() > values[i]:
                 places[i], values[i] = near[np.argmax(value)], value.max()
@@ -185,13 +177,13 @@ def _step_aside(objective, space, places, values, going):
     return improved
 
 
-def _unit(found):
+def _unit(scores):
     """Return the lead of the best of scores (m,), in descending order, over the median.
 
     Bounds may stand for the lower ones. Tolerances are multiples of this unit, so that the result
     does not depend on that of the function.
     """
-    finite = found[np.isfinite(found)]
+    finite = scores[np.isfinite(scores)]
     if not len(finite):
         return 1.0
     return finite[0] - finite[len(finite) // 2] or abs(finite[0]) or 1.0
@@ -211,18 +203,18 @@ def _feasible_ends(values, space, starts, ends, unit):
         end = improved_by_sqp(space, values, start, unit)
         if end is not None:
             ends[i] = end
-    found = last_feasible(space, starts, ends)
+    places = last_feasible(space, starts, ends)
     if space.feasible is not None and space.feasible.rules.by_answer:
-        best = np.argmax(values(found))
-        found[best] = _random_walk(values, space, found[best])
-    return found
+        best = np.argmax(values(places))
+        places[best] = _random_walk(values, space, places[best])
+    return places
 
 
 def last_feasible(space, starts, ends, n_halvings=None):
     """Return about the last feasible places (b, u) on the lines from feasible starts to ends."""
     n_halvings = space.effort[1] if n_halvings is None else n_halvings
-    found, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
-    found[wrong] = starts[wrong]
+    feasible, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
+    feasible[wrong] = starts[wrong]
     ways = (ends - starts)[wrong]
     low, high = np.zeros(len(wrong)), np.ones(len(wrong))
     for _ in range(n_halvings if len(wrong) else 0):
@@ -230,8 +222,8 @@ def last_feasible(space, starts, ends, n_halvings=None):
         places = starts[wrong] + middle[:, np.newaxis] * ways
         allowed = space.allowed(places)
         low[allowed], high[~allowed] = middle[allowed], middle[~allowed]
-        found[wrong[allowed]] = places[allowed]
-    return found
+        feasible[wrong[allowed]] = places[allowed]
+    return feasible
 
 
 def _random_walk(values, space, best):
@@ -247,11 +239,11 @@ def _random_walk(values, space, best):
         # Constraints may be slow: they are not evaluated at places that would not be better.
         places = places[values(places) > value]
         starts = np.tile(best, (len(places), 1))
-        places = last_feasible(space, starts, places, _N_HALVINGS_OF_STEP)
-        found = values(places) if len(places) else np.array([-np.inf])
-        if found.max() > value:
-            gone = np.linalg.norm(places[np.argmax(found)] - best)
-            best, value = places[np.argmax(found)], found.max()
+        places = last_feasible(space, starts, places, 6)  # halvings: fewer than those of a climb
+        reached = values(places) if len(places) else np.array([-np.inf])
+        if reached.max() > value:
+            gone = np.linalg.norm(places[np.argmax(reached)] - best)
+            best, value = places[np.argmax(reached)], reached.max()
             length = min(max(gone, 0.5 * length), _LONGEST)
         else:
             length *= 0.5

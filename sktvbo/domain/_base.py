@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._tables import as_row, as_table, check_names, is_table
-from .._validation import invalid, real_array
+from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
+from .._validation import invalid, invalid_observation, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._search_space import SearchSpace
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
 
 # Outside by less than this, relative to the width of the coordinate: a rounding error.
 TOLERANCE = 1e-9
@@ -232,7 +227,7 @@ class Domain:
         """
         if context is not None:
             expected = "None for a domain without a context"
-            raise invalid("context", expected, context, error=InvalidObservationError)
+            raise invalid_observation("context", expected, context)
         return np.empty((n, 0))
 
     def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
@@ -446,12 +441,8 @@ class Domain:
     def _last_axis(self, value, what, length):
         array = real_array(value, what, InvalidObservationError)
         if array.ndim == 0 or array.shape[-1] != length:
-            raise invalid(
-                what,
-                f"an array with {length} coordinate(s) along its last axis",
-                got=f"shape {array.shape}",
-                error=InvalidObservationError,
-            )
+            expected = f"an array with {length} coordinate(s) along its last axis"
+            raise invalid_observation(what, expected, got=f"shape {array.shape}")
         return array
 
     def _numbers(self, X):
@@ -496,13 +487,9 @@ class Domain:
     def _as_points(self, X):
         array = self._numbers(X)
         if array.ndim != 2:
-            raise invalid(
-                "X",
-                f"an array of shape (n, {self.n_dims})",
-                got=f"shape {array.shape}",
-                advice="Wrap a single point in a list.",
-                error=InvalidObservationError,
-            )
+            expected = f"an array of shape (n, {self.n_dims})"
+            advice = "Wrap a single point in a list."
+            raise invalid_observation("X", expected, got=f"shape {array.shape}", advice=advice)
         return self._finite(array, "X")
 
     def _as_point(self, x, finite=True):
@@ -517,12 +504,8 @@ class Domain:
         if point.ndim == 0 and self.n_dims == 1:
             point = point.reshape(1)
         if point.shape != (self.n_dims,):
-            raise invalid(
-                "x",
-                f"an array of shape ({self.n_dims},), one number per dimension of the domain",
-                got=f"shape {point.shape}",
-                error=InvalidObservationError,
-            )
+            expected = f"an array of shape ({self.n_dims},), one number per dimension of the domain"
+            raise invalid_observation("x", expected, got=f"shape {point.shape}")
         return self._finite(point, "x") if finite else point
 
     def _finite(self, array, what):
@@ -530,7 +513,7 @@ class Domain:
         if not finite.all():
             where = tuple(np.argwhere(~finite)[0].tolist())
             got = f"{array[where]} at {self._place(what, *where)}"
-            raise invalid(what, "finite", got=got, error=InvalidObservationError)
+            raise invalid_observation(what, "finite", got=got)
         return array
 
     def _label(self, i):

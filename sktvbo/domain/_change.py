@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import invalid
-from ..exceptions import DomainError
+from .._validation import invalid_domain
 from ._base import Domain
 from ._constrained import Constrained
 from ._context import WithContext
@@ -38,17 +37,15 @@ class Change:
     def between(cls, old, new):
         """Return the change between two domains, or raise a DomainError if there is none."""
         domain, positions = _converted(old, new)
-        ends = np.array([old.lower, old.upper])
+        ends, scales = np.array([old.lower, old.upper]), np.ones(domain.n_unit)
+        new_ends = renumbered(ends, positions)
         before = np.diff(old.unit_of(ends), axis=0)[0][old.unit_columns]
-        change = cls(domain, positions, np.ones(domain.n_unit), 1.0)
-        after = np.diff(domain.unit_of(change.rows(ends)), axis=0)[0][domain.unit_columns]
+        after = np.diff(domain.unit_of(new_ends), axis=0)[0][domain.unit_columns]
         wide = (before > 0.0) & (domain.kinds != "unordered")
-        change.scales[domain.unit_columns[wide]] = after[wide] / before[wide]
+        scales[domain.unit_columns[wide]] = after[wide] / before[wide]
         counted = wide | (domain.kinds == "unordered")
-        logs = np.log(change.scales[domain.unit_columns[counted]])
-        return cls(
-            domain, positions, change.scales, float(np.exp(logs.mean())) if len(logs) else 1.0
-        )
+        logs = np.log(scales[domain.unit_columns[counted]])
+        return cls(domain, positions, scales, float(np.exp(logs.mean())) if len(logs) else 1.0)
 
     def rows(self, rows):
         """Return rows (n, d), or with further columns, in the new domain, a new array."""
@@ -103,23 +100,22 @@ def _converted_terms(old, new):
 
 def _merged(before, after, name):
     """Return the values of an ordinal or categorical term, with those of the new one."""
-    found, at = list(before.choices), 0
+    choices, at = list(before.choices), 0
     for choice in after.choices:
-        if choice not in found:
-            found.insert(len(found) if isinstance(before, Categorical) else at, choice)
-        elif found.index(choice) < at and not isinstance(before, Categorical):
+        if choice not in choices:
+            choices.insert(len(choices) if isinstance(before, Categorical) else at, choice)
+        elif choices.index(choice) < at and not isinstance(before, Categorical):
             expected = f"one with the same order of the values of {name!r}"
             raise _refused(expected, before.spec, after.spec)
-        at = found.index(choice) + 1
-    return found
+        at = choices.index(choice) + 1
+    return choices
 
 
 def _refused(expected, before, got):
     """Return the error of a domain that observations of another one do not fit."""
-    return invalid(
+    return invalid_domain(
         "The new domain",
         f"{expected} as before ({before})",
         got=str(got),
         advice="For another one begin a new optimizer, and tell it the observations that fit.",
-        error=DomainError,
     )

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import copyreg
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import LinearConstraint
 
-from .._validation import check_random_state, invalid
+from .._typing import Array, Mask, Point, Points, RandomState
+from .._validation import check_random_state, invalid, invalid_domain
 from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain
-from ._context import WithContext, as_domain
-from ._rules import Rules, as_list, coefficients, in_context, reads_context
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, Mask, Point, Points, RandomState
-    from ._convert import DomainLike
-    from ._rules import Constraint
+from ._context import DomainLike, WithContext, as_domain
+from ._rules import Constraint, Rules, as_list, coefficients, in_context, reads_context
 
 
 class Constrained(Domain):
@@ -101,13 +94,11 @@ class Constrained(Domain):
         if isinstance(domain, Constrained | WithContext):
             expected = "a domain without constraints and without a context"
             advice = "Give all constraints at once, and constrain only what is chosen."
-            raise invalid("domain", expected, domain, owner, advice=advice, error=DomainError)
+            raise invalid_domain("domain", expected, domain, owner, advice=advice)
         if any(map(reads_context, self.constraints)):
             expected, got = "functions of x alone, without a context", "one of two arguments"
             advice = "Give it as constraints=... of an optimizer whose domain has a context."
-            raise invalid(
-                "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
-            )
+            raise invalid_domain("constraints", expected, owner=owner, got=got, advice=advice)
         name = owner if isinstance(owner, str) else type(owner).__name__
         self._whole = domain.search_space().constrained(Rules(self.constraints, domain, name))
         super().__init__(domain.lower, domain.upper, domain.continuous, self._whole.size)
@@ -152,9 +143,9 @@ class Constrained(Domain):
         return self.domain._from_unit(U)
 
     def _inside(self, X):
-        found = self.domain._inside(X)
-        found[found] = self._whole.feasible.rules.obeyed(X[found])
-        return found
+        inside = self.domain._inside(X)
+        inside[inside] = self._whole.feasible.rules.obeyed(X[inside])
+        return inside
 
     def _locate(self, X, what):
         return self.domain._locate(X, what)
@@ -265,11 +256,11 @@ class ConstrainedInContext(WithContext):
 
     def queryable(self, X: ArrayLike) -> Mask:
         X, k = np.asarray(X), self.n_chosen
-        found = super().queryable(X)
+        queryable = super().queryable(X)
         if self.current is None:  # each row is in its own context, if that is known
-            for i in np.flatnonzero(found & np.isfinite(X).all(axis=1)):
-                found[i] = self.rules_in(X[i, k:]).obeyed(X[[i], :k])[0]
-        return found
+            for i in np.flatnonzero(queryable & np.isfinite(X).all(axis=1)):
+                queryable[i] = self.rules_in(X[i, k:]).obeyed(X[[i], :k])[0]
+        return queryable
 
     def _inside(self, X):
         return super()._inside(X) & self.queryable(X)
@@ -293,9 +284,9 @@ def constrained(domain, constraints, owner):
         if not any(reads):
             return WithContext(chosen, domain.context)
         readers = [constraint for constraint, is_read in zip(constraints, reads) if is_read]
-        found = ConstrainedInContext(chosen, domain.context, readers, type(owner).__name__)
-        found.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
-        return found
-    found = Constrained(domain, constraints, owner=owner)
-    found.sample(1, 0)  # raises if no point is feasible
-    return found
+        limited = ConstrainedInContext(chosen, domain.context, readers, type(owner).__name__)
+        limited.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
+        return limited
+    limited = Constrained(domain, constraints, owner=owner)
+    limited.sample(1, 0)  # raises if no point is feasible
+    return limited

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._validation import check_random_state, invalid
+from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike, RandomState
+from .._validation import check_random_state, invalid_domain, invalid_observation
 from .._values import replaced
-from ..exceptions import DomainError, InvalidObservationError
+from ..exceptions import InvalidObservationError
 from ._base import Domain
-from ._convert import without_context
 from ._product import Box, ParameterSpace
+from ._search_space import SearchSpace
 from ._terms import Ordinal
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import (
-        Array,
-        ContextsLike,
-        Mask,
-        Point,
-        PointLike,
-        Points,
-        PointsLike,
-        RandomState,
-    )
-    from ._convert import DomainLike
-    from ._search_space import SearchSpace
+DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
 
 
 class Context:
@@ -133,14 +120,14 @@ class WithContext(Domain):
     """
 
     def __init__(self, domain: DomainLike, context: object) -> None:
-        self.chosen, self.context = without_context(domain), without_context(context)
+        self.chosen, self.context = _without_context(domain), _without_context(context)
         self.current = None
         if isinstance(self.chosen, WithContext):
             expected = "a domain without a context; give all of it at once"
-            raise invalid("domain", expected, domain, self, error=DomainError)
+            raise invalid_domain("domain", expected, domain, self)
         if not isinstance(self.context, Box | ParameterSpace):
             expected = "a list of (low, high) pairs, or a dict of named variables"
-            raise invalid("context", expected, context, self, error=DomainError)
+            raise invalid_domain("context", expected, context, self)
         parts = self.chosen, self.context
         super().__init__(
             np.hstack([part.lower for part in parts]),
@@ -162,33 +149,28 @@ class WithContext(Domain):
 
         An underscore is appended to the name of a context that a parameter has as well.
         """
-        found, measured = list(self.chosen.columns), self.context.columns
+        names, measured = list(self.chosen.columns), self.context.columns
         if not self.context.is_named:
             measured = tuple(f"context{i}" for i in range(self.context.n_dims))
         for name in measured:
-            while name in found:
+            while name in names:
                 name += "_"
-            found.append(name)
-        return tuple(found)
+            names.append(name)
+        return tuple(names)
 
     # --- contexts ---------------------------------------------------------------------------------
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
-            raise invalid(
-                "context",
-                f"given: {self._expected()}",
-                None,
-                advice="It is what has been measured with the points of this domain.",
-                error=InvalidObservationError,
-            )
+            advice = "It is what has been measured with the points of this domain."
+            raise invalid_observation("context", f"given: {self._expected()}", None, advice=advice)
         if is_table(context):
             context = rows_of(context)
         elif is_one(context):
             return np.tile(self._measured(context), (n, 1))
         if len(context) != n:
             expected = f"one for all, or one for each of {n} point(s)"
-            raise invalid("context", expected, got=str(len(context)), error=InvalidObservationError)
+            raise invalid_observation("context", expected, got=str(len(context)))
         return np.array([self._measured(part) for part in context]).reshape(n, -1)
 
     def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
@@ -254,12 +236,14 @@ class WithContext(Domain):
 
         ``table`` is X by name, or None.
         """
+        if table is None:
+            return X, context
         names = self.columns[self.n_chosen :]
-        found = () if table is None else [name for name in names if name in table]
-        if not found:
+        measured = [name for name in names if name in table]
+        if not measured:
             return X, context
         if context is None:
-            context = type(table)({name: table[name] for name in found})
+            context = type(table)({name: table[name] for name in measured})
         return type(table)({k: v for k, v in table.items() if k not in names}), context
 
     def _measured(self, context):
@@ -275,18 +259,24 @@ class WithContext(Domain):
         except InvalidObservationError as exc:
             # The message names the variable that is not a number.
             advice = re.sub(r"^x\b", "context", str(exc)) if "real numbers" in str(exc) else ""
-            error = InvalidObservationError
-            raise invalid("context", self._expected(), context, advice=advice, error=error) from exc
+            expected = self._expected()
+            raise invalid_observation("context", expected, context, advice=advice) from exc
         known = np.isin(self.context.kinds, ["labels", "unordered"])
         strange = known & (row != np.clip(np.rint(row), self.context.lower, self.context.upper))
         if strange.any() or not np.isfinite(self.context.unit_of(row[np.newaxis])).all():
-            raise invalid("context", self._expected(), context, error=DomainError)
+            raise invalid_domain("context", self._expected(), context)
         return row
 
     def _expected(self):
-        if isinstance(self.context, ParameterSpace):
-            return f"a dict of {'; '.join(map(_expected_of, self.context._parameters.items()))}"
-        return f"an array of shape ({self.context.n_dims},) of finite numbers"
+        if not isinstance(self.context, ParameterSpace):
+            return f"an array of shape ({self.context.n_dims},) of finite numbers"
+        variables = [
+            f"{name!r}, one of {term.values}"
+            if isinstance(term, Ordinal)
+            else f"{name!r}, a finite{' positive' * term.kind.startswith('log')} number"
+            for name, term in self.context._parameters.items()
+        ]
+        return f"a dict of {'; '.join(variables)}"
 
     # --- methods of all domains -------------------------------------------------------------------
 
@@ -326,27 +316,22 @@ class WithContext(Domain):
         return None
 
     def _to_unit(self, X):
-        parts = (
-            self.chosen.unit_of(X[:, : self.n_chosen]),
-            self.context.unit_of(X[:, self.n_chosen :]),
-        )
-        return np.column_stack(parts)
+        k = self.n_chosen
+        return np.column_stack([self.chosen.unit_of(X[:, :k]), self.context.unit_of(X[:, k:])])
 
     def _from_unit(self, U):
         n = self.chosen.n_unit
         return np.column_stack([self.chosen.from_unit(U[:, :n]), self.context.from_unit(U[:, n:])])
 
     def _inside(self, X):
-        contains = [self.chosen.contains(x) for x in X[:, : self.n_chosen]]
-        return np.array(contains) & np.isfinite(X).all(axis=1)
+        return self.chosen._inside(X[:, : self.n_chosen])
 
     def _rows(self, X):
         return X if as_table(X) is None else self.places(X)
 
     def _locate(self, X, what):
-        return np.column_stack(
-            [self.chosen.validate_points(X[:, : self.n_chosen]), X[:, self.n_chosen :]]
-        )
+        k = self.n_chosen
+        return np.column_stack([self.chosen.validate_points(X[:, :k]), X[:, k:]])
 
     def _label(self, i):
         return repr(self.columns[i])
@@ -354,8 +339,7 @@ class WithContext(Domain):
     def _arguments(self):
         return self.chosen, self.context
 
-    def _key(self):
-        return self._arguments()
+    _key = _arguments
 
     def to_plain(self) -> Any:
         """Return the constructor's arguments, for journals.
@@ -380,14 +364,6 @@ class WithContext(Domain):
         WithContext
         """
         return cls(**state)
-
-
-def _expected_of(parameter):
-    """Return what the value of a context's parameter (name, term) has to be, as text."""
-    name, term = parameter
-    if isinstance(term, Ordinal):
-        return f"{name!r}, one of {[choice.value for choice in term.choices]}"
-    return f"{name!r}, a finite{' positive' * term.kind.startswith('log')} number"
 
 
 def as_domain(domain: DomainLike) -> Domain:
@@ -419,4 +395,23 @@ def as_domain(domain: DomainLike) -> Domain:
         if measured:
             chosen = {k: v for k, v in domain.items() if k not in measured}
             return WithContext(ParameterSpace(chosen), ParameterSpace(measured))
-    return without_context(domain)
+    return _without_context(domain)
+
+
+def _without_context(domain):
+    """Return a domain without a context from any of the forms that users give."""
+    if isinstance(domain, Domain):
+        return domain
+    if isinstance(domain, Mapping):
+        return ParameterSpace(domain)
+    if isinstance(domain, Bounds):
+        lower, upper = np.broadcast_arrays(np.atleast_1d(domain.lb), np.atleast_1d(domain.ub))
+        return Box(np.column_stack([lower, upper]))
+    if isinstance(domain, np.ndarray | Sequence) and not isinstance(domain, str | bytes):
+        return Box(domain)
+    raise invalid_domain(
+        "domain",
+        "a Box, a FiniteSet, a sequence of (low, high) pairs, a scipy.optimize.Bounds or a dict of "
+        "named parameters",
+        got=type(domain).__name__,
+    )

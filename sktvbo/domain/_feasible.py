@@ -15,11 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
-from .._validation import check_random_state, invalid
-from ..exceptions import DomainError
-
-# A finite domain of at most this many members is enumerated.
-_MAX_LISTED = 2**16
+from .._validation import check_random_state, invalid_domain
 
 # Places drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
@@ -60,7 +56,7 @@ class FeasibleSet:
         self.space, self.rules = space, rules
         self.size, self.members = space.size, None
         if math.isfinite(space.size):
-            members = space.candidates(min(space.size, _MAX_LISTED))
+            members = space.candidates(min(space.size, 2**16))  # at most, to enumerate them
             if len(members) >= space.size:
                 self.members = members[self.allowed(members)]
                 self.size = len(self.members)
@@ -71,20 +67,20 @@ class FeasibleSet:
 
     def allowed(self, U):
         """Return which places (m, k) are feasible (m,)."""
-        found = self.space.allowed(U)
-        if found.any():
-            found[found] = self.rules.obeyed(self.space.decode(U[found]))
-        return found
+        allowed = self.space.allowed(U)
+        if allowed.any():
+            allowed[allowed] = self.rules.obeyed(self.space.decode(U[allowed]))
+        return allowed
 
     def candidates(self, n, rng=None):
         """Return feasible places (m, k) from which a search starts."""
         for count in n, _MORE * n:
             drawn = self.space.candidates(count, rng)
-            found = drawn[self.allowed(drawn)]
-            if len(found) >= _ENOUGH * n:
-                return found
+            feasible = drawn[self.allowed(drawn)]
+            if len(feasible) >= _ENOUGH * n:
+                return feasible
         moved = self.projected(drawn[:n])
-        known = np.vstack([found, moved[self.allowed(moved)], self._seeds])
+        known = np.vstack([feasible, moved[self.allowed(moved)], self._seeds])
         count = math.ceil(_ENOUGH * n)
         walked = self._walk(known, count, _N_MORE_STEPS, check_random_state(rng or 0))
         return np.vstack([known, walked])
@@ -98,15 +94,15 @@ class FeasibleSet:
         if self.members is not None:
             chosen = rng.choice(self.size, size=n, replace=n > self.size)
             return space.decode(self.members[chosen])
-        found = np.empty((0, space.domain.n_dims))
+        members = np.empty((0, space.domain.n_dims))
         for n_drawn in (max(64, 4 * n), 1024, _N_DRAWN):
-            if len(found) < n:
+            if len(members) < n:
                 rows = space.domain.sample(n_drawn, rng)
-                found = np.vstack([found, rows[self.rules.obeyed(rows)]])
-        if len(found) < n:
-            walked = self._walk(self._seeds, n - len(found), self._n_steps, rng)
-            found = np.vstack([found, space.decode(walked)])
-        return found[:n]
+                members = np.vstack([members, rows[self.rules.obeyed(rows)]])
+        if len(members) < n:
+            walked = self._walk(self._seeds, n - len(members), self._n_steps, rng)
+            members = np.vstack([members, space.decode(walked)])
+        return members[:n]
 
     def margins(self, U):
         """Return numbers (m, e) that must be 0, and (m, k) that must not be negative."""
@@ -140,15 +136,15 @@ class FeasibleSet:
         """Feasible places (m, k) that are far from each other; an error if none is found."""
         rng = np.random.RandomState(0)
         drawn = self.space.candidates(_N_DRAWN, rng)
-        found = drawn[self.allowed(drawn)][:_N_SEEDS]
-        if len(found) < _N_SEEDS:
+        seeds = drawn[self.allowed(drawn)][:_N_SEEDS]
+        if len(seeds) < _N_SEEDS:
             moved = self.projected(drawn[:1024])
-            found = np.vstack([found, moved[self.allowed(moved)][:_N_SEEDS]])
-        if len(found) < 2:
-            found = np.vstack([found, self._repaired(moved)])
-        if not len(found):
+            seeds = np.vstack([seeds, moved[self.allowed(moved)][:_N_SEEDS]])
+        if len(seeds) < 2:
+            seeds = np.vstack([seeds, self._repaired(moved)])
+        if not len(seeds):
             raise self._nothing(len(drawn))
-        return np.vstack([found, self._walk(found, _N_SEEDS, self._n_steps, rng)])
+        return np.vstack([seeds, self._walk(seeds, _N_SEEDS, self._n_steps, rng)])
 
     def _repaired(self, places):
         """Feasible places (m, k) to which quadratic programming leads from the nearly feasible."""
@@ -157,7 +153,7 @@ class FeasibleSet:
             return places[:0]
         size = np.maximum(np.nanmedian(np.abs(margins), axis=0), np.finfo(float).tiny)
         lack = np.minimum(margins / size, 0.0).sum(axis=1)
-        space, found = replace(self.space, feasible=self), []
+        space, repaired = replace(self.space, feasible=self), []
         for start in places[np.argsort(-lack, kind="stable")[:_N_REPAIRED]]:
 
             def closeness(U, start=start):
@@ -165,9 +161,9 @@ class FeasibleSet:
 
             end = improved_by_sqp(space, closeness, start, 1.0)
             if end is not None:
-                found.append(end)
-        found = np.array(found).reshape(-1, places.shape[1])
-        return found[self.allowed(found)]
+                repaired.append(end)
+        repaired = np.array(repaired).reshape(-1, places.shape[1])
+        return repaired[self.allowed(repaired)]
 
     def _walk(self, seeds, n, n_steps, rng):
         """Feasible places (n, k), at the ends of random walks from feasible seeds (m, k)."""
@@ -204,13 +200,12 @@ class FeasibleSet:
         return walkers
 
     def _nothing(self, n):
-        return invalid(
+        return invalid_domain(
             "constraints",
             f"satisfied by some point of the domain{' within reach' * self.space.limited}",
             owner=self.rules.owner,
             got=f"none among {n}",
             advice="An equation is a LinearConstraint with lb = ub." * self.rules.has_functions,
-            error=DomainError,
         )
 
 
@@ -298,8 +293,8 @@ def improved_by_sqp(space, values, start, unit):
 
         def jac(z):
             steps = np.where(z > 0.5 * (low + high), -_STEP, _STEP)
-            found = function(np.vstack([z, z + np.diag(steps)])) / scale
-            return ((found[1:] - found[0]) / steps[:, np.newaxis]).T
+            values = function(np.vstack([z, z + np.diag(steps)])) / scale
+            return ((values[1:] - values[0]) / steps[:, np.newaxis]).T
 
         return fun, jac
 
@@ -319,7 +314,7 @@ def improved_by_sqp(space, values, start, unit):
         if not constraints:
             return None
         fun, jac = with_jacobian(lambda Z: -values(place(Z))[:, np.newaxis] / unit)
-        found = minimize(
+        result = minimize(
             lambda z: fun(z)[0],
             start[free],
             jac=lambda z: jac(z)[0],
@@ -328,6 +323,6 @@ def improved_by_sqp(space, values, start, unit):
             constraints=constraints,
             options={"maxiter": 50, "ftol": 1e-10},
         )
-    if not np.isfinite(found.x).all():
+    if not np.isfinite(result.x).all():
         return None
-    return space.projected(place(found.x[np.newaxis]))[0]
+    return space.projected(place(result.x[np.newaxis]))[0]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
 from .._tables import as_table
-from .._validation import check_int, check_random_state, invalid, real_array
+from .._typing import Array, Indices, RandomState
+from .._validation import check_int, check_random_state, invalid_domain, real_array
 from .._values import distinct_rows
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, Indices, RandomState
 
 # A repr shows this many members at each end of a larger set.
 _N_SHOWN = 3
@@ -82,7 +78,9 @@ class FiniteSet(Domain):
         self._origin, self._width = self._unit_frame()
         # Without a width, the size of the coordinate itself says what a rounding error is.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
-        self._tree = KDTree((self.points - self._origin) / self._scale)
+        self._members = self._to_unit(self.points)
+        self._members.setflags(write=False)
+        self._tree = KDTree(self._members)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -91,30 +89,22 @@ class FiniteSet(Domain):
     def _checked(self, points):
         array = real_array(points, f"The 'points' parameter of {type(self).__name__}", DomainError)
         array += 0.0  # turns -0.0 into 0.0, so that equal sets have equal hashes
-
-        def wrong(expected, got, advice=""):
-            return invalid(
-                "points", expected, owner=self, got=got, advice=advice, error=DomainError
-            )
-
+        wrong = partial(invalid_domain, "points", owner=self)
         if array.ndim != 2 or array.size == 0:
-            raise wrong(
-                "an array of shape (m, d) with m, d >= 1",
-                f"shape {array.shape}",
-                "For one dimension give [[a], [b], ...].",
-            )
+            advice = "For one dimension give [[a], [b], ...]."
+            expected = "an array of shape (m, d) with m, d >= 1"
+            raise wrong(expected, got=f"shape {array.shape}", advice=advice)
         if not np.all(np.isfinite(array)):
             i = int(np.argwhere(~np.isfinite(array))[0, 0])
-            raise wrong("finite", f"{array[i].tolist()} in row {i}")
+            raise wrong("finite", got=f"{array[i].tolist()} in row {i}")
         unique, first = distinct_rows(array)
         if len(unique) < len(array):
             i = int(np.setdiff1d(np.arange(len(array)), first)[0])
-            raise wrong(
-                "distinct", f"{array[i].tolist()} in row {i} again", "Give each point once."
-            )
+            got = f"{array[i].tolist()} in row {i} again"
+            raise wrong("distinct", got=got, advice="Give each point once.")
         with np.errstate(over="ignore"):
             if not np.all(np.isfinite(np.ptp(array, axis=0))):
-                raise wrong("points that span a finite width", "one that overflows")
+                raise wrong("points that span a finite width", got="one that overflows")
         return array
 
     def _unit_frame(self):
@@ -153,7 +143,7 @@ class FiniteSet(Domain):
         ndarray of shape (m, n_unit)
             In unit form.
         """
-        return self._to_unit(self.points)
+        return self._members
 
     def neighbours(self, u: ArrayLike) -> Array:
         """Return all other members.
@@ -169,7 +159,7 @@ class FiniteSet(Domain):
             In unit form.
         """
         here = self._tree.query(u, p=np.inf)[1]
-        return np.delete(self._to_unit(self.points), here, axis=0)
+        return np.delete(self._members, here, axis=0)
 
     def index(self, x: ArrayLike) -> int:
         """Row of a member in ``points``.
@@ -230,12 +220,11 @@ class FiniteSet(Domain):
         strange = np.flatnonzero(distance > TOLERANCE)
         if strange.size:
             i = strange[0]
-            raise invalid(
+            raise invalid_domain(
                 what if what == "x" else f"{what}[{i}]",
                 f"one of the {len(self.points)} points of the domain",
                 got=f"{X[i].tolist()}",
                 advice=f"The nearest is {self.points[index[i]].tolist()} (index {index[i]}).",
-                error=DomainError,
             )
         return index
 

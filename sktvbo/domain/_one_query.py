@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import invalid_domain, invalid_observation
 from .._values import replaced
-from ..exceptions import DomainError, InvalidObservationError
+from ..exceptions import DomainError
 from ._constrained import Constrained
 from ._context import WithContext
 from ._finite import FiniteSet
@@ -62,9 +62,7 @@ def of_one_query(domain, fixed, available):
         is_empty, cause = True, exc
     if is_empty:
         expected, got = "what some point of the domain has", f"{fixed} and {available}"
-        raise invalid(
-            "What is fixed and available", expected, got=got, error=DomainError
-        ) from cause
+        raise invalid_domain("What is fixed and available", expected, got=got) from cause
     return replaced(domain, _whole=space)
 
 
@@ -86,7 +84,7 @@ def _named(values, what, terms):
     if not isinstance(values, Mapping) or not values.keys() <= terms.keys():
         expected = f"a dict of some of {', '.join(map(repr, terms))}"
         advice = "A context is given as context=..."
-        raise invalid(what, expected, values, advice=advice, error=InvalidObservationError)
+        raise invalid_observation(what, expected, values, advice=advice)
     return values
 
 
@@ -95,7 +93,7 @@ def _number(term, value, what):
     number = np.array([[term.encode(value, what)]])
     if not (np.isfinite(number).all() and term.inside(number).all()):
         expected = term.expected.format(term.low, term.high)
-        raise invalid(what, expected, value, error=DomainError)
+        raise invalid_domain(what, expected, value)
     return term.nearest(number).item()
 
 
@@ -103,12 +101,12 @@ def _numbers(term, values, what):
     """Return the numbers of a list of values, validated."""
     if isinstance(term, Real) and not np.isfinite(term.size):
         expected, advice = "of a parameter that has steps", "Bounds of a real are constraints."
-        raise invalid(what, expected, values, advice=advice, error=DomainError)
+        raise invalid_domain(what, expected, values, advice=advice)
     numbers = []
     if np.iterable(values) and not isinstance(values, str):
         numbers = [_number(term, value, what) for value in values]
     if not numbers:
-        raise invalid(what, "a list of at least one value", values, error=InvalidObservationError)
+        raise invalid_observation(what, "a list of at least one value", values)
     return numbers
 
 
@@ -149,6 +147,6 @@ def _is_member(domain, points):
     """Return the constraint that a point is one of some members of a finite set."""
     if not isinstance(domain, FiniteSet):
         expected = "a dict of values by the names of parameters; members of a finite set as a list"
-        raise invalid("available", expected, points, error=InvalidObservationError)
+        raise invalid_observation("available", expected, points)
     members = set(domain.indices(np.reshape(points, (-1, domain.n_dims))).tolist())
     return lambda point: domain.index(point) in members

@@ -5,25 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds
 from scipy.stats import qmc
 
 from .._tables import Row, check_names, rows_of
-from .._validation import check_random_state, invalid, real_array
+from .._typing import Array, Point, RandomState
+from .._validation import check_random_state, invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Categorical, Ordinal, Real, named_term
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-    from scipy.optimize import Bounds as ScipyBounds
-
-    from .._typing import Array, Point, RandomState
 
 
 @lru_cache(maxsize=32)
@@ -49,6 +44,7 @@ class _Product(Domain):
         # Each term with its columns of a row, and with those of the unit form.
         self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
         self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
+        n_dims = [term.n_dims for term in terms]
         infinite = [math.isinf(term.size) for term in terms]
         super().__init__(
             np.hstack([term.low for term in terms]),
@@ -56,18 +52,15 @@ class _Product(Domain):
             np.repeat(infinite, [term.n_unit for term in terms]),
             math.inf if any(infinite) else math.prod(term.size for term in terms),
         )
-        self.kinds = np.repeat([term.order for term in terms], [term.n_dims for term in terms])
-        widths = np.repeat(
-            [term.n_unit // term.n_dims for term in terms], [t.n_dims for t in terms]
-        )
+        self.kinds = np.repeat([term.order for term in terms], n_dims)
+        self.steps = np.repeat([_mean_step(term) for term in terms], n_dims)
+        widths = np.repeat([term.n_unit // term.n_dims for term in terms], n_dims)
         self.unit_columns = np.cumsum(widths) - widths
         self.categories = [
             columns.start + term.members().astype(int)
             for term, columns in self._of_unit
             if isinstance(term, Categorical)
         ]
-        steps = [_mean_step(term) for term in terms]
-        self.steps = np.repeat(steps, [term.n_dims for term in terms])
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw rows uniformly, in the logarithm for "log-real" parameters.
@@ -97,10 +90,7 @@ class _Product(Domain):
         -------
         ndarray of shape (n, d)
         """
-        Q = np.asarray(Q)
-        return np.concatenate(
-            [term.quantile(Q[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("quantile", np.asarray(Q), self._of_rows)
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Return points from which a search starts: all members if at most n, or Sobol points.
@@ -117,9 +107,16 @@ class _Product(Domain):
         ndarray of shape (n, n_unit) or (size, n_unit), in unit form
         """
         if self.size <= n:
-            values = [term.members() for term, _ in self._of_rows]
-            return self._to_unit(np.array(list(itertools.product(*values))))
+            return self._members
         return self._to_unit(self.quantile(self._sobol(n, rng)))
+
+    @cached_property
+    def _members(self):
+        """All members in unit form (size, n_unit), in lexicographic order; read only."""
+        values = [term.members() for term, _ in self._of_rows]
+        members = self._to_unit(np.array(list(itertools.product(*values))))
+        members.setflags(write=False)
+        return members
 
     def decode_measured(self, x: ArrayLike) -> Point:
         """Return a row in the form of users, also outside of the domain.
@@ -150,12 +147,12 @@ class _Product(Domain):
             In unit form.
         """
         u = np.asarray(u, dtype=np.float64)
-        found = []
+        neighbours = []
         for term, columns in self._of_unit:
             steps = term.neighbours(u[columns])
-            found.append(np.tile(u, (len(steps), 1)))
-            found[-1][:, columns] = steps
-        return np.vstack(found)
+            neighbours.append(np.tile(u, (len(steps), 1)))
+            neighbours[-1][:, columns] = steps
+        return np.vstack(neighbours)
 
     def _sobol(self, n, rng):
         """Return Sobol points (n, d) of the unit box, shifted at random unless rng is None."""
@@ -166,43 +163,34 @@ class _Product(Domain):
         return digits * 2.0**-32
 
     def _to_unit(self, X):
-        return np.concatenate(
-            [term.to_unit(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("to_unit", X, self._of_rows)
 
     def _from_unit(self, U):
-        return np.concatenate(
-            [term.from_unit(U[:, columns]) for term, columns in self._of_unit], axis=1
-        )
-
-    def _inside_each(self, X):
-        return np.concatenate(
-            [term.inside(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+        return _joined("from_unit", U, self._of_unit)
 
     def _inside(self, X):
-        return np.all(self._inside_each(X), axis=1)
+        return np.all(_joined("inside", X, self._of_rows), axis=1)
 
     def _locate(self, X, what):
-        inside = self._inside_each(X)
+        inside = _joined("inside", X, self._of_rows)
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
             term = next(term for term, columns in self._of_rows if i < columns.stop)
-            raise invalid(
-                self._place(what, row, i),
-                term.expected.format(self.lower[i], self.upper[i]),
-                X[row, i].item(),
-                error=DomainError,
-            )
-        return np.concatenate(
-            [term.nearest(X[:, columns]) for term, columns in self._of_rows], axis=1
-        )
+            expected = term.expected.format(self.lower[i], self.upper[i])
+            raise invalid_domain(self._place(what, row, i), expected, X[row, i].item())
+        return _joined("nearest", X, self._of_rows)
 
 
 def _columns(widths):
     """Return slices of adjacent columns with these widths."""
     stops = itertools.accumulate(widths)
     return [slice(stop - width, stop) for width, stop in zip(widths, stops)]
+
+
+def _joined(method, array, parts):
+    """Return what a method of each term returns for its columns of an array, side by side."""
+    blocks = [getattr(term, method)(array[:, columns]) for term, columns in parts]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
 class Box(_Product):
@@ -239,18 +227,12 @@ class Box(_Product):
     False
     """
 
-    def __init__(self, bounds: ArrayLike | ScipyBounds) -> None:
+    def __init__(self, bounds: ArrayLike | Bounds) -> None:
         array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
         if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
-            raise invalid(
-                "bounds",
-                "an array of shape (d, 2) with d >= 1",
-                None,
-                self,
-                got=f"shape {array.shape}",
-                advice="Give one (low, high) pair per dimension, [(low, high)] for one dimension.",
-                error=DomainError,
-            )
+            expected, got = "an array of shape (d, 2) with d >= 1", f"shape {array.shape}"
+            advice = "Give one (low, high) pair per dimension, [(low, high)] for one dimension."
+            raise invalid_domain("bounds", expected, None, self, got=got, advice=advice)
         for i, (low, high) in enumerate(array.tolist()):
             Real.check(low, high, f"bounds[{i}]")
         # All intervals are one term of d columns, which avoids a loop over the dimensions.
@@ -347,11 +329,11 @@ class ParameterSpace(_Product):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             expected = "a dict of at least one named parameter"
-            raise invalid("parameters", expected, parameters, self, error=DomainError)
+            raise invalid_domain("parameters", expected, parameters, self)
         for name in parameters:
             if not isinstance(name, str):
                 expected = "a dict whose names are strings"
-                raise invalid("parameters", expected, name, self, error=DomainError)
+                raise invalid_domain("parameters", expected, name, self)
         self._parameters = {
             name: named_term(spec, f"parameters[{name!r}]") for name, spec in parameters.items()
         }
@@ -422,8 +404,8 @@ class ParameterSpace(_Product):
 
     def to_unit(self, X: ArrayLike) -> Array:
         X = self._numbers(X)
-        rows = self._finite(X.reshape(-1, self.n_dims), "X")
-        return super().to_unit(self._locate(rows, "X").reshape(X.shape))
+        rows = self._locate(self._finite(X.reshape(-1, self.n_dims), "X"), "X")
+        return self._to_unit(rows).reshape(*X.shape[:-1], self.n_unit)
 
     def _encode(self, point, what, *where):
         """Return the row of a dict, which may lie outside of the domain."""

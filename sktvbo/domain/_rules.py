@@ -2,13 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import issparse
 
-from .._validation import invalid, real_array
+from .._validation import invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE
 
@@ -74,23 +75,23 @@ class Rules:
     def margins(self, X):
         """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
         A, low, high = self.linear
-        found = [_within(self.numbers(X) @ A.T, low, high)]
+        margins = [_within(self.numbers(X) @ A.T, low, high)]
         functions = [function for function in self._functions if not function.by_answer]
         points = self._decode_all(X) if functions else ()
         for function in functions:
-            found.append(np.array([function(point) for point in points]).reshape(len(X), -1))
-        return np.concatenate(found, axis=1)
+            margins.append(np.array([function(point) for point in points]).reshape(len(X), -1))
+        return np.concatenate(margins, axis=1)
 
     def obeyed(self, X):
         """Return which of the rows X (m, d) satisfy all constraints (m,)."""
         A, low, high = self.linear
-        found = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
-        found &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
+        obeyed = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
+        obeyed &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
         # Functions may be slow: they are evaluated last, and only where all before are satisfied.
-        if self._functions and found.any():
-            points = self._decode_all(X[found])
-            found[found] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
-        return found
+        if self._functions and obeyed.any():
+            points = self._decode_all(X[obeyed])
+            obeyed[obeyed] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
+        return obeyed
 
 
 class _FunctionConstraint:
@@ -107,14 +108,13 @@ class _FunctionConstraint:
             self._bounds = low, high
             self._interval = (low.item(), high.item()) if low.size == high.size == 1 else None
             if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(low < high):
-                raise invalid(
+                raise invalid_domain(
                     "constraints",
                     "without equations between functions, lb < ub",
                     owner=owner,
                     got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
                     advice="Between plain reals give a LinearConstraint with lb = ub. Otherwise "
                     "solve it for one of the variables, and leave that one out.",
-                    error=DomainError,
                 )
         else:
             self._function, self._interval = constraint, (0.0, np.inf)
@@ -123,13 +123,13 @@ class _FunctionConstraint:
 
     def is_satisfied(self, point):
         """Return True if a point satisfies the constraint."""
-        found = self._answer(point)
-        if self.by_answer and isinstance(found, bool | np.bool_):
-            return bool(found)
-        is_number = isinstance(found, float | int | np.integer) and not self.by_answer
+        value = self._answer(point)
+        if self.by_answer and isinstance(value, bool | np.bool_):
+            return bool(value)
+        is_number = isinstance(value, float | int | np.integer) and not self.by_answer
         if is_number and self._interval is not None:
-            return bool(self._interval[0] <= found <= self._interval[1])
-        return bool(np.all(self._numbers(found) >= 0.0))
+            return bool(self._interval[0] <= value <= self._interval[1])
+        return bool(np.all(self._numbers(value) >= 0.0))
 
     def __call__(self, point):
         return self._numbers(self._answer(point))
@@ -142,36 +142,35 @@ class _FunctionConstraint:
             given = f"x of shape {np.shape(point)}"
             if isinstance(point, Mapping):
                 given = ", ".join(map(repr, point))
-            raise invalid(
+            raise invalid_domain(
                 "constraints",
                 f"functions of what is chosen, {given}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
                 advice="A function that reads a context has it as second argument.",
-                error=DomainError,
             ) from exc
 
-    def _numbers(self, found):
+    def _numbers(self, value):
         """Return numbers (k,), none negative if satisfied, for a value of the function."""
         name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
         if self.by_answer:
-            if not isinstance(found, bool | np.bool_):
-                raise invalid(name, "a bool here, as it was before", found, error=DomainError)
-            return np.array([0.0 if found else -np.inf])
-        if found is None:
+            if not isinstance(value, bool | np.bool_):
+                raise invalid_domain(name, "a bool here, as it was before", value)
+            return np.array([0.0 if value else -np.inf])
+        if value is None:
             expected = "True, False or a number"
-            raise invalid(name, expected, None, advice="Does it lack a return?", error=DomainError)
-        values = real_array(found, name, DomainError)
+            raise invalid_domain(name, expected, None, advice="Does it lack a return?")
+        values = real_array(value, name, DomainError)
         if self._bounds is None:
             if values.size != 1 or values.ndim > 1:
                 expected = "a bool, or a number that is not negative where x may be queried"
-                raise invalid(name, expected, found, error=DomainError)
+                raise invalid_domain(name, expected, value)
             values = values.reshape(1)
         else:
             low, high = self._bounds
             if values.ndim > 1 or low.size not in (1, values.size):
                 expected = f"{low.size} number(s), as many as there are bounds"
-                raise invalid(name, expected, got=f"shape {values.shape}", error=DomainError)
+                raise invalid_domain(name, expected, got=f"shape {values.shape}")
             values = _within(np.atleast_1d(values), low, high)
         # Where the function is not defined, a query is not either.
         return np.where(np.isnan(values), -np.inf, values)
@@ -188,34 +187,28 @@ def _linear(constraint, domain, owner):
     And of each sum the rounding error (k,), and the largest range of a term in the domain (k,).
     """
 
-    def wrong(expected, got, advice=""):
-        return invalid(
-            "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
-        )
-
+    wrong = partial(invalid_domain, "constraints", owner=owner)
     A = coefficients(constraint)
     if A.shape[1] != domain.n_dims:
-        raise wrong(
-            f"linear in {domain.n_dims} number(s), one per dimension",
-            f"a LinearConstraint with A of shape {A.shape}",
-        )
+        got = f"a LinearConstraint with A of shape {A.shape}"
+        raise wrong(f"linear in {domain.n_dims} number(s), one per dimension", got=got)
     name = "A bound of a LinearConstraint"
     bounds = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
     low, high = (np.array(np.broadcast_to(b, len(A))) for b in bounds)
     if not np.isfinite(A).all() or not np.all(low <= high):
-        raise wrong("made of finite coefficients, and lb <= ub", f"{A}, {low} and {high}")
+        raise wrong("made of finite coefficients, and lb <= ub", got=f"{A}, {low} and {high}")
     ends = domain.number_bounds
     for i in np.flatnonzero(np.any(A != 0.0, axis=0) & np.isnan(ends[0])):
         what = "category" if domain.kinds[i] == "unordered" else "ordinal without numbers,"
         got = f"a coefficient of the {what} {domain.columns[i]!r}"
-        raise wrong("linear in numbers", got, "Give a callable.")
+        raise wrong("linear in numbers", got=got, advice="Give a callable.")
     span = (np.abs(A) * np.nan_to_num(ends[1] - ends[0])).max(axis=1)
     terms = np.abs(A) @ np.nan_to_num(np.abs(ends).max(axis=0))
     rounding = _ROUNDING * (terms + np.where(np.isfinite(low), np.abs(low), 0.0))
     equal = _are_equal(low, high, rounding)
     for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
         got = f"one with {domain.names[i]!r}, which is on another scale"
-        raise wrong("without equations but between plain reals and integers", got)
+        raise wrong("without equations but between plain reals and integers", got=got)
     return A, low, high, rounding, span
 
 
@@ -279,9 +272,9 @@ def as_list(constraints, owner):
     """Return constraints as a list, or raise a DomainError."""
     kinds = LinearConstraint, NonlinearConstraint
     several = isinstance(constraints, Iterable) and not isinstance(constraints, str | dict)
-    found = list(constraints) if several else [] if constraints is None else [constraints]
-    for constraint in found:
+    listed = list(constraints) if several else [] if constraints is None else [constraints]
+    for constraint in listed:
         usable = isinstance(constraint, kinds) or callable(constraint)
         if not usable or isinstance(constraint, type | Bounds):
-            raise invalid("constraints", _EXPECTED, constraint, owner, error=DomainError)
-    return found
+            raise invalid_domain("constraints", _EXPECTED, constraint, owner)
+    return listed

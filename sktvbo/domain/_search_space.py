@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from .._validation import check_random_state, invalid
-from ..exceptions import DomainError
+from .._typing import Array, Mask, RandomState
+from .._validation import check_random_state, invalid_domain
 from ._feasible import FeasibleSet
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._typing import Array, Mask, RandomState
 
 # Outside of the limits by less than this, in unit form: a rounding error.
 _SLACK = 1e-12
@@ -30,9 +25,6 @@ _MOST_AVOIDED, _N_TRIED = 0.8, 128
 # Places drawn around known ones are at distances from this part of the largest on. Candidates of
 # certified places are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
-
-# Largest space whose certified places are counted.
-_MAX_COUNTED = 512
 
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
@@ -124,19 +116,19 @@ class SearchSpace:
         if not fits or not np.all(lower[:k] <= upper[:k]):
             expected = f"{len(self.lower)} numbers each, low <= high"
             got = f"{lower.tolist()} and {upper.tolist()}"
-            raise invalid("The bounds of a search", expected, got=got, error=DomainError)
+            raise invalid_domain("The bounds of a search", expected, got=got)
         beyond = self._both_beyond(lower[:k], upper[:k], beyond)
         lower, upper = np.clip([lower[:k], upper[:k]], self.lower[:k], self.upper[:k])
         continuous = domain.continuous & (lower < upper)
-        found = SearchSpace(domain, lower, upper, continuous, True, beyond, fixed=self.fixed)
+        space = SearchSpace(domain, lower, upper, continuous, True, beyond, fixed=self.fixed)
         members = self._listed_members()
         if members is not None:
-            found = replace(found, members=found._inside_or_nearest(members, members))
+            space = replace(space, members=space._inside_or_nearest(members, members))
         if self.feasible is not None:
-            found = found.constrained(self.feasible.rules)
+            space = space.constrained(self.feasible.rules)
         if self.avoided is not None:
-            found = found.avoiding(*self.avoided)
-        return found if self.context is None else found.given(self.context, self.lower[k:])
+            space = space.avoiding(*self.avoided)
+        return space if self.context is None else space.given(self.context, self.lower[k:])
 
     def among(self, U: Array) -> SearchSpace:
         """Return the part of a space without a window that consists of some places (m, u)."""
@@ -148,16 +140,16 @@ class SearchSpace:
         Reals that differ by less than the distance are near. It is halved until some of the space
         is left. Of a small space whose members are all among the places, nothing is left out.
         """
-        found = replace(self, avoided=(U, distance))
+        rest = replace(self, avoided=(U, distance))
         if math.isfinite(self.size):
             members = self.candidates(min(self.size, _MAX_MEMBERS))
             if len(members) >= self.size:
-                left = members[~found._is_avoided(members)]
-                return found.among(left) if len(left) else self
+                left = members[~rest._is_avoided(members)]
+                return rest.among(left) if len(left) else self
         places = self.candidates(_N_TRIED)
-        if len(places) and found._is_avoided(places).mean() > _MOST_AVOIDED:
+        if len(places) and rest._is_avoided(places).mean() > _MOST_AVOIDED:
             return self.avoiding(U, 0.5 * distance) if distance > _ROUNDING else self
-        return found
+        return rest
 
     def _is_avoided(self, U):
         """Return which places (m, u) are left out (m,)."""
@@ -190,7 +182,7 @@ class SearchSpace:
         """Return the space with one more coordinate, the time of a query, from low to high."""
         if not -math.inf < low < high < math.inf:
             expected = "finite with low < high"
-            raise invalid("The window of time", expected, (low, high), error=DomainError)
+            raise invalid_domain("The window of time", expected, (low, high))
         return self._extended(0.0, 1.0, True, window=(float(low), float(high)))
 
     def _extended(self, lower, upper, continuous, **changes):
@@ -207,7 +199,7 @@ class SearchSpace:
         if self.window is not None:
             return math.inf
         if self.certificate is not None and math.isfinite(self.reachable.size):
-            members = self.reachable.candidates(min(self.reachable.size, _MAX_COUNTED))
+            members = self.reachable.candidates(min(self.reachable.size, 512))  # at most, to count
             count = self._chance.succeeds(members).sum()
             return int(count) if len(members) >= self.reachable.size else math.inf
         if self.members is not None:
@@ -222,21 +214,9 @@ class SearchSpace:
         return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """Return places (m, u) from which a search starts: all of them if the space is small.
-
-        With a window, each candidate is returned at its beginning and at max(2, n // m) later
-        times, all different and spread evenly over the window. Certified ones are spread over the
-        space, and near the known places.
-        """
+        """Return places (m, u) from which a search starts: all of them if the space is small."""
         if self.certificate is not None:
-            space, known = self.reachable, np.empty((0, len(self.lower)))
-            places = space.candidates(n if space.size <= n else n // 2, rng)
-            if space.size > n:
-                known = space.with_current_context(space.nearest(self.certificate.known))
-                known = known[self.allowed(known)]
-            if len(known):
-                places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
-            return np.vstack([known, places[self.allowed(places)]])
+            return self._certified_candidates(n, rng)
         if self.members is not None:
             places = self.members
         elif self.feasible is not None:
@@ -248,12 +228,27 @@ class SearchSpace:
         if self.avoided is not None:
             places = places[~self._is_avoided(places)]
         places = self.with_current_context(places)
-        if self.window is None:
-            return places
+        return places if self.window is None else self._over_window(places, n)
+
+    def _certified_candidates(self, n, rng):
+        """Return certified places (m, u) that are spread over the space, and near known ones."""
+        space, known = self.reachable, np.empty((0, len(self.lower)))
+        places = space.candidates(n if space.size <= n else n // 2, rng)
+        if space.size > n:
+            known = space.with_current_context(space.nearest(self.certificate.known))
+            known = known[self.allowed(known)]
+        if len(known):
+            places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
+        return np.vstack([known, places[self.allowed(places)]])
+
+    def _over_window(self, places, n):
+        """Return places (m, u) at the beginning of the window, and at max(2, n // m) later times.
+
+        These all differ, and are spread evenly. In each part of the window the places take turns: a
+        Hammersley set, where they are Sobol points.
+        """
         m = len(places)
         k = max(2, n // m)
-        # In each k-th part of the window the candidates take turns: a Hammersley set, where they
-        # are Sobol points.
         turns = (np.arange(m) + 0.5) / m
         places = np.tile(places, (k + 1, 1))
         places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
@@ -262,23 +257,23 @@ class SearchSpace:
     def around(self, known: Array, n: int, farthest: float, rng: RandomState = None) -> Array:
         """Return places (n, u) around known ones (m, u), more of them near than far."""
         rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(self.continuous)
-        found = known[rng.randint(len(known), size=n)]
+        places = known[rng.randint(len(known), size=n)]
         shifts = rng.standard_normal((n, len(free)))
         shifts *= np.geomspace(_NEAREST * farthest, farthest, n)[:, np.newaxis]
-        found[:, free] = np.clip(found[:, free] + shifts, self.lower[free], self.upper[free])
-        return self.projected(found)
+        places[:, free] = np.clip(places[:, free] + shifts, self.lower[free], self.upper[free])
+        return self.projected(places)
 
     def nearest(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest members of the domain."""
-        domain, found = self.domain, np.array(U)
-        chosen = found[:, : domain.n_unit]
+        domain, places = self.domain, np.array(U)
+        chosen = places[:, : domain.n_unit]
         moved = np.clip(chosen, 0.0, 1.0)
         if not domain.continuous.all() or self.fixed is not None:
             members = domain.unit_of(self._members(chosen))
             free = domain.continuous & (self.fixed is None or self.continuous[: domain.n_unit])
             moved = np.where(free, moved, members)
         chosen[:] = moved
-        return found
+        return places
 
     def with_current_context(self, U: Array) -> Array:
         """Return places (m, u) with the chosen coordinates of U, which come first in it.
@@ -292,18 +287,18 @@ class SearchSpace:
 
     def allowed(self, U: Array) -> Mask:
         """Return which places (m, u) are in the space (m,): limits, constraints, certificate."""
-        k, found = self.domain.n_unit, np.ones(len(U), dtype=bool)
+        k, allowed = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
-            found = self.feasible.allowed(U[:, :k])
+            allowed = self.feasible.allowed(U[:, :k])
         elif self.limited:
-            found = _inside(U[:, :k], self.lower[:k], self.upper[:k])
+            allowed = _inside(U[:, :k], self.lower[:k], self.upper[:k])
             if self.beyond is not None:
-                found |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
+                allowed |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
         if self.avoided is not None:
-            found &= ~self._is_avoided(U)
-        if self.certificate is not None and found.any():
-            found[found] = self._chance.succeeds(U[found])
-        return found
+            allowed &= ~self._is_avoided(U)
+        if self.certificate is not None and allowed.any():
+            allowed[allowed] = self._chance.succeeds(U[allowed])
+        return allowed
 
     @cached_property
     def _chance(self):
@@ -317,10 +312,10 @@ class SearchSpace:
         """
         k = self.domain.n_unit
         chosen = self.domain.neighbours(u[:k])
-        found = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
+        places = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
         if self.feasible is not None:
-            found = self.projected(found[self.feasible.space.allowed(found)])
-        return found[self.allowed(found)]
+            places = self.projected(places[self.feasible.space.allowed(places)])
+        return places[self.allowed(places)]
 
     def projected(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest that satisfy the linear constraints."""
@@ -366,8 +361,8 @@ class SearchSpace:
         parts[0] = parts[0][self.allowed(parts[0])]
         if self.beyond is not None:
             parts.append(self.beyond[_inside(self.beyond, lower, upper)])
-        found = np.vstack(parts)
-        return found if len(found) else None
+        members = np.vstack(parts)
+        return members if len(members) else None
 
     def _drawn_together(self, places):
         """Return places (m, k) of the domain, scaled into the limits."""

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._sklearn import BaseEstimator
 from .._tables import as_row
+from .._typing import Array
 from .._validation import check_choice, invalid, real_array
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array
-    from ._base import Domain
+from ._base import Domain
 
 
 @dataclass(eq=False, repr=False)
@@ -95,12 +90,12 @@ class StepLimit(BaseEstimator):
                 raise invalid(
                     name, f"a dict of {', '.join(names) or 'no'} names", unknown[0], owner
                 )
-            found = [by_name.get(key, np.inf) for key in names]
+            given = [by_name.get(key, np.inf) for key in names]
         else:
-            found = self.part
-        if isinstance(found, bool) or (np.ndim(found) and isinstance(found, str)):
+            given = self.part
+        if isinstance(given, bool) or (np.ndim(given) and isinstance(given, str)):
             raise invalid(name, expected, self.part, owner)
-        parts = real_array(found, f"The '{name}' parameter")
+        parts = real_array(given, f"The '{name}' parameter")
         if parts.shape not in ((), (n_dims,)) or not np.all(parts >= 0.0):
             raise invalid(name, expected, self.part, owner)
         parts = np.array(np.broadcast_to(parts, n_dims))

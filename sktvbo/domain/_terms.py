@@ -14,7 +14,7 @@ from datetime import date
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
-from .._validation import invalid, plain_number, real_array
+from .._validation import invalid, invalid_domain, is_gap, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
@@ -31,7 +31,7 @@ def named_term(spec, name):
     if isinstance(spec, list | np.ndarray) and not advice:
         return Categorical.from_spec(name, spec)
     expected = f"{_SPECS} or a list of categories"
-    raise invalid(name, expected, spec, advice=advice, error=DomainError)
+    raise invalid_domain(name, expected, spec, advice=advice)
 
 
 def _advice_on_distributions(spec):
@@ -62,6 +62,8 @@ def _advice_on_ranges(spec):
 
 
 def _number(value, name, error):
+    if isinstance(value, float):  # the usual case, without an array
+        return float(value)
     if isinstance(value, bool | np.bool_):
         advice = "Give 0 or 1, or take ('categorical', [False, True])."
         raise invalid(name, "one number", value, advice=advice, error=error)
@@ -89,7 +91,7 @@ class Real:
     def from_spec(cls, name, *bounds):
         if len(bounds) != 2:
             got = f"{len(bounds)} bound(s)"
-            raise invalid(name, f"({cls.kind!r}, low, high)", got=got, error=DomainError)
+            raise invalid_domain(name, f"({cls.kind!r}, low, high)", got=got)
         low, high = (_number(bound, name, DomainError) for bound in bounds)
         cls.check(low, high, f"The bounds of {name}")
         return cls(low, high)
@@ -99,9 +101,9 @@ class Real:
         """Raise a DomainError if two numbers are not valid bounds of such a term."""
         # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
-            raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
+            raise invalid_domain(name, "finite, and so their difference", (low, high))
         if not low < high:
-            raise invalid(name, "low < high", (low, high), error=DomainError)
+            raise invalid_domain(name, "low < high", (low, high))
 
     @property
     def spec(self):
@@ -149,37 +151,37 @@ class Real:
         return np.empty((0, self.n_unit))
 
 
-class LogReal(Real):
-    """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
-
-    kind = "log-real"
-    order = "curved"
+class _Logarithmic:
+    """Mixin of positive numbers, uniform on a logarithmic scale; one column."""
 
     def __init__(self, low, high):
         super().__init__(low, high)
         self._log_low = math.log(low)
         self._log_width = math.log(high) - self._log_low
 
+    def to_unit(self, V):
+        return (np.log(V) - self._log_low) / (self._log_width or 1.0)
+
+
+class LogReal(_Logarithmic, Real):
+    """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
+
+    kind = "log-real"
+    order = "curved"
+
     @classmethod
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low > 0.0:
-            raise invalid(name, "positive", (low, high), error=DomainError)
+            raise invalid_domain(name, "positive", (low, high))
         if not math.log(high) > math.log(low):
-            raise invalid(
-                name,
-                "far enough apart for their logarithms to differ",
-                (low, high),
-                advice="Use 'real' for an interval that narrow.",
-                error=DomainError,
-            )
+            expected = "far enough apart for their logarithms to differ"
+            advice = "Use 'real' for an interval that narrow."
+            raise invalid_domain(name, expected, (low, high), advice=advice)
 
     def inside(self, V):
         slack = math.exp(TOLERANCE * self._log_width)
         return (self.low / slack <= V) & (self.high * slack >= V)
-
-    def to_unit(self, V):
-        return (np.log(V) - self._log_low) / self._log_width
 
     def from_unit(self, U):
         u = np.clip(U, 0.0, 1.0)
@@ -204,9 +206,9 @@ class Integer(Real):
     def check(cls, low, high, name):
         if not all(abs(v) <= 2**cls.largest and v == round(v) for v in (low, high)):
             expected = f"whole numbers of at most 2**{cls.largest} in size"
-            raise invalid(name, expected, (low, high), error=DomainError)
+            raise invalid_domain(name, expected, (low, high))
         if not low <= high:
-            raise invalid(name, "low <= high", (low, high), error=DomainError)
+            raise invalid_domain(name, "low <= high", (low, high))
 
     def decode(self, v):
         return round(float(v))
@@ -239,25 +241,17 @@ class Integer(Real):
         return self.to_unit(reached[:, np.newaxis])
 
 
-class LogInteger(Integer):
+class LogInteger(_Logarithmic, Integer):
     """Positive whole numbers, uniform on a logarithmic scale; one column."""
 
     kind = "log-integer"
     largest = 44
 
-    def __init__(self, low, high):
-        super().__init__(low, high)
-        self._log_low = math.log(low)
-        self._log_width = math.log(high) - self._log_low
-
     @classmethod
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low >= 1.0:
-            raise invalid(name, "at least 1", (low, high), error=DomainError)
-
-    def to_unit(self, V):
-        return (np.log(V) - self._log_low) / (self._log_width or 1.0)
+            raise invalid_domain(name, "at least 1", (low, high))
 
     def from_unit(self, U):
         return self.nearest(np.exp(self._log_low + np.clip(U, 0.0, 1.0) * self._log_width))
@@ -288,14 +282,14 @@ class Discrete(Integer):
     def from_spec(cls, name, *values):
         (numbers_,) = _lists(cls, name, values, 1)
         if any(isinstance(value, bool | np.bool_) for value in numbers_):
-            raise invalid(name, "made of numbers", numbers_, error=DomainError)
+            raise invalid_domain(name, "made of numbers", numbers_)
         array = real_array(numbers_, name, DomainError)
         if array.ndim != 1 or not np.isfinite(array).all() or not np.isfinite(np.ptp(array)):
-            raise invalid(name, "made of finite numbers", numbers_, error=DomainError)
+            raise invalid_domain(name, "made of finite numbers", numbers_)
         if np.any(np.diff(np.sort(array)) <= 2.0 * TOLERANCE * np.ptp(array)):
             expected = "made of numbers that differ by more than 2e-9 of their range"
             advice = "('ordinal', values) places them at equal distances."
-            raise invalid(name, expected, numbers_, advice=advice, error=DomainError)
+            raise invalid_domain(name, expected, numbers_, advice=advice)
         return cls(numbers_)
 
     @property
@@ -352,19 +346,23 @@ class Ordinal(Discrete):
             for i, choice in enumerate(choices):
                 if choice in choices[:i]:
                     got = f"{reprlib.repr(choice.value)} again"
-                    raise invalid(name, "made of distinct values", got=got, error=DomainError)
+                    raise invalid_domain(name, "made of distinct values", got=got)
         unknown = [v for v in parts[-1] if _Choice(v) not in map(_Choice, parts[0])]
         if unknown:
             name = f"The queried part of {name}"
-            raise invalid(name, "some of its values", unknown[0], error=DomainError)
+            raise invalid_domain(name, "some of its values", unknown[0])
         return cls(*parts)
+
+    @property
+    def values(self):
+        """All values, as users give them."""
+        return [choice.value for choice in self.choices]
 
     @property
     def numbers(self):
         """All values (m,) as numbers; None if they are not finite numbers."""
-        values = [choice.value for choice in self.choices]
-        are_numbers = all(isinstance(v, numbers.Real) and math.isfinite(v) for v in values)
-        return np.array(values, dtype=np.float64) if are_numbers else None
+        are_numbers = all(isinstance(v, numbers.Real) and math.isfinite(v) for v in self.values)
+        return np.array(self.values, dtype=np.float64) if are_numbers else None
 
     @property
     def queried(self):
@@ -373,28 +371,26 @@ class Ordinal(Discrete):
 
     @property
     def spec(self):
-        values = [choice.value for choice in self.choices]
-        return (self.kind, values, *([self.queried] if self.size < len(values) else []))
+        return (self.kind, self.values, *([self.queried] if self.size < len(self.choices) else []))
 
     @property
     def key(self):
         return self.kind, self.choices, tuple(self._members.tolist())
 
     def encode(self, value, name):
-        choice = _Choice(value)
-        if choice not in self.choices:
-            raise invalid(name, f"one of {self.spec[1]}", value, error=DomainError)
-        return float(self.choices.index(choice))
+        try:
+            return float(self.choices.index(_Choice(value)))
+        except ValueError:
+            raise invalid_domain(name, f"one of {self.values}", value) from None
 
     def of_table(self, value):
         # Columns hold NaN for None, and 1.0 for 1 beside NaN.
         if _Choice(value) in self.choices:
             return value
-        if _Choice(None) in self.choices and _is_missing(value):
+        if _Choice(None) in self.choices and is_gap(value):
             return None
-        choices = [choice.value for choice in self.choices]
         kinds = numbers.Real, date
-        same = [v for v in choices if isinstance(v, kinds) and v == value]
+        same = [v for v in self.values if isinstance(v, kinds) and v == value]
         return same[0] if len(same) == 1 and isinstance(value, kinds) else value
 
     def decode(self, v):
@@ -432,18 +428,8 @@ def _lists(term, name, values, most):
     lists = [isinstance(v, Sequence) and not isinstance(v, str | bytes) and v for v in parts]
     if not (all(lists) and 1 <= len(parts) <= most):
         expected = f"({term.kind!r}, values) with a list of at least one value"
-        raise invalid(name, expected, values, error=DomainError)
+        raise invalid_domain(name, expected, values)
     return parts
-
-
-def _is_missing(value):
-    """Return True if a value is missing: NaN, NaT or <NA>."""
-    try:
-        return bool(value != value)
-    except TypeError:  # <NA>
-        return True
-    except ValueError:  # an array
-        return False
 
 
 # --- categories -----------------------------------------------------------------------------------

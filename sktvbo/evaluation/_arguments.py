@@ -8,13 +8,8 @@ from .._validation import check_int, check_random_state, check_real, invalid
 def check_problem(problem):
     """Raise TypeError unless this has the members of a `sktvbo.problems.Problem`."""
     if not all(hasattr(problem, name) for name in ("domain", "horizon", "observe", "optimum")):
-        raise invalid(
-            "problem",
-            "a sktvbo.problems.Problem",
-            problem,
-            advice="Make one with sktvbo.problems.make(name).",
-            error=TypeError,
-        )
+        expected, advice = "a sktvbo.problems.Problem", "Make one with sktvbo.problems.make(name)."
+        raise invalid("problem", expected, problem, advice=advice, error=TypeError)
 
 
 def check_horizon(horizon, problem, owner=None):

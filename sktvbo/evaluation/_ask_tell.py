@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias
 
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from .._typing import Array, PointLike
 from .._validation import invalid
 from ..optimizers import BayesianOptimizer, RandomSearch
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal, TypeAlias
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, PointLike
-
-    # An optimizer, or a function (domain, random_state) that makes one.
-    OptimizerLike: TypeAlias = "AskTell | Callable[[Any, Any], AskTell]"
-    Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
+# An optimizer, or a function (domain, random_state) that makes one.
+OptimizerLike: TypeAlias = "AskTell | Callable[[Any, Any], AskTell]"
+Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
 
 # Parameters of an optimizer that a run overwrites.
 SET_BY_RUN = {"domain", "maximize", "random_state"}
@@ -97,13 +92,9 @@ def check_optimizer(optimizer, name="optimizer"):
     """Raise TypeError unless this is an `AskTell` object or a function."""
     usable = _has_ask_and_tell(optimizer) or callable(optimizer)
     if not usable or isinstance(optimizer, type):
-        raise invalid(
-            name,
-            "an ask/tell optimizer, or a function (domain, random_state) that makes one",
-            optimizer,
-            advice="Use for example sktvbo.WDBO().",
-            error=TypeError,
-        )
+        expected = "an ask/tell optimizer, or a function (domain, random_state) that makes one"
+        advice = "Use for example sktvbo.WDBO()."
+        raise invalid(name, expected, optimizer, advice=advice, error=TypeError)
 
 
 def copy_optimizer(optimizer, domain, seed):
@@ -134,15 +125,15 @@ def next_query(optimizer, t):
     return query.x, query.t, query if is_told else None
 
 
-def model_of(optimizer):
+def surrogate_of(optimizer):
     """Return the surrogate of the next query, or None."""
     return getattr(optimizer, "belief_", getattr(optimizer, "surrogate_", None))
 
 
-def model_size(optimizer):
-    """Return the number of observations in the model of the next query: 0 without a model."""
-    has_model = hasattr(optimizer, "belief_") or hasattr(optimizer, "surrogate_")
-    if has_model and model_of(optimizer) is None:
+def surrogate_size(optimizer):
+    """Return the number of observations in the surrogate of the next query, 0 without one."""
+    has_surrogate = hasattr(optimizer, "belief_") or hasattr(optimizer, "surrogate_")
+    if has_surrogate and surrogate_of(optimizer) is None:
         return 0
     return len(getattr(optimizer, "X_", ()))
 

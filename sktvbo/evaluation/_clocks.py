@@ -14,15 +14,12 @@ from __future__ import annotations
 import copy
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_random_state, check_real, invalid
+from .._typing import Array, RandomState, ResponseTimes
+from .._validation import check_random_state, check_real, invalid, invalid_observation
 from ..exceptions import InvalidObservationError
-
-if TYPE_CHECKING:
-    from .._typing import Array, RandomState, ResponseTimes
 
 # Coefficients of the named response times, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
@@ -153,12 +150,9 @@ class StepClock(Clock):
             Fewer than n steps before the horizon.
         """
         if n > math.ceil(horizon):
-            raise invalid(
-                "n_initial",
-                f"at most the steps before the horizon, {math.ceil(horizon)}",
-                n,
-                advice="Use fewer initial points or a longer horizon.",
-            )
+            expected = f"at most the steps before the horizon, {math.ceil(horizon)}"
+            advice = "Use fewer initial points or a longer horizon."
+            raise invalid("n_initial", expected, n, advice=advice)
         return np.arange(n, dtype=np.float64), float(n)
 
     def answer(self, n: int, not_before: float) -> float:
@@ -256,12 +250,11 @@ class SimulatedClock(Clock):
             error=InvalidObservationError,
         )
         if self._t + response + self.call_duration <= self._t:
-            raise invalid(
+            raise invalid_observation(
                 f"response_time({n}) + call_duration",
                 f"large enough to advance the time t={self._t}",
                 got=f"{response} + {self.call_duration}",
                 advice="The run would never end.",
-                error=InvalidObservationError,
             )
         self._t = max(self._t + response, float(not_before))
         return self._t

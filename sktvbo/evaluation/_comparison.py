@@ -8,10 +8,11 @@ import textwrap
 import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._typing import PathLike
 from .._validation import check_choice, invalid
 from .._warnings import warn_caller
 from ..exceptions import MissingExtraError
@@ -21,11 +22,8 @@ from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._tables import format_table, regret_columns
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
 
-    from .._typing import PathLike
 
 _FORMAT = "sktvbo comparison 1"
 # Largest number of failures listed below the printed table.
@@ -159,23 +157,13 @@ class Comparison:
         table = []
         for key, runs in self.results.items():
             rows = [_row(key, run) for run in runs]
-            columns = {name: [row[name] for row in rows] for name in _NUMBERS}
-            means = {name: mean_and_error(column)[0] for name, column in columns.items()}
-            regrets = columns["average_regret"]
-            table.append(
-                {
-                    "algorithm": key[0],
-                    "problem": key[1],
-                    "average_regret": means["average_regret"],
-                    "standard_error": mean_and_error(regrets)[1],
-                    "median_regret": float(np.median(regrets)) if regrets else math.nan,
-                    "time_average_regret": means["time_average_regret"],
-                    "response_time": means["response_time"],
-                    "dataset_size": means["dataset_size"],
-                    "n_replications": len(runs),
-                    "n_failures": failed[key],
-                }
-            )
+            regrets = [row["average_regret"] for row in rows]
+            summary = {"algorithm": key[0], "problem": key[1]}
+            summary["average_regret"], summary["standard_error"] = mean_and_error(regrets)
+            summary["median_regret"] = float(np.median(regrets)) if regrets else math.nan
+            for name in ("time_average_regret", "response_time", "dataset_size"):
+                summary[name], _ = mean_and_error([row[name] for row in rows])
+            table.append(summary | {"n_replications": len(runs), "n_failures": failed[key]})
         return table
 
     def to_frame(self) -> pd.DataFrame:
@@ -344,12 +332,10 @@ class Comparison:
         check_choice(reference, self.algorithms, "reference")
         regrets_of = {problem: self._by_seed(reference, problem) for problem in self.problems}
         if not any(regrets_of.values()):
-            raise invalid(
-                "reference",
-                "an algorithm with a finished run",
-                got=f"{reference!r}, with {self._n_failed(reference)} failed run(s)",
-                advice="See failures.",
-            )
+            n_failed = sum(failure.algorithm == reference for failure in self.failures)
+            got = f"{reference!r}, with {n_failed} failed run(s)"
+            expected = "an algorithm with a finished run"
+            raise invalid("reference", expected, got=got, advice="See failures.")
         table, unpaired = [], []
         for problem, base in regrets_of.items():
             rows = []
@@ -383,9 +369,6 @@ class Comparison:
                 f"{', '.join(unpaired)}. The numbers are NaN. See failures.",
             )
         return table
-
-    def _n_failed(self, algorithm):
-        return sum(failure.algorithm == algorithm for failure in self.failures)
 
     def _by_seed(self, algorithm, problem):
         """Return average regrets by seed, or by position for runs without a seed."""

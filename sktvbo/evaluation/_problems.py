@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from .._validation import invalid
-from ..problems import available, make
+from ..problems import Problem, available, make
 from ._arguments import check_problem
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..problems import Problem
 
 
 class Fresh:
@@ -58,14 +53,9 @@ class Fresh:
         if problem not in available():
             make(problem)  # raises an error that lists the names
         if "random_state" in options:
-            raise invalid(
-                "options",
-                "without random_state, since every seed makes a problem",
-                options,
-                self,
-                advice=f"Use sktvbo.problems.make({problem!r}, random_state=...) for one function.",
-                error=TypeError,
-            )
+            expected = "without random_state, since every seed makes a problem"
+            advice = f"Use sktvbo.problems.make({problem!r}, random_state=...) for one function."
+            raise invalid("options", expected, options, self, advice=advice, error=TypeError)
         self.name = problem
         self.options = options
 

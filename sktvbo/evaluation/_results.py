@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from .._validation import check_bool, check_int, finite_array, finite_number, invalid
-from ..exceptions import InvalidObservationError
+from .._validation import (
+    check_bool,
+    check_int,
+    finite_array,
+    finite_number,
+    invalid,
+    invalid_observation,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-_ARRAYS = {
+# Columns of a record, in this order.
+ARRAYS = {
     "times": np.float64,
     "queries": np.float64,
     "observations": np.float64,
@@ -24,7 +28,7 @@ _ARRAYS = {
     "dataset_sizes": np.intp,
     "removed_counts": np.intp,
 }
-_COUNTS = {name for name, kind in _ARRAYS.items() if kind is np.intp}
+_COUNTS = {name for name, kind in ARRAYS.items() if kind is np.intp}
 
 
 @dataclass(eq=False)
@@ -91,13 +95,10 @@ class RunResult:
 
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
-            raise invalid(
-                "An average",
-                f"of at least one query after the {self.n_initial} initial ones",
-                got=f"none before the horizon {self.horizon}",
-                advice="Use a longer horizon or a faster clock.",
-                error=InvalidObservationError,
-            )
+            expected = f"of at least one query after the {self.n_initial} initial ones"
+            got = f"none before the horizon {self.horizon}"
+            advice = "Use a longer horizon or a faster clock."
+            raise invalid_observation("An average", expected, got=got, advice=advice)
         return values[self.n_initial :]
 
     @property
@@ -143,7 +144,7 @@ class RunResult:
             "n_initial": self.n_initial,
             "average_regret": self.average_regret if averaged else None,
             "time_average_regret": self.time_average_regret if averaged else None,
-            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            **{name: getattr(self, name).tolist() for name in ARRAYS},
             "history": {name: _to_json(column) for name, column in self.history.items()},
         }
 
@@ -176,7 +177,7 @@ class RunResult:
         """
         try:
             n = len(content["times"])
-            arrays = {name: _array(content[name], name, n) for name in _ARRAYS}
+            arrays = {name: _array(content[name], name, n) for name in ARRAYS}
             history = {name: _from_json(column) for name, column in content["history"].items()}
             violations = content.get("violations")
             if violations is not None:
@@ -207,12 +208,8 @@ class RunResult:
                 raise ValueError("its average regret is not that of its regrets")
             return result
         except (KeyError, TypeError, AttributeError, ValueError) as exc:
-            raise invalid(
-                "content",
-                "what RunResult.to_dict returns",
-                got=type(content).__name__,
-                advice=f"{type(exc).__name__}: {exc}",
-            ) from exc
+            expected, advice = "what RunResult.to_dict returns", f"{type(exc).__name__}: {exc}"
+            raise invalid("content", expected, got=type(content).__name__, advice=advice) from exc
 
 
 def _array(values, name, n):
@@ -224,7 +221,7 @@ def _array(values, name, n):
         raise ValueError(f"{name} are not integers")
     if name in _COUNTS | {"response_times"} and (array < 0.0).any():
         raise ValueError(f"{name} are negative")
-    return array.astype(_ARRAYS[name])
+    return array.astype(ARRAYS[name])
 
 
 def _to_json(column):

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import invalid
-from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from .._typing import RandomState
+from .._validation import invalid, invalid_observation
+from ..exceptions import AskTellError, MissingExtraError
+from ..problems import Problem
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
-from ._clocks import StepClock, copy_clock
-from ._results import RunResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._typing import RandomState
-    from ..problems import Problem
-    from ._ask_tell import Expert, OptimizerLike
-    from ._clocks import Clock
+from ._ask_tell import (
+    Expert,
+    OptimizerLike,
+    check_optimizer,
+    copy_optimizer,
+    next_query,
+    surrogate_of,
+    surrogate_size,
+)
+from ._clocks import Clock, StepClock, copy_clock
+from ._results import ARRAYS, RunResult
 
 
 def run(
@@ -110,27 +112,23 @@ def record(trial, progress=False):
     """Run a `Trial` to its end and return its `RunResult`."""
     steps = _with_bar(trial) if progress else trial.steps()
     # The steps themselves are not stored: their surrogates are large.
-    rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
-    regrets = [trial.regret(x, t) for t, x, *_ in rows]
+    steps = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
+    rows = [(t, x, y, trial.regret(x, t), *others) for t, x, y, *others in steps]
+    columns = zip(ARRAYS.items(), zip(*rows) if rows else [()] * len(ARRAYS))
+    arrays = {name: np.array(column, dtype=dtype) for (name, dtype), column in columns}
+    arrays["queries"] = arrays["queries"].reshape(-1, trial.problem.domain.n_dims)
     violations = None
     if trial.problem.outcome_constraints is not None:
         violations = np.array([trial.problem.violates(x, t) for t, x, *_ in rows], dtype=bool)
-    times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
     return RunResult(
         problem=trial.problem.name,
         horizon=trial.horizon,
         n_initial=trial.n_initial,
-        times=np.array(times, dtype=np.float64),
-        queries=np.array(queries, dtype=np.float64).reshape(-1, trial.problem.domain.n_dims),
-        observations=np.array(observations, dtype=np.float64),
-        regrets=np.array(regrets, dtype=np.float64),
-        response_times=np.array(seconds, dtype=np.float64),
-        dataset_sizes=np.array(sizes, dtype=np.intp),
-        removed_counts=np.array(removed, dtype=np.intp),
         history=dict(getattr(trial.optimizer, "history_", {})),
         optimizer=trial.optimizer,
         seed=trial.seed,
         violations=violations,
+        **arrays,
     )
 
 
@@ -282,16 +280,7 @@ class Trial:
         Time of the present action, also if it has failed; None before the first step.
     """
 
-    def __init__(
-        self,
-        optimizer,
-        problem,
-        clock=None,
-        horizon=None,
-        n_initial=15,
-        random_state=0,
-        expert=None,
-    ):
+    def __init__(self, optimizer, problem, clock, horizon, n_initial, random_state, expert):
         check_optimizer(optimizer)
         check_problem(problem)
         self.horizon = check_horizon(horizon, problem)
@@ -319,7 +308,7 @@ class Trial:
             self.now = self.clock.now()
             if self.now >= self.horizon:
                 return
-            size = model_size(self.optimizer)
+            size = surrogate_size(self.optimizer)
             x, not_before, query, seconds = self._ask()
             if not_before >= self.horizon:
                 return
@@ -344,8 +333,13 @@ class Trial:
         """Return a point, its earliest time, its query or None, and the seconds taken."""
         t = self.now
         tic = perf_counter()
-        if self._expert is not None:
-            self._ask_expert(t)
+        places = () if self._expert is None else self.optimizer.ask_expert(t)
+        if len(places):
+            if callable(self._expert):
+                answers = self._expert(places, t)
+            else:
+                answers = [self.problem.observe(x, t) for x in places]
+            self.optimizer.tell_expert(places, answers, t)
         x, not_before, query = next_query(self.optimizer, t)
         seconds = perf_counter() - tic
         # A relative difference below 1e-9 is a rounding error.
@@ -358,22 +352,12 @@ class Trial:
             )
         return x, not_before, query, seconds
 
-    def _ask_expert(self, t):
-        """Tell the optimizer the expert's answers to its questions."""
-        places = self.optimizer.ask_expert(t)
-        if len(places):
-            if callable(self._expert):
-                answers = self._expert(places, t)
-            else:
-                answers = [self.problem.observe(x, t) for x in places]
-            self.optimizer.tell_expert(places, answers, t)
-
     def _tell(self, x, seconds, n, initial, query=None):
         """Observe the n-th value at the present time, tell it, and return the step."""
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
         y = self._check_finite(self.problem.observe(x, t), x)
-        surrogate, known = model_of(optimizer), {}
+        surrogate, known = surrogate_of(optimizer), {}
         limits = getattr(optimizer, "outcome_constraints", None)
         if limits:
             found = self.problem.observe_outcomes(x, t)
@@ -388,10 +372,9 @@ class Trial:
     def _check_finite(self, value, x):
         """Return a value or regret at the present time, or raise an error if it is not finite."""
         if not math.isfinite(value):
-            raise invalid(
+            raise invalid_observation(
                 f"The values and optima of {self.problem.name!r}",
                 "finite",
                 got=f"{value} at x={x.tolist()}, t={self.now:g}",
-                error=InvalidObservationError,
             )
         return value

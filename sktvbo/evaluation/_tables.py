@@ -41,35 +41,6 @@ def format_table(rows, left=(0,), rule=True):
     return lines
 
 
-def fitting(first, blocks, width):
-    """Distribute blocks of columns over tables of a width, all with the same first column.
-
-    Parameters
-    ----------
-    first : sequence of str
-        Cells of the first column, which all tables have.
-    blocks : list of list of sequences of str
-        Columns of each block, which stay together.
-    width : int
-
-    Yields
-    ------
-    list of int
-        Indices of the blocks of a table: all that fit, but at least one.
-    """
-    start = used = max(map(len, first))
-    table = []
-    for i, block in enumerate(blocks):
-        needed = sum(2 + max(map(len, column)) for column in block)
-        if table and used + needed > width:
-            yield table
-            table, used = [], start
-        table.append(i)
-        used += needed
-    if table:
-        yield table
-
-
 def regret_columns(comparison):
     """Return the columns of a comparison's table of average regrets, as text.
 

@@ -10,21 +10,15 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import invalid, invalid_domain, invalid_observation
 from .._warnings import warn_caller
 from ..domain import Context, as_domain
-from ..exceptions import (
-    AskTellError,
-    DomainError,
-    InvalidObservationError,
-    MissingExtraError,
-)
+from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from ..journal import Journal
 from ..optimizers import WDBO, BayesianOptimizer, Query
 
@@ -42,18 +36,12 @@ except ImportError as exc:
 
 __all__ = ["TimeVaryingGenerator"]
 
-# Latest suggestions whose ids are known: an optimizer stores 1024 pending and 256 expired ones.
-_MAX_KNOWN = 1280
-
 # Largest difference of a result's variable from the suggested one, relative and of its range: that
 # of float32, and of the digits in a caller's file.
 _ROUNDING = 1e-6
 
 # Name of the objective in the optimizer.
 _OBJECTIVE = "objective"
-
-# Value of "_status" in the failed trials of optimas.
-_FAILED = 3
 
 
 class TimeVaryingGenerator(BaseModel, Generator):
@@ -179,7 +167,8 @@ class TimeVaryingGenerator(BaseModel, Generator):
         n = 1 if num_points is None else num_points
         queries = self.optimizer.suggest(self._present(), n, context=self._present_context())
         known = self._known | {query.id: query for query in queries}
-        self._known = dict(list(known.items())[-_MAX_KNOWN:])
+        # An optimizer stores 1024 pending and 256 expired queries.
+        self._known = dict(list(known.items())[-1280:])
         constants = {name: constant.value for name, constant in self.vocs.constants.items()}
         return [{**query.x, **constants, "_id": query.id} for query in queries]
 
@@ -298,7 +287,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
     def _read(self, result, query):
         """Return query or point, value, time, context and outcomes of a result."""
         (objective,) = self.vocs.objectives
-        failed = result.get("xopt_error") == 1 or result.get("_status") == _FAILED
+        failed = result.get("xopt_error") == 1 or result.get("_status") == 3  # of optimas
         names = [objective, *self.vocs.constraints]
         outcomes = {name: _number(result, name, optional=failed) for name in names}
         failed |= any(map(math.isinf, outcomes.values()))
@@ -335,7 +324,7 @@ def _problem_of(vocs):
     if kinds not in ([standard.MinimizeObjective], [standard.MaximizeObjective]):
         got = f"{', '.join(kind.__name__ for kind in kinds) or 'none'}; others may be observables"
         expected = "one, to minimize or to maximize"
-        raise invalid("The objective of the VOCS", expected, got=got, error=DomainError)
+        raise invalid_domain("The objective of the VOCS", expected, got=got)
     domain = {name: _parameter(name, variable) for name, variable in vocs.variables.items()}
     maximize, limits = kinds == [standard.MaximizeObjective], _limits_of(vocs)
     return {"domain": domain, "maximize": maximize, "outcome_constraints": limits or None}
@@ -348,11 +337,11 @@ def _parameter(name, variable):
         return "categorical", sorted(variable.values, key=repr)
     if isinstance(variable.dtype, tuple):
         what, advice = f"The dtype of the variable {name!r}", "Give each number its own variable."
-        raise invalid(what, "of one number", variable.dtype, advice=advice, error=DomainError)
+        raise invalid_domain(what, "of one number", variable.dtype, advice=advice)
     if not all(map(math.isfinite, variable.domain)):
         advice = "Its usual range is enough: ContextualVariable(domain=[low, high])."
         what = f"The domain of the variable {name!r}"
-        raise invalid(what, "finite", variable.domain, advice=advice, error=DomainError)
+        raise invalid_domain(what, "finite", variable.domain, advice=advice)
     if _is_context(variable):
         return Context(*variable.domain)
     is_whole = variable.dtype is not None and np.issubdtype(np.dtype(variable.dtype), np.integer)
@@ -365,7 +354,7 @@ def _limits_of(vocs):
     for name, constraint in vocs.constraints.items():
         if name == _OBJECTIVE and name not in vocs.objectives:
             expected = "other than that of the optimizer's objective"
-            raise invalid("The name of a constraint", expected, name, error=DomainError)
+            raise invalid_domain("The name of a constraint", expected, name)
         if isinstance(constraint, standard.BoundsConstraint):
             pair = tuple(constraint.range)
         elif isinstance(constraint, standard.LessThanConstraint):
@@ -404,19 +393,16 @@ def _with_problem(optimizer, problem):
 # --- values ---------------------------------------------------------------------------------------
 
 
-_invalid_result = partial(invalid, error=InvalidObservationError)
-
-
 def _number(result, name, *, optional=False):
     """Return a field of a result as a float; NaN if it is None, or missing and optional."""
     if name not in result and not optional:
         advice = "Give None for a value that was not measured."
-        raise _invalid_result("A result", f"a dict with {name!r}", list(result), advice=advice)
+        raise invalid_observation("A result", f"a dict with {name!r}", list(result), advice=advice)
     value = result.get(name)
     try:
         return math.nan if value is None else float(value)
     except (TypeError, ValueError) as exc:
-        raise _invalid_result(f"{name!r} of a result", "a number", value) from exc
+        raise invalid_observation(f"{name!r} of a result", "a number", value) from exc
 
 
 def _value(result, name, variable):
@@ -434,13 +420,13 @@ def _query(result, known, vocs):
         return None
     if id not in known:
         advice = "Leave it out of a result that was not suggested."
-        raise _invalid_result("The '_id' of a result", "one of suggest()", id, advice=advice)
+        raise invalid_observation("The '_id' of a result", "one of suggest()", id, advice=advice)
     for name, suggested in known[id].x.items():
         variable = vocs.variables[name]
         if name in result and not _is_close(_value(result, name, variable), suggested, variable):
             what = f"{name!r} of a result with '_id' {id}"
             advice = "Leave out the '_id' of a result at another place."
-            raise _invalid_result(what, repr(suggested), result[name], advice=advice)
+            raise invalid_observation(what, repr(suggested), result[name], advice=advice)
     return known[id]
 
 

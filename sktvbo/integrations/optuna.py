@@ -11,30 +11,35 @@ import copy
 import logging
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from .._validation import check_int, check_random_state, finite_number, invalid
+from .._validation import (
+    check_int,
+    check_random_state,
+    finite_number,
+    invalid,
+    invalid_domain,
+    invalid_observation,
+)
 from .._values import replaced
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
-from ..exceptions import DomainError, InvalidObservationError, MissingExtraError
+from ..exceptions import InvalidObservationError, MissingExtraError
+from ..optimizers import BayesianOptimizer
 from ..optimizers._durable import begun, run_of, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from ..optimizers import BayesianOptimizer
 
 try:
     from optuna.distributions import (
@@ -215,8 +220,8 @@ class TimeVaryingSampler(BaseSampler):
                     if model is None or model.space.distributions != axes:
                         model = self._new_model(study, axes)
                     model = self._with_trials(model, study, memory.ended)
-                    found, models[tuple(axes)] = self._query(model, study, trial, running)
-                    params |= found
+                    values, models[tuple(axes)] = self._query(model, study, trial, running)
+                    params |= values
             memory.models = models
             # Optuna stores a trial's parameters later, when they are suggested.
             awaited = {other.number for other in running}
@@ -347,13 +352,12 @@ class TimeVaryingSampler(BaseSampler):
         elif self._time in trial.user_attrs:
             time = trial.user_attrs[self._time]
         else:
-            raise invalid(
+            raise invalid_observation(
                 f"Trial {trial.number}",
                 f"one with the user attribute {self._time!r}, its time",
                 got=f"one with {sorted(trial.user_attrs)}",
                 advice="Set it before the first suggestion: "
                 f"trial.set_user_attr({self._time!r}, t).",
-                error=InvalidObservationError,
             )
         return finite_number(time, f"The time of trial {trial.number}", InvalidObservationError)
 
@@ -410,7 +414,7 @@ class _Memory:
         Without ``several``, there is one group, of the parameters of all trials. Parameters that
         no complete or pruned trial has are grouped by the failed and running ones.
         """
-        found, seen = [], frozenset()
+        groups, seen = [], frozenset()
         for trials in (self._finished.values(), [*self._failed.values(), *running]):
             trials = sorted(trials, key=_number)
             latest = {frozenset(trial.distributions) - seen: trial for trial in trials}
@@ -418,11 +422,11 @@ class _Memory:
             for group in _groups(latest, several):
                 has_group = [trial for names, trial in latest.items() if names.issuperset(group)]
                 distributions = max(has_group, key=_number).distributions
-                found.append({name: distributions[name] for name in group})
+                groups.append({name: distributions[name] for name in group})
             seen = seen.union(*latest)
             if seen and not several:
                 break
-        return found
+        return groups
 
     def newly_unset(self, names):
         """Return those of the constraints that no complete trial has set; each name once."""
@@ -433,8 +437,7 @@ class _Memory:
         return new
 
 
-def _number(trial):
-    return trial.number
+_number = attrgetter("number")
 
 
 def _groups(sets, several):
@@ -451,9 +454,9 @@ def _groups(sets, several):
 
 def _feasible(trial, modelled):
     """Return True if the constraints that are modelled are known, and the others satisfied."""
-    found = dict(trial.constraints)
-    known = all(math.isfinite(found.pop(name, math.nan)) for name in modelled)
-    return known and all(value <= 0.0 for value in found.values())
+    constraints = dict(trial.constraints)
+    known = all(math.isfinite(constraints.pop(name, math.nan)) for name in modelled)
+    return known and all(value <= 0.0 for value in constraints.values())
 
 
 def _value(trial):
@@ -555,17 +558,17 @@ def _axis(distribution, name):
         largest = _LARGEST_LOG_INT if distribution.log else _LARGEST_INT
         if max(abs(low), abs(high)) > largest:
             expected, advice = f"integers of at most {largest:.2g}", "Use suggest_float."
-            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+            raise invalid_domain(subject, expected, distribution, advice=advice)
         return (
             ("log-integer", low, high) if distribution.log else ("integer", 0, (high - low) // step)
         )
     if not math.isfinite(high - low):
-        raise invalid(subject, "of finite width", distribution, error=DomainError)
+        raise invalid_domain(subject, "of finite width", distribution)
     if step is not None:
         n_steps = round((high - low) / step)
         if n_steps > _MOST_STEPS:
             expected, advice = f"at most {_MOST_STEPS} steps", "Leave out the step."
-            raise invalid(subject, expected, distribution, advice=advice, error=DomainError)
+            raise invalid_domain(subject, expected, distribution, advice=advice)
         return "integer", 0, n_steps
     # The logarithms of neighbouring floats may be equal.
     log = distribution.log and math.log(high) > math.log(low)

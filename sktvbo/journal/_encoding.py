@@ -36,13 +36,6 @@ class NotPlainError(SktvboError, TypeError):
 
 
 @runtime_checkable
-class _WithParameters(Protocol):
-    """Object with constructor parameters, in the style of scikit-learn."""
-
-    def get_params(self, deep=True): ...
-
-
-@runtime_checkable
 class _SelfDescribing(Protocol):
     """Object that is rebuilt from a dict of its own choice, in place of its attributes."""
 
@@ -101,10 +94,10 @@ def decode(plain, templates=None, types=(), external=None):
 
 def types_within(*values):
     """Return the set of types of values and of their parameters, at any depth."""
-    found = set()
+    types = set()
     for value in values:
-        found |= {type(value)} | types_within(*_parameters(value).values())
-    return found
+        types |= {type(value)} | types_within(*_parameters(value).values())
+    return types
 
 
 def qualified_name(cls):
@@ -120,7 +113,7 @@ def qualified_name(cls):
 
 
 def _parameters(value):
-    if isinstance(value, _WithParameters) and not isinstance(value, type):
+    if hasattr(value, "get_params") and not isinstance(value, type):
         return value.get_params(deep=False)
     return {}
 
@@ -151,10 +144,10 @@ def _random_state(rng):
 
 def _bit_generator(name):
     """Return NumPy's class of bit generators of a name."""
-    found = getattr(np.random, name, None)
-    if not (isinstance(found, type) and issubclass(found, np.random.BitGenerator)):
+    generator = getattr(np.random, name, None)
+    if not (isinstance(generator, type) and issubclass(generator, np.random.BitGenerator)):
         raise NotPlainError(f"{name!r} is no bit generator of NumPy.")
-    return found
+    return generator
 
 
 class _Encoder:
@@ -337,15 +330,15 @@ class _Decoder:
 
     def _class(self, name, base=object):
         """Return the known class of a name, which must be a subclass of ``base``."""
-        found = self._types.get(name)
-        if found is None:
+        cls = self._types.get(name)
+        if cls is None:
             module, _, attribute = name.rpartition(".")
-            found = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
-            if not (isinstance(found, type) and _is_known(found) and qualified_name(found) == name):
+            cls = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
+            if not (isinstance(cls, type) and _is_known(cls) and qualified_name(cls) == name):
                 raise NotPlainError(
                     f"The class {name} is unknown: it is none of this package, and not among those "
                     "given."
                 )
-        if not issubclass(found, base):
+        if not issubclass(cls, base):
             raise NotPlainError(f"The class {name} must be another kind of class for these data.")
-        return found
+        return cls

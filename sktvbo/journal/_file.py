@@ -15,8 +15,8 @@ import time
 import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from .._typing import PathLike
 from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import (
@@ -31,9 +31,6 @@ from ._rows import (
     part_sum,
     stored_parts,
 )
-
-if TYPE_CHECKING:
-    from .._typing import PathLike
 
 # "sktv" in ASCII: SQLite's application_id of a journal.
 APPLICATION = 0x736B7476
@@ -171,13 +168,13 @@ def _translated(path, action, message):
 def text_path(path):
     """Return a path as text, or raise a ValueError."""
     try:
-        found = os.fspath(path)
+        text = os.fspath(path)
     except TypeError:
         raise invalid("journal", "a path or a Journal", path) from None
-    if isinstance(found, bytes):
+    if isinstance(text, bytes):
         advice = "Convert it with os.fsdecode(path)."
         raise invalid("journal", "a path of text, or a Journal", path, advice=advice)
-    return found
+    return text
 
 
 def wal_path(path):
@@ -250,8 +247,8 @@ def _size(path):
 
 def _identity(path):
     """Return device and inode of a file, which do not depend on its name."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _release(path, connection, lock, process):
@@ -400,8 +397,8 @@ class JournalFile:
             )
 
     def _present_stamp(self):
-        found = os.stat(self._database)
-        return found.st_size, found.st_mtime_ns
+        status = os.stat(self._database)
+        return status.st_size, status.st_mtime_ns
 
     @property
     def end(self):
@@ -528,15 +525,15 @@ class JournalFile:
 
     def told(self, positions, first):
         """Return the events of the observations at positions, and from ``first`` on."""
-        found = self._events("told >= ? ORDER BY told", first)
+        events = self._events("told >= ? ORDER BY told", first)
         for i in positions:
-            found += self._events("told = ?", int(i))
-        if {event.told for event in found} != {*positions, *range(first, self.n_told)}:
+            events += self._events("told = ?", int(i))
+        if {event.told for event in events} != {*positions, *range(first, self.n_told)}:
             raise JournalError(
                 f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
                 "ones. Restore a copy."
             )
-        return found
+        return events
 
     def latest(self, kind, count=-1):
         """Return the latest events of a kind, or all, in their order."""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from .._typing import PathLike
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import ALONE, COLUMNS, IN_FORCE, START, Place, checked, checked_alone, stored_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._typing import PathLike
-    from ._rows import Event
+from ._rows import (
+    ALONE,
+    COLUMNS,
+    IN_FORCE,
+    START,
+    Event,
+    Place,
+    checked,
+    checked_alone,
+    stored_parts,
+)
 
 _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 
@@ -117,9 +122,9 @@ def check(path: PathLike) -> dict[str, int]:
     """
     counts = {}
     with reading(path) as connection, translated_errors(path, "read"):
-        found = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if found != "ok":
-            raise JournalError(f"The journal {path} is damaged ({found}). Restore a copy.")
+        answer = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if answer != "ok":
+            raise JournalError(f"The journal {path} is damaged ({answer}). Restore a copy.")
         for event in checked(connection.execute(_EVENTS, (0,)), START, path):
             counts[event.kind] = counts.get(event.kind, 0) + 1
         stored_parts(connection.execute("SELECT name, body, sum FROM parts"), path)

@@ -89,12 +89,12 @@ def checked_alone(rows, path):
 
 def stored_parts(rows, path):
     """Return the parts of the state, plain data by name, of rows (name, body, sum)."""
-    found = {}
+    parts = {}
     for name, body, total in rows:
         if part_sum(name, body) != total:
             raise JournalError(
                 f"The journal {path} is damaged: the checksum of the {name!r} of its state is "
                 "wrong. Restore a copy."
             )
-        found[name] = json.loads(body)
-    return found
+        parts[name] = json.loads(body)
+    return parts

@@ -84,8 +84,8 @@ class _Classifier(ClassifierMixin, _OneByOne):
 
     def predict_proba(self, X):
         labels = self.classes_.tolist()
-        found = [self._shares(x) for x in _dicts(X)]
-        return np.array([[shares.get(label, 0.0) for label in labels] for shares in found])
+        rows = [self._shares(x) for x in _dicts(X)]
+        return np.array([[shares.get(label, 0.0) for label in labels] for shares in rows])
 
     def _shares(self, x):
         try:
@@ -114,12 +114,12 @@ def _parts(model):
 
 
 def _parameters(model):
-    found = {}
+    parameters = {}
     for name, value in _parts(model).items():
-        found[name] = value
+        parameters[name] = value
         if hasattr(value, "clone"):
-            found |= {f"{name}__{inner}": part for inner, part in _parameters(value).items()}
-    return found
+            parameters |= {f"{name}__{inner}": part for inner, part in _parameters(value).items()}
+    return parameters
 
 
 def _changed(model, params):

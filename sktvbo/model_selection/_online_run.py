@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
+from typing import Literal, Self
 
 import numpy as np
 
 from .. import evaluation
 from .._sklearn import BaseEstimator
+from .._typing import RandomState
 from .._validation import check_choice, check_int, invalid
+from ..evaluation import AskTell, Clock, RunResult
 from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ..evaluation._ask_tell import SET_BY_RUN
+from ..evaluation._ask_tell import SET_BY_RUN, Expert
 from ..exceptions import OverconfidenceWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal, Self
-
-    from .._typing import RandomState
-    from ..evaluation import AskTell, Clock, RunResult
-    from ..evaluation._ask_tell import Expert
-    from ..problems import Problem
+from ..problems import Problem
 
 
 @dataclass(eq=False, repr=False)
@@ -227,13 +222,8 @@ class OnlineRun(BaseEstimator):
         check_int(self.n_replications, "n_replications", self)
         check_run_options(self.n_initial, self.expert, self)
         if not np.iterable(problems):
-            raise invalid(
-                "problems",
-                "a list of problems",
-                problems,
-                advice="Write [problem] for one.",
-                error=TypeError,
-            )
+            expected, advice = "a list of problems", "Write [problem] for one."
+            raise invalid("problems", expected, problems, advice=advice, error=TypeError)
         problems = list(problems)
         if not problems:
             raise invalid("problems", "a list of at least one problem", got="none")

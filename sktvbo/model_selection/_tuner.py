@@ -6,11 +6,13 @@ import copy
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator as AnyEstimator
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
@@ -24,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
+from .._typing import Array, RandomState, StreamModel
 from .._validation import (
     LARGEST_Y,
     check_complete,
@@ -36,14 +39,6 @@ from .._validation import (
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ._one_by_one import as_given, as_learner, learns_one_by_one
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
-    from sklearn.base import BaseEstimator as AnyEstimator
-
-    from .._typing import Array, RandomState, StreamModel
 
 # Half-life, in rows, of the sums that the weights are computed from.
 _WEIGHT_ROWS = 1000.0
@@ -411,19 +406,19 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def _each(self, action, verb):
         """Return the result of an action for each learner, and the indices of those that failed."""
-        found = Parallel(self.n_jobs, prefer="threads")(
+        results = Parallel(self.n_jobs, prefer="threads")(
             delayed(_attempt)(action, i) for i in range(len(self.settings_))
         )
-        failed = [i for i, (_, error) in enumerate(found) if error is not None]
-        if len(failed) == len(found):
-            raise found[0][1]
+        failed = [i for i, (_, error) in enumerate(results) if error is not None]
+        if len(failed) == len(results):
+            raise results[0][1]
         for i in failed:
-            error = found[i][1]
+            error = results[i][1]
             warn_caller(
                 f"A learner could not {verb}: {self.settings_[i]}. {type(error).__name__}: {error}",
                 FitFailedWarning,
             )
-        return [result for result, _ in found], failed
+        return [result for result, _ in results], failed
 
     def _space(self):
         return self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         TimeSource,
     )
     from ..domain import StepLimit
-    from ..domain._convert import DomainLike
+    from ..domain._context import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
     from ..staleness import StaleDataPolicy, Surrogate

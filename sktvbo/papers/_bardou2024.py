@@ -29,8 +29,6 @@ START = float(np.log(2.0))
 
 _WIDE = (1e-4, 1e4)
 
-_LARGEST_BUDGET = 1e200
-
 
 class UncappedBudget(RelevancyBudget):
     """Budget of which nothing is lost when the data set is as small as it may be."""
@@ -45,7 +43,7 @@ class UncappedBudget(RelevancyBudget):
         budget = self.offered_budget_
         for _, relevancy in self.removals_:
             budget /= 1.0 + relevancy
-        self.budget_ = min(budget, _LARGEST_BUDGET)
+        self.budget_ = min(budget, 1e200)  # does not overflow
         return rows
 
 

@@ -43,12 +43,7 @@ class BlockLength(BaseEstimator):
 
 
 def _parts(
-    noise_variance=0.01,
-    c1=0.8,
-    c2=4.0,
-    spatial_kernel=None,
-    temporal_kernel=STATIC,
-    **parameters,
+    noise_variance=0.01, c1=0.8, c2=4.0, spatial_kernel=None, temporal_kernel=STATIC, **parameters
 ):
     return {
         "surrogate": known_surrogate(

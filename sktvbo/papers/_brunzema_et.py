@@ -16,14 +16,7 @@ ERRATA = (
 
 
 def et_gp_ucb(
-    domain,
-    *,
-    delta=0.1,
-    noise_variance=0.02,
-    c1=0.4,
-    c2=4.0,
-    spatial_kernel=None,
-    **parameters,
+    domain, *, delta=0.1, noise_variance=0.02, c1=0.4, c2=4.0, spatial_kernel=None, **parameters
 ):
     """Return ET-GP-UCB, algorithm 1."""
     own = {

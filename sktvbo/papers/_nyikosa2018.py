@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from .._sklearn import BaseEstimator
-from .._validation import check_int, check_real
+from .._validation import check_real
 from ..acquisition import UCB
 from ..gaussian_process._regressor import length_scale_in_time
 from ..optimizers import ABO
@@ -57,7 +57,6 @@ class StableLengthScale(StaleDataPolicy):
     Parameters
     ----------
     tolerance : float, default=0.1
-    n_hits : int, default=3
 
     Attributes
     ----------
@@ -69,14 +68,8 @@ class StableLengthScale(StaleDataPolicy):
     length_scales_ = ()
     n_steps_ = hits_ = 0
 
-    def __init__(self, tolerance=0.1, n_hits=3):
+    def __init__(self, tolerance=0.1):
         self.tolerance = tolerance
-        self.n_hits = n_hits
-
-    def check(self, surrogate=None):
-        """Raise a ValueError for an invalid parameter."""
-        check_real(self.tolerance, "tolerance", self, interval="(0, inf)")
-        check_int(self.n_hits, "n_hits", self)
 
     def after_add(self, surrogate, now):
         """Record the lengthscale."""
@@ -90,7 +83,7 @@ class StableLengthScale(StaleDataPolicy):
     @property
     def settled(self):
         """True if the lengthscale has become stable."""
-        return self.hits_ >= self.n_hits
+        return self.hits_ >= 3
 
     def record(self):
         """Return the columns of the optimizer's history."""

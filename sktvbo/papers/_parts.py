@@ -22,13 +22,9 @@ def known_horizon(horizon, name, other=""):
     """
     if horizon is None:
         unit = "in steps" if other else "in the unit of its times"
-        raise invalid(
-            "horizon",
-            f"given: the length of the run, {unit}",
-            owner=f"published({name!r})",
-            got="none",
-            advice=f"The paper takes {other} from it: give one of them." if other else "",
-        )
+        expected = f"given: the length of the run, {unit}"
+        advice = f"The paper takes {other} from it: give one of them." if other else ""
+        raise invalid("horizon", expected, owner=f"published({name!r})", got="none", advice=advice)
     check_real(horizon, "horizon", f"published({name!r})", interval="(0, inf)")
     return horizon
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+from ..domain._context import DomainLike
+from ..optimizers import BayesianOptimizer
 from ..optimizers._names import label_of
 from . import (
     _bardou2024,
@@ -16,12 +18,6 @@ from . import (
     _sparq,
     _zhou2021,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..domain._convert import DomainLike
-    from ..optimizers import BayesianOptimizer
 
 _MODULES = (
     _bogunovic2016,

@@ -54,7 +54,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
     _min_to_learn = 1
 
     def _asked(self, *step, **options):
-        found = super()._asked(*step, **options)
+        queries = super()._asked(*step, **options)
         run = self._begun()
         if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(
@@ -62,17 +62,11 @@ class PublishedSparQGPUCB(SparQGPUCB):
                 "observations remain. Call ask_expert() and tell_expert() before ask().",
                 ModelWarning,
             )
-        return found
+        return queries
 
 
 def sparq_gp_ucb(
-    domain,
-    *,
-    norm_bound=1.0,
-    delta=0.05,
-    noise_variance=0.01,
-    spatial_kernel=None,
-    **parameters,
+    domain, *, norm_bound=1.0, delta=0.05, noise_variance=0.01, spatial_kernel=None, **parameters
 ):
     """Return SparQ-GP-UCB, algorithm 1; a kernel that is not given is learnt, and λ with it."""
     learns = spatial_kernel is None

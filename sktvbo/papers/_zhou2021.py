@@ -22,13 +22,7 @@ _HORIZON = 500
 
 
 def _parts(
-    own,
-    horizon,
-    norm_bound=1.0,
-    noise_bound=0.1**0.5,
-    delta=0.1,
-    spatial_kernel=None,
-    **parameters,
+    own, horizon, norm_bound=1.0, noise_bound=0.1**0.5, delta=0.1, spatial_kernel=None, **parameters
 ):
     return {
         # The regularizer is 1 + 2/T, and not σ².

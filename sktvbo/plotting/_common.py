@@ -5,12 +5,12 @@ from numbers import Real
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import check_int, invalid
 from .._values import replaced
-from ..domain import FiniteSet
-from ..exceptions import AskTellError, DomainError, MissingExtraError
+from ..domain import as_domain
+from ..exceptions import AskTellError, MissingExtraError
 from ..gaussian_process._dates import NUMBERS, UNITS, dates_of
-from ..optimizers._durable import run_of, with_run
+from ..optimizers._durable import run_of, snapshot, with_run
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
 # see on white. After the last colour the line style changes.
@@ -19,9 +19,6 @@ _STYLES = ("-", "--", ":", "-.")
 
 # Box that keeps a text legible on any background.
 TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
-
-# Advice for an optimizer without a surrogate.
-NO_SURROGATE = "RandomSearch never has one; others do after the initial points."
 
 
 def line_style(i):
@@ -32,23 +29,21 @@ def line_style(i):
     }
 
 
-def merge_style(style, options, artist):
-    """Return a display's style updated with the user's keywords, such as "lw" for "linewidth"."""
-    from matplotlib.cbook import normalize_kwargs
+def merge_style(style, options, artist=None):
+    """Return a display's style updated with the user's keywords, such as "lw" for "linewidth".
 
-    return style | normalize_kwargs(options, artist)
+    ``artist`` is the class of what is drawn; None: a line.
+    """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return style | normalize_kwargs(options, artist or Line2D)
 
 
 # --- axes -----------------------------------------------------------------------------------------
 
 # Dataclass options of a display: its fields are the data that it shows.
 display_data = dataclass(eq=False, repr=False)
-
-# Largest number of panels side by side.
-_N_COLUMNS = 3
-
-# Width of a column of a legend, in inches.
-_LEGEND_WIDTH = 2.4
 
 
 class Display:
@@ -67,7 +62,7 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = 2 if n == 4 else min(n, _N_COLUMNS)
+        columns = 2 if n == 4 else min(n, 3)
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
@@ -100,6 +95,19 @@ class Display:
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
+    def _draw_observations(self, ax, kept, removed, size):
+        """Draw observations, rows (place, time): red dots if kept, black crosses if removed.
+
+        Return the two lines.
+        """
+        dot = {"color": "red", "markersize": size, "markeredgecolor": "white"}
+        dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
+        cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3}
+        cross |= {"path_effects": outline(2.6, "white"), "label": f"removed ({len(removed)})"}
+        crosses = ax.plot(self._on_axis(removed[:, 1]), removed[:, 0], "x", **cross)
+        dots = ax.plot(self._on_axis(kept[:, 1]), kept[:, 0], "o", **dot)
+        return [*dots, *crosses]
+
     def _finish(self, axes):
         """Store the axes and return the display, at the end of ``plot``."""
         self.ax_, self.figure_ = axes, axes.figure
@@ -114,7 +122,8 @@ class PanelDisplay(Display):
     def _finish(self, axes):
         self.axes_, self.figure_ = axes, axes[0].figure
         handles, labels = axes[0].get_legend_handles_labels()
-        ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // _LEGEND_WIDTH)), 1)
+        width = 2.4  # of a column, in inches
+        ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // width)), 1)
         place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
         self.figure_.legend(handles, labels, **place)
         return self
@@ -151,20 +160,6 @@ def outline(width, colour):
     return [withStroke(linewidth=width, foreground=colour)]
 
 
-def draw_observations(ax, kept, removed, size):
-    """Draw observations, rows (place, time), as red dots if kept and as black crosses if removed.
-
-    Return the two lines.
-    """
-    cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3}
-    cross["path_effects"] = outline(2.6, "white")
-    dot = {"color": "red", "markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.7}
-    label = f"removed ({len(removed)})"
-    crosses = ax.plot(removed[:, 1], removed[:, 0], "x", label=label, **cross)
-    dots = ax.plot(kept[:, 1], kept[:, 0], "o", label=f"kept ({len(kept)})", **dot)
-    return [*dots, *crosses]
-
-
 def draw_best_places(ax, times, places, label, linewidth, **options):
     """Draw the curve of the best place over time, and return its line in a list."""
     effects = outline(linewidth + 1.4, "black")
@@ -175,28 +170,67 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
 # --- state of an optimizer ------------------------------------------------------------------------
 
 
-def fitted_surrogate(optimizer):
-    """Return the surrogate of an optimizer, or raise AskTellError if it has none."""
-    surrogate = optimizer.surrogate_
-    if surrogate is None:
-        expected = "one that has fitted a surrogate"
-        got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
-        raise invalid("optimizer", expected, got=got, advice=NO_SURROGATE, error=AskTellError)
-    return surrogate
+class OptimizerView:
+    """State of an optimizer that has a surrogate, for a display.
 
+    Parameters
+    ----------
+    optimizer : optimizer
+        It is not changed.
 
-def present(optimizer):
-    """Return the latest time that an optimizer was told or asked for."""
-    times = optimizer.told_X_[:, -1]
-    if not len(times):
-        raise invalid("history", "None, or an int of at least 1, for a display", 0, optimizer)
-    now = float(times.max())
-    return now if optimizer.next_time_ is None else max(now, optimizer.next_time_)
+    Attributes
+    ----------
+    optimizer : optimizer
+        A copy that takes times as numbers, also after dates.
+    domain : Domain
+    surrogate : estimator
+    sign : float
+        -1 when minimizing: the surrogate is then conditioned on -y.
+    told : ndarray of shape (n_told, d + 1)
+    removed : ndarray of bool of shape (n_told,)
+        Mask of the told observations that are no longer in the data set.
+    """
 
+    def __init__(self, optimizer):
+        self._given = given = snapshot(optimizer)
+        self.surrogate = given.surrogate_
+        if self.surrogate is None:
+            expected = "one that has fitted a surrogate"
+            got = f"{type(given).__name__} without one after {given.n_told_} observations"
+            advice = "RandomSearch never has one; others do after the initial points."
+            raise invalid("optimizer", expected, got=got, advice=advice, error=AskTellError)
+        run = run_of(given)
+        self.optimizer = with_run(given, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+        self.domain, self.sign = as_domain(given.domain), 1.0 if given.maximize else -1.0
+        self.told, self.removed = given.told_X_, np.isfinite(given.removed_at_)
 
-def number_of_time(optimizer, t):
-    """Return a time, which may be a date, in an optimizer's unit."""
-    return float(t) if isinstance(t, Real) else run_of(optimizer).read_time(t)[0]
+    @property
+    def now(self):
+        """Latest time that the optimizer was told or asked for."""
+        times = self.told[:, -1]
+        if not len(times):
+            expected = "None, or an int of at least 1, for a display"
+            raise invalid("history", expected, 0, self.optimizer)
+        asked = self.optimizer.next_time_
+        return float(times.max()) if asked is None else max(float(times.max()), asked)
+
+    def number(self, t):
+        """Return a time, which may be a date, in the optimizer's unit."""
+        return float(t) if isinstance(t, Real) else run_of(self._given).read_time(t)[0]
+
+    def labels(self, labels):
+        """Return the labels of a display, with what it shows of the times."""
+        return time_labels(self._given, labels)
+
+    def times(self, since, until, n_times):
+        """Return evenly spaced times (n_times,), by default from the first observation to now."""
+        check_int(n_times, "n_times", low=2)
+        now = self.now
+        since = float(self.told[:, -1].min()) if since is None else self.number(since)
+        until = now if until is None else self.number(until)
+        if not since < until:
+            raise invalid("until", f"later than since={since}", until)
+        return np.linspace(since, until, n_times)
 
 
 def time_labels(optimizer, labels):
@@ -204,56 +238,3 @@ def time_labels(optimizer, labels):
     if run_of(optimizer).time.kind in (None, NUMBERS):
         return labels
     return {"time_unit": optimizer.time_unit, "dates": True} | labels
-
-
-def in_numbers(optimizer):
-    """Return a copy of an optimizer that takes times as numbers, also after dates."""
-    run = run_of(optimizer)
-    return with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
-
-
-def was_removed(optimizer):
-    """Return a mask (n,) of the told observations that are no longer in the data set."""
-    return np.isfinite(optimizer.removed_at_)
-
-
-# --- places along one axis ------------------------------------------------------------------------
-
-
-def has_one_axis(domain):
-    """Return True if all places of a domain can be drawn along one axis."""
-    return isinstance(domain, FiniteSet) or domain.continuous.tolist() == [True]
-
-
-def check_one_axis(domain, name, advice=""):
-    """Raise a DomainError, which calls the domain ``name``, unless one axis shows all places."""
-    if not has_one_axis(domain):
-        expected = "of one real dimension, or a FiniteSet"
-        raise invalid(name, expected, domain, advice=advice, error=DomainError)
-
-
-def unit_places(domain, n_places):
-    """Return places (m, 1) along the axis, or all members (m, u) of a finite set, in unit form."""
-    if isinstance(domain, FiniteSet):
-        return domain.to_unit(domain.points)
-    return np.linspace(0.0, 1.0, n_places)[:, np.newaxis]
-
-
-def place_label(label, arms):
-    """Return the user's label of the axis of places, or the default one for None."""
-    if label is None:
-        return "index of the arm" if arms else "x"
-    return label
-
-
-def along_axis(domain, X):
-    """Return the coordinates (n,) of points (n, d) along the axis of a domain."""
-    return domain.indices(X) if isinstance(domain, FiniteSet) else X[:, 0]
-
-
-def axis_limits(places, arms):
-    """Return the limits of the axis of places (n,)."""
-    if arms:
-        return -0.5, len(places) - 0.5
-    margin = 0.02 * (places[-1] - places[0])
-    return places[0] - margin, places[-1] + margin

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,9 +23,6 @@ from ._common import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Self
-
     from matplotlib.axes import Axes
 
     from ..evaluation import Comparison, RunResult
@@ -75,14 +73,12 @@ class CurveDisplay(Display):
         step : "post", default=None
             Draw curves that are constant until the next time.
         """
-        from matplotlib.lines import Line2D
-
         self.lines_, times = {}, self._on_axis(self.times)
         for i, ((name, curve), width) in enumerate(zip(curves.items(), widths)):
             style = line_style(i) | {"linewidth": width, "label": name}
             if step:
                 style["drawstyle"] = f"steps-{step}"
-            (line,) = ax.plot(times, curve, **merge_style(style, options, Line2D))
+            (line,) = ax.plot(times, curve, **merge_style(style, options))
             self.lines_[name] = line
             if name in bands:
                 draw_band(ax, times, *bands[name], line.get_color(), step=step)

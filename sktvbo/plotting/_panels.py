@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._typing import ContextLike, PointLike, Time
 from .._validation import check_int, finite_array, invalid
-from ..domain import as_domain
-from ..optimizers._durable import run_of, snapshot
+from ..optimizers._durable import run_of
 from ..optimizers._feasibility import Feasibility
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (
     Display,
+    OptimizerView,
     PanelDisplay,
     display_data,
     draw_band,
     draw_best_places,
-    draw_observations,
-    fitted_surrogate,
-    in_numbers,
     legend_above,
     line_style,
     merge_style,
-    number_of_time,
     outline,
-    present,
-    time_labels,
-    was_removed,
 )
 from ._parameters import Axis, axes_of, coordinates, rows_along
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Self
-
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from numpy.typing import ArrayLike, NDArray
 
-    from .._typing import ContextLike, PointLike, Time
     from ..optimizers import BayesianOptimizer
-
-# An observation fades over this distance from the slice in the unit box, down to this opacity.
-_FADING_DISTANCE, _FAINTEST = 0.5, 0.12
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +63,13 @@ class Slice:
 class _Sections:
     """Posterior of an optimizer along each axis, through the point recommended at each time."""
 
-    def __init__(self, optimizer, times, n_values, context, names, units):
+    def __init__(self, view, times, n_values, context, names, units):
         check_int(n_values, "n_values", low=2)
-        self.domain, surrogate = as_domain(optimizer.domain), optimizer.surrogate_
+        self.domain, self.sign = view.domain, view.sign
         self.axes = axes_of(self.domain, n_values, names, units)
-        self.sign = 1.0 if optimizer.maximize else -1.0
-        recommending = in_numbers(optimizer)
-        found = (recommending.recommend(t, context=context) for t in times)
-        self.points = np.array([self.domain.place(x, context) for x in found])
-        self.posteriors = [surrogate.posterior_at(t) for t in times]
+        recommended = (view.optimizer.recommend(t, context=context) for t in times)
+        self.points = np.array([self.domain.place(x, context) for x in recommended])
+        self.posteriors = [view.surrogate.posterior_at(t) for t in times]
 
     def rows(self, i):
         """Return the rows (m, u) along the i-th axis at each time, in the unit box."""
@@ -93,8 +79,8 @@ class _Sections:
 
     def along(self, i):
         """Return mean and std (n_times, m) along the i-th axis."""
-        found = [posterior(U) for posterior, U in zip(self.posteriors, self.rows(i))]
-        mean, std = (np.array(parts) for parts in zip(*found))
+        posteriors = [posterior(U) for posterior, U in zip(self.posteriors, self.rows(i))]
+        mean, std = (np.array(parts) for parts in zip(*posteriors))
         return self.sign * mean, std
 
 
@@ -191,21 +177,20 @@ class SliceDisplay(PanelDisplay):
         ValueError
             Invalid names, units or times; a missing context, or one without a domain for it.
         """
-        optimizer = snapshot(optimizer)
-        fitted_surrogate(optimizer)
-        times = [present(optimizer)] if times is None else np.atleast_1d(times)
+        view = OptimizerView(optimizer)
+        times = [view.now] if times is None else np.atleast_1d(times)
         if np.ndim(times) == 1:
-            times = [number_of_time(optimizer, t) for t in times]
+            times = [view.number(t) for t in times]
         times = finite_array(times, "times", ("n_times",))
-        sections = _Sections(optimizer, times, n_values, context, names, units)
-        domain, kept = sections.domain, optimizer.X_[:, :-1]
+        sections = _Sections(view, times, n_values, context, names, units)
+        domain, kept = view.domain, view.optimizer.X_[:, :-1]
         places, observed = coordinates(domain, sections.points), coordinates(domain, kept)
         slices = []
         for i, axis in enumerate(sections.axes):
             on_slice = rows_along(domain, i, observed[:, i], sections.points[-1])
             distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
             slices.append(Slice(axis, *sections.along(i), places[:, i], observed[:, i], distance))
-        return cls(slices, times, np.array(optimizer.y_), **time_labels(optimizer, labels))
+        return cls(slices, times, np.array(view.optimizer.y_), **view.labels(labels))
 
     def plot(
         self,
@@ -253,37 +238,27 @@ class SliceDisplay(PanelDisplay):
 
 def _draw_slice(ax, part, k, n_times, label, options):
     """Draw the slice of the k-th time."""
-    from matplotlib.lines import Line2D
-
     axis, mean, std = part.axis, part.mean[k], part.std[k]
     style = line_style(k) | {"label": label}
     if axis.discrete:
         # Dots of several times are side by side.
         shift = 0.12 * (k - 0.5 * (n_times - 1)) if not axis.log else 0.0
         style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
-        ax.errorbar(axis.values + shift, mean, 2.0 * std, **merge_style(style, options, Line2D))
+        ax.errorbar(axis.values + shift, mean, 2.0 * std, **merge_style(style, options))
     else:
         draw_band(ax, axis.values, mean - 2.0 * std, mean + 2.0 * std, style["color"])
-        ax.plot(axis.values, mean, **merge_style(style | {"linewidth": 1.8}, options, Line2D))
+        ax.plot(axis.values, mean, **merge_style(style | {"linewidth": 1.8}, options))
     ax.axvline(part.incumbent[k], color=style["color"], linewidth=1.0, linestyle=":")
 
 
 def _draw_observations(ax, part, y):
-    """Draw the observations, paler with their distance from the slice."""
-    alpha = np.clip(1.0 - part.distance / _FADING_DISTANCE, _FAINTEST, 1.0)
+    """Draw the observations, paler with their distance from the slice, in sides of the box."""
+    alpha = np.clip(1.0 - part.distance / 0.5, 0.12, 1.0)
     ax.scatter(part.observed, y, s=14, color="0.25", alpha=alpha, linewidth=0)
     ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
 
 
 # --- over time ------------------------------------------------------------------------------------
-
-
-def _times(since, until, n_times):
-    """Return evenly spaced times (n_times,)."""
-    check_int(n_times, "n_times", low=2)
-    if not since < until:
-        raise invalid("until", f"later than since={since}", until)
-    return np.linspace(since, until, n_times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,17 +393,13 @@ class TrackDisplay(PanelDisplay):
         -----
         The mean at past times is the *present* posterior, without the removed observations.
         """
-        optimizer = snapshot(optimizer)
-        fitted_surrogate(optimizer)
-        told, now = optimizer.told_X_, present(optimizer)
-        since = float(told[:, -1].min()) if since is None else number_of_time(optimizer, since)
-        until = now if until is None else number_of_time(optimizer, until)
-        times, labels = _times(since, until, n_times), time_labels(optimizer, labels)
-        sections = _Sections(optimizer, times, n_values, context, names, units)
-        recommended = coordinates(sections.domain, sections.points)
-        queried, chances = coordinates(sections.domain, told[:, :-1]), None
-        if optimizer.outcome_constraints is not None:
-            feasibility = Feasibility(run_of(optimizer))
+        view = OptimizerView(optimizer)
+        times = view.times(since, until, n_times)
+        sections = _Sections(view, times, n_values, context, names, units)
+        recommended = coordinates(view.domain, sections.points)
+        queried, chances = coordinates(view.domain, view.told[:, :-1]), None
+        if view.optimizer.outcome_constraints is not None:
+            feasibility = Feasibility(run_of(view.optimizer))
             chances = [feasibility.at(t) for t in times]
         tracks = []
         for i, axis in enumerate(sections.axes):
@@ -437,8 +408,8 @@ class TrackDisplay(PanelDisplay):
                 logs = [chance.log(U) for chance, U in zip(chances, sections.rows(i))]
                 feasible = np.exp(logs).T
             tracks.append(Track(axis, mean, recommended[:, i], queried[:, i], feasible))
-        kept, safety = ~was_removed(optimizer), optimizer.safety or 0.5
-        return cls(tracks, times, told[:, -1], kept, now=now, safety=safety, **labels)
+        labels = {"now": view.now, "safety": view.optimizer.safety or 0.5} | view.labels(labels)
+        return cls(tracks, times, view.told[:, -1], ~view.removed, **labels)
 
     def plot(
         self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
@@ -475,8 +446,8 @@ class TrackDisplay(PanelDisplay):
             mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
                 self._draw_feasible(ax, track)
-            observations = np.column_stack([track.queried, self._on_axis(self.told_at)])
-            draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
+            told = np.column_stack([track.queried, self.told_at])
+            self._draw_observations(ax, told[self.kept], told[~self.kept], size=5.0)
             style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
             draw_best_places(ax, times, track.recommended, "recommended", 1.6, **style)
             ax.axvline(now, color="black", linewidth=1.4)
@@ -607,27 +578,22 @@ class BaselineDisplay(Display):
         removed ones too. Far from all of them the baseline is uncertain: its deviation says so. The
         gain counts no violations: with limits, the legend says how often the baseline is within.
         """
-        optimizer = snapshot(optimizer)
-        surrogate, run = fitted_surrogate(optimizer), run_of(optimizer)
-        labels = time_labels(optimizer, labels)
-        order = np.argsort(optimizer.told_X_[:, -1], kind="stable")
-        rows, y = optimizer.told_X_[order], optimizer.told_y_[order]
-        times, sign = rows[:, -1], 1.0 if optimizer.maximize else -1.0
-        seen = np.column_stack([run.domain.unit_of(rows[:, :-1]), times])
-        gone = was_removed(optimizer)[order]
-        if gone.any():
-            surrogate = surrogate.condition_on(seen[gone], sign * y[gone])
-        place = run.domain.unit_of(run.domain.place(baseline, context)[np.newaxis])
+        view = OptimizerView(optimizer)
+        optimizer, sign, domain = view.optimizer, view.sign, run_of(view.optimizer).domain
+        order = np.argsort(view.told[:, -1], kind="stable")
+        rows, y, removed = view.told[order], optimizer.told_y_[order], view.removed[order]
+        times, surrogate = rows[:, -1], view.surrogate
+        if removed.any():
+            seen = np.column_stack([domain.unit_of(rows[:, :-1]), times])
+            surrogate = surrogate.condition_on(seen[removed], sign * y[removed])
+        place = domain.unit_of(domain.place(baseline, context)[np.newaxis])
         fixed = np.column_stack([np.tile(place, (len(times), 1)), times])
         mean, covariance = surrogate.predict(fixed, return_cov=True)
-        best = in_numbers(optimizer)
-        found = [run.domain.place(best.recommend(t, context=context), context) for t in times]
+        best = [domain.place(optimizer.recommend(t, context=context), context) for t in times]
+        recommended = surrogate.predict(np.column_stack([domain.unit_of(best), times]))
         feasible = None
         if optimizer.outcome_constraints is not None:
-            feasible = np.array(
-                [best.probability_feasible(baseline, t, context=context) for t in times]
-            )
-        recommended = surrogate.predict(np.column_stack([run.domain.unit_of(found), times]))
+            feasible = [optimizer.probability_feasible(baseline, t, context=context) for t in times]
         return cls(
             times,
             y,
@@ -635,9 +601,9 @@ class BaselineDisplay(Display):
             np.sqrt(np.maximum(np.diag(covariance), 0.0)),
             sign * recommended,
             gain_std=float(np.sqrt(max(covariance.sum(), 0.0))),
-            feasible=feasible,
+            feasible=None if feasible is None else np.array(feasible),
             maximize=optimizer.maximize,
-            **labels,
+            **view.labels(labels),
         )
 
     def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
@@ -662,8 +628,6 @@ class BaselineDisplay(Display):
             matplotlib is not installed.
         """
         (ax,) = self._panels(ax)
-        from matplotlib.lines import Line2D
-
         times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
         ax.plot(times, self.y, "o", color="0.35", markersize=3.5, label="measured")
         fixed = "at the baseline"
@@ -671,9 +635,7 @@ class BaselineDisplay(Display):
             fixed += f" (within limits: {np.mean(self.feasible >= 0.5):.0%})"
         curves = {"best in hindsight": self.recommended, fixed: self.baseline}
         for i, (label, curve) in enumerate(curves.items()):
-            ax.plot(
-                times, curve, **merge_style(line_style(i) | {"label": label}, line_options, Line2D)
-            )
+            ax.plot(times, curve, **merge_style(line_style(i) | {"label": label}, line_options))
         draw_band(ax, times, self.baseline - ends, self.baseline + ends, line_style(1)["color"])
         n, what = len(self.y), "above" if self.maximize else "below"
         each, error = self.gain / n, 2.0 * self.gain_std / n
@@ -819,28 +781,25 @@ class OutcomeDisplay(PanelDisplay):
         -----
         Predictions at past times are those of the *present* models, without removed observations.
         """
-        optimizer = snapshot(optimizer)
-        fitted_surrogate(optimizer)
+        view = OptimizerView(optimizer)
+        optimizer, run, units = view.optimizer, run_of(view.optimizer), units or {}
         if optimizer.outcome_constraints is None:
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
-        run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
-        labels = time_labels(optimizer, labels)
-        until = now if until is None else number_of_time(optimizer, until)
-        optimizer = in_numbers(optimizer)
-        told_at = optimizer.told_X_[:, -1]
+        times = view.times(None, until, n_times)
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        times = _times(float(told_at.min()), until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for name, low, high, scale in run.config.limits:
-            found = [
+            predictions = [
                 optimizer.predict(x, t, return_std=True, context=context, outcome=name)
                 for x, t in zip(points, times)
             ]
             label = f"{name} ({units[name]})" if name in units else name
-            track = OutcomeTrack(name, label, low, high, values[name], *np.array(found).T, scale)
+            track = OutcomeTrack(
+                name, label, low, high, values[name], *np.array(predictions).T, scale
+            )
             tracks.append(track)
-        return cls(tracks, times, told_at, ~was_removed(optimizer), **labels)
+        return cls(tracks, times, view.told[:, -1], ~view.removed, **view.labels(labels))
 
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
         """Draw a panel per outcome: observations, limits, and the prediction where recommended.
@@ -867,13 +826,11 @@ class OutcomeDisplay(PanelDisplay):
             matplotlib is not installed.
         """
         axes = self._panels(axes, len(self.tracks), sharex=True)
-        from matplotlib.lines import Line2D
-
         style = line_style(0) | {"label": "predicted where recommended"}
-        style, times = merge_style(style, line_options, Line2D), self._on_axis(self.times)
+        style, times = merge_style(style, line_options), self._on_axis(self.times)
         for ax, track in zip(axes, self.tracks):
-            told = np.column_stack([track.told, self._on_axis(self.told_at)])
-            draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
+            told = np.column_stack([track.told, self.told_at])
+            self._draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
             line, *ends = track.line_and_band()
             draw_band(ax, times, *ends, line_style(0)["color"])
             ax.plot(times, line, **style)

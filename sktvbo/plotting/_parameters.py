@@ -6,6 +6,7 @@ import numpy as np
 
 from .._validation import invalid
 from ..domain import FiniteSet, ParameterSpace, WithContext
+from ..domain._terms import Discrete, Integer, LogInteger, LogReal, Ordinal
 
 # Largest number of integers that are drawn one by one.
 _N_DISCRETE = 20
@@ -57,14 +58,11 @@ class Axis:
             options[f"{which}ticks"] = self.values
             options[f"{which}ticklabels"] = self.texts
         ax.set(**options)
-        if self.discrete and self.texts is None and not self.log and _are_whole(self.values):
+        are_whole = self.texts is None and (self.values == np.rint(self.values)).all()
+        if self.discrete and are_whole and not self.log:
             from matplotlib.ticker import MaxNLocator
 
             getattr(ax, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
-
-
-def _are_whole(values):
-    return bool((values == np.rint(values)).all())
 
 
 def axes_of(domain, n_values, names=None, units=None):
@@ -99,39 +97,32 @@ def _axes_of(domain, n_values, names, units):
     if isinstance(domain, FiniteSet):
         label = _with_unit("index of the arm", units.get("arm"))
         return [Axis("arm", label, np.arange(float(domain.size)), discrete=True)]
-    specs = [("real",)] * domain.n_dims
+    terms = [None] * domain.n_dims
     if isinstance(domain, ParameterSpace):
         if names is not None:
             raise invalid("names", "None for a domain that has names", names)
-        names, specs = domain.names, list(domain.parameters.values())
+        names, terms = domain.names, domain._parameters.values()
     elif names is None:
         names = domain.columns
     elif len(names) != domain.n_dims:
         raise invalid("names", f"{domain.n_dims} of them, one per dimension", names)
     return [
-        _axis(domain, i, name, spec, units.get(name), n_values)
-        for i, (name, spec) in enumerate(zip(names, specs))
+        _axis(domain, i, name, term, units.get(name), n_values)
+        for i, (name, term) in enumerate(zip(names, terms))
     ]
 
 
-def _axis(domain, i, name, spec, unit, n_values):
-    """Return the axis of the i-th dimension, whose parameter has the specification ``spec``."""
+def _axis(domain, i, name, term, unit, n_values):
+    """Return the axis of the i-th dimension, with its term among named parameters or None."""
+    label, log = _with_unit(name, unit), isinstance(term, LogReal | LogInteger)
+    if isinstance(term, Ordinal):
+        return Axis(name, label, term.members(), texts=tuple(map(str, term.queried)), discrete=True)
+    if isinstance(term, Discrete) or (isinstance(term, Integer) and term.size <= _N_DISCRETE):
+        return Axis(name, label, term.members(), log, discrete=term.size <= _N_DISCRETE)
     # Quantiles of the domain's uniform distribution are geometric on a logarithmic scale.
     Q = np.full((n_values, domain.n_dims), 0.5)
     Q[:, i] = np.linspace(0.0, 1.0, n_values)
-    kind = spec[0] if isinstance(spec, tuple) else None
-    values = np.unique(domain.quantile(Q)[:, i])
-    texts = None
-    if kind in ("ordinal", "categorical"):
-        values, texts = np.arange(float(len(spec[1]))), tuple(map(str, spec[1]))
-    n_integers = domain.upper[i] - domain.lower[i] + 1.0
-    few = kind in ("integer", "log-integer") and n_integers <= _N_DISCRETE
-    if few:
-        values = np.arange(domain.lower[i], domain.upper[i] + 1.0)
-    elif kind == "discrete":
-        values, few = np.array(spec[1], dtype=np.float64), len(spec[1]) <= _N_DISCRETE
-    log = kind in ("log-real", "log-integer")
-    return Axis(name, _with_unit(name, unit), values, log, texts, few or texts is not None)
+    return Axis(name, label, np.unique(domain.quantile(Q)[:, i]), log)
 
 
 def _with_unit(name, unit):

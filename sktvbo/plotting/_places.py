@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._validation import check_real
-from ..domain import FiniteSet, as_domain
+from .._typing import Time
+from .._validation import check_real, invalid_domain
+from ..domain import FiniteSet
 from ..kernels import split_time
-from ..optimizers._durable import snapshot
 from ._common import (
     COLOURS,
     TEXT_BOX,
     Display,
-    along_axis,
-    axis_limits,
-    check_one_axis,
+    OptimizerView,
     display_data,
     draw_best_places,
-    draw_observations,
-    fitted_surrogate,
-    has_one_axis,
     legend_above,
     merge_style,
-    number_of_time,
-    place_label,
-    present,
-    time_labels,
-    unit_places,
-    was_removed,
 )
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-    from .._typing import Time
     from ..gaussian_process import TimeVaryingGPRegressor
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem
-
-# Smallest move of the optimum between two times that is a jump, as a fraction of the domain.
-_JUMP = 0.05
 
 
 @display_data
@@ -162,38 +145,37 @@ class PosteriorDisplay(Display):
         -----
         The mean at past times is the *present* posterior, without the removed observations.
         """
-        optimizer = snapshot(optimizer)
-        domain = as_domain(optimizer.domain)
-        arms = isinstance(domain, FiniteSet)
-        advice = "Show a slice with surrogate_.posterior_at(t)."
-        check_one_axis(domain, "The optimizer's domain", advice)
-        surrogate = fitted_surrogate(optimizer)
-        told, gone, now = optimizer.told_X_, was_removed(optimizer), present(optimizer)
-        points = np.column_stack([along_axis(domain, told[:, :-1]), told[:, -1]])
-
+        view = OptimizerView(optimizer)
+        domain, arms = view.domain, isinstance(view.domain, FiniteSet)
+        if not _has_one_axis(domain):
+            advice = "Show a slice with surrogate_.posterior_at(t)."
+            expected = "of one real dimension, or a FiniteSet"
+            raise invalid_domain("The optimizer's domain", expected, domain, advice=advice)
+        told, now = view.told, view.now
+        points = np.column_stack([_along_axis(domain, told[:, :-1]), told[:, -1]])
         start = float(told[:, -1].min()) if problem is None else 0.0
         if until is None:
             until = now if problem is None else problem.horizon
-        until = number_of_time(optimizer, until)
-        times = np.linspace(start, until, n_times)
-        U = unit_places(domain, n_places)
+        times = np.linspace(start, view.number(until), n_times)
+        U = np.linspace(0.0, 1.0, n_places)[:, np.newaxis]
+        if arms:
+            U = domain.to_unit(domain.points)
         places = np.arange(len(U)) if arms else domain.from_unit(U)[:, 0]
-        mean = np.column_stack([surrogate.posterior_at(t)(U)[0] for t in times])
+        mean = np.column_stack([view.surrogate.posterior_at(t)(U)[0] for t in times])
         optimum = None
         if problem is not None:
-            optimum = along_axis(domain, np.array([problem.optimum(t)[0] for t in times]))
+            optimum = _along_axis(domain, np.array([problem.optimum(t)[0] for t in times]))
         return cls(
             times,
             places,
-            # A minimizing optimizer fits its surrogate to -y.
-            mean if optimizer.maximize else -mean,
-            kept=points[~gone],
-            removed=points[gone],
+            view.sign * mean,
+            kept=points[~view.removed],
+            removed=points[view.removed],
             now=now,
             optimum=optimum,
             arms=arms,
-            maximize=optimizer.maximize,
-            **time_labels(optimizer, labels),
+            maximize=view.optimizer.maximize,
+            **view.labels(labels),
         )
 
     def plot(
@@ -245,21 +227,16 @@ class PosteriorDisplay(Display):
             label = r"optimum $\mathrm{argmax}_x\, f(x, t)$"
             times, places = self._optimum_curve()
             optimum = draw_best_places(ax, self._on_axis(times), places, label, linewidth=2.0)
-        observations = draw_observations(ax, *map(self._rows, (self.kept, self.removed)), size=5.5)
+        observations = self._draw_observations(ax, self.kept, self.removed, size=5.5)
         now = self._draw_present(ax)
-        ax.set(
-            ylabel=place_label(self.space_label, self.arms),
-            xlim=self._on_axis(self.times)[[0, -1]],
-            ylim=axis_limits(self.places, self.arms),
-        )
+        low, high = self.places[0], self.places[-1]
+        margin = 0.5 if self.arms else 0.02 * (high - low)
+        limits = {"xlim": self._on_axis(self.times)[[0, -1]], "ylim": (low - margin, high + margin)}
+        ax.set(ylabel=_place_label(self.space_label, self.arms), **limits)
         self._set_up_time(ax)
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
         return self._finish(ax)
-
-    def _rows(self, points):
-        """Return rows (place, time) as they are drawn."""
-        return np.column_stack([points[:, 0], self._on_axis(points[:, 1])])
 
     def _coloured_range(self, part):
         """Return the range of the colour scale, and the end at which values exceed it."""
@@ -289,7 +266,8 @@ class PosteriorDisplay(Display):
             t = np.column_stack([self.times - step, self.times + step, gap])
             x = np.column_stack([self.optimum, self.optimum, gap])
             return t.ravel(), x.ravel()
-        far = np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
+        # A move by more than a twentieth of the domain between two times is a jump.
+        far = np.abs(np.diff(self.optimum)) > 0.05 * (self.places[-1] - self.places[0])
         jumps = np.flatnonzero(far) + 1
         return np.insert(self.times, jumps, np.nan), np.insert(self.optimum, jumps, np.nan)
 
@@ -434,22 +412,21 @@ class RelevancyDisplay(Display):
         ValueError
             ``now`` is before an observation.
         """
-        optimizer = snapshot(optimizer)
-        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
-        told, gone = optimizer.told_X_, was_removed(optimizer)
-        now = present(optimizer) if now is None else number_of_time(optimizer, now)
-        relevancy, places = surrogate.relevancy(now), None
-        if has_one_axis(domain):
-            places = along_axis(domain, told[:, :-1])
+        view = OptimizerView(optimizer)
+        told, gone, places, removed_places = view.told, view.removed, None, None
+        now = view.now if now is None else view.number(now)
+        if _has_one_axis(view.domain):
+            places = _along_axis(view.domain, told[:, :-1])
+            places, removed_places = places[~gone], places[gone]
         return cls(
             told[~gone, -1],
-            relevancy,
+            view.surrogate.relevancy(now),
             now=now,
-            places=None if places is None else places[~gone],
+            places=places,
             removed_times=told[gone, -1],
-            removed_places=None if places is None else places[gone],
-            space_label=place_label(space_label, isinstance(domain, FiniteSet)),
-            **time_labels(optimizer, labels),
+            removed_places=removed_places,
+            space_label=_place_label(space_label, isinstance(view.domain, FiniteSet)),
+            **view.labels(labels),
         )
 
     def plot(
@@ -506,3 +483,21 @@ class RelevancyDisplay(Display):
             self.colorbar_ = ax.figure.colorbar(dots, ax=ax, label="relevancy", pad=0.02)
         legend_above(ax, ncols=3)
         return self._finish(ax)
+
+
+# --- places along one axis ------------------------------------------------------------------------
+
+
+def _has_one_axis(domain):
+    """Return True if all places of a domain can be drawn along one axis."""
+    return isinstance(domain, FiniteSet) or domain.continuous.tolist() == [True]
+
+
+def _along_axis(domain, X):
+    """Return the coordinates (n,) of points (n, d) along the axis of a domain."""
+    return domain.indices(X) if isinstance(domain, FiniteSet) else X[:, 0]
+
+
+def _place_label(label, arms):
+    """Return the user's label of the axis of places, or the default one for None."""
+    return ("index of the arm" if arms else "x") if label is None else label

@@ -1,11 +1,7 @@
 """Time-varying problems with a known optimum, to be maximized: ``make(name)``, ``available()``."""
 
 # Importing these modules registers their problems for `make`.
-from . import (  # noqa: F401
-    _markov,
-    _moving_peaks,
-    _synthetic,
-)
+from . import _markov, _moving_peaks, _synthetic  # noqa: F401
 from ._base import Problem
 from ._callable import from_callable
 from ._registry import available, make

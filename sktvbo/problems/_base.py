@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
-from .._validation import check_random_state, check_real, invalid, real_array
+from .._typing import Array, PointLike, PointsLike, RandomState
+from .._validation import check_random_state, check_real, invalid_observation, real_array
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array, PointLike, PointsLike, RandomState
-
-# Number of cached optima: runs of several algorithms need the same ones.
-_CACHE_SIZE = 4096
-
 # A step begins this much early, which absorbs the rounding errors of a clock's ticks.
 STEP_SLACK = 1e-9
-
-# Entries of an array beyond which rows are evaluated in parts.
-_LARGEST_ARRAY = 2**20
 
 
 def seed_of_function(random_state):
@@ -80,7 +69,7 @@ def by_parts(values, X, t, size):
     -------
     ndarray of shape (n,)
     """
-    n_parts = 1 + len(X) * size // _LARGEST_ARRAY
+    n_parts = 1 + len(X) * size // 2**20  # arrays of at most about as many entries
     times = [np.atleast_1d(t)] * n_parts if np.ndim(t) == 0 else np.array_split(t, n_parts)
     return np.concatenate([values(x, s) for x, s in zip(np.array_split(X, n_parts), times)])
 
@@ -210,8 +199,7 @@ class Problem:
         DomainError
             A point outside of the domain.
         """
-        x = self.domain.validate_point(x)
-        return float(self._values(x[np.newaxis], float(self._check_time(t)))[0])
+        return float(self._values(*self._query(x, t))[0])
 
     def values(self, X: PointsLike, t: ArrayLike) -> Array:
         """Return the noise-free objective at several points.
@@ -275,12 +263,11 @@ class Problem:
         """
         if self.outcome_constraints is None:
             return {}
-        x = self.domain.validate_point(x)
-        found = self._outcomes(x[np.newaxis], float(self._check_time(t)))
-        noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in found}
+        outcomes = self._outcomes(*self._query(x, t))
+        noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in outcomes}
         return {
             name: float(value[0]) + math.sqrt(noise[name]) * float(self._rng.standard_normal())
-            for name, value in found.items()
+            for name, value in outcomes.items()
         }
 
     def violates(self, x: PointLike, t: float) -> bool:
@@ -298,8 +285,7 @@ class Problem:
         """
         if self.outcome_constraints is None:
             return False
-        x = self.domain.validate_point(x)
-        return not self._within_limits(x[np.newaxis], float(self._check_time(t)))[0]
+        return not self._within_limits(*self._query(x, t))[0]
 
     def optimum(self, t: float) -> tuple[Array, float]:
         """Return the maximizer of the objective at a time, within the limits, and its value.
@@ -323,7 +309,7 @@ class Problem:
         """
         t = float(self._check_time(t))
         if t not in self._optima:
-            if len(self._optima) >= _CACHE_SIZE:
+            if len(self._optima) >= 4096:  # stored as runs of several algorithms need the same ones
                 self._optima.clear()
             self._optima[t] = self._find_optimum(t)
         x_star, f_star = self._optima[t]
@@ -333,24 +319,23 @@ class Problem:
         x_star = self.domain.validate_point(self._argmax(t))
         return x_star, float(self._values(x_star[np.newaxis], t)[0])
 
+    def _query(self, x, t):
+        """Return a point as rows (1, d), and a time as a float, both validated."""
+        return self.domain.validate_point(x)[np.newaxis], float(self._check_time(t))
+
     def _check_time(self, t, n=None):
         """Return time(s) as a 0-d array, or of shape (n,) if n is given and t is not a scalar."""
         times = real_array(t, "t", InvalidObservationError)
         if times.ndim and (n is None or times.shape != (n,)):
             expected = "a scalar" if n is None else f"a scalar or of shape ({n},)"
             got = f"shape {times.shape}"
-            raise invalid("t", expected, got=got, error=InvalidObservationError)
+            raise invalid_observation("t", expected, got=got)
         slack = STEP_SLACK * self.horizon
         inside = (times >= -slack) & (times <= self.horizon + slack)
         if not np.all(inside):
             wrong = float(times[~inside][0]) if times.ndim else float(times)
-            raise invalid(
-                "t",
-                f"in [0, {self.horizon}], the span of {self.name!r}",
-                wrong,
-                advice="Use a longer horizon.",
-                error=InvalidObservationError,
-            )
+            expected = f"in [0, {self.horizon}], the span of {self.name!r}"
+            raise invalid_observation("t", expected, wrong, advice="Use a longer horizon.")
         return np.clip(times, 0.0, self.horizon)
 
     def _objective_variance(self):

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._validation import invalid
-from ..exceptions import InvalidObservationError
+from .._typing import RandomState
+from .._validation import invalid, invalid_observation
 from ._base import Problem, numeric_maximum
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
-    from .._typing import RandomState
 
 
 class CallableProblem(Problem):
@@ -36,7 +30,7 @@ class CallableProblem(Problem):
         value = self.function(x, t)
         if np.ndim(value) != 0 or not np.isfinite(value):
             what = f"The value of the function of {self.name!r} at x={x}, t={t}"
-            raise invalid(what, "one finite number", value, error=InvalidObservationError)
+            raise invalid_observation(what, "one finite number", value)
         return value
 
     def _argmax(self, t):

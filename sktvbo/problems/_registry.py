@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .._validation import choose, invalid
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._base import Problem
+from ._base import Problem
 
 _FACTORIES = {}
 

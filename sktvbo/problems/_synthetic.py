@@ -94,7 +94,7 @@ def _descend(g, starts, s, bounds):
         values = g(np.append(x, s) + steps)
         return values[0].real, values.imag / h
 
-    found = [
+    ends = [
         minimize(
             value_and_slopes,
             x,
@@ -105,7 +105,7 @@ def _descend(g, starts, s, bounds):
         ).x
         for x in starts
     ]
-    return _best_of(g, np.clip(np.vstack([starts, found]), *bounds), s)
+    return _best_of(g, np.clip(np.vstack([starts, ends]), *bounds), s)
 
 
 # At each time both exponentials are largest at the origin.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._typing import ResponseTimes
 from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._composite import Circle, Composite
-
-if TYPE_CHECKING:
-    from .._typing import ResponseTimes
 
 _EPS = np.finfo(np.float64).eps
 # Relative difference below which criteria count as equal; the error of a sum is a hundredth of it.
@@ -158,12 +154,9 @@ class Criterion:
             squares = self.squared_correlation(spacing * i[:, np.newaxis])
             # The negated comparison refuses NaN as well.
             if not np.all(np.diff(squares, prepend=last) <= 1e-9):
-                raise invalid(
-                    "temporal_kernel",
-                    "one that does not increase with age (BOLT assumption 3.3)",
-                    got=f"one that does between {spacing * (i[0] - 1):g} and {spacing * i[-1]:g}",
-                    error=UnsupportedKernelError,
-                )
+                expected = "one that does not increase with age (BOLT assumption 3.3)"
+                got = f"one that does between {spacing * (i[0] - 1):g} and {spacing * i[-1]:g}"
+                raise invalid("temporal_kernel", expected, got=got, error=UnsupportedKernelError)
             total += squares.sum()
             done, size, last = i[-1], 2 * size, squares[-1]
         return float(total)
@@ -185,12 +178,10 @@ class Criterion:
         drops = np.flatnonzero(seconds[1:] < (1.0 - 1e-9) * seconds[:-1])
         if drops.size:
             i = drops[0]
-            raise invalid(
-                "response_time",
-                "a function that does not decrease with n (BOLT definition 3.5)",
-                got=f"{seconds[i]:g} for n={n[i]}, but {seconds[i + 1]:g} for n={n[i + 1]}",
-                advice="Fit an increasing curve to measured times first.",
-            )
+            expected = "a function that does not decrease with n (BOLT definition 3.5)"
+            got = f"{seconds[i]:g} for n={n[i]}, but {seconds[i + 1]:g} for n={n[i + 1]}"
+            advice = "Fit an increasing curve to measured times first."
+            raise invalid("response_time", expected, got=got, advice=advice)
 
 
 def climb(criterion, start, max_size):
@@ -257,10 +248,12 @@ def squared_correlation_of(kernel, name):
     A season lets the correlation increase with age, but not the average.
     """
     correlation = correlation_of(kernel, name)
-    found = Composite.of(kernel)
-    has_season = found is not None and any(isinstance(leaf, Circle) for leaf in found.leaves)
-    if has_season and found.series is not None:
-        return lambda X: found.mean_square(X[:, 0])
-    if found is not None and found.families is not None:  # compiled
-        return lambda X: (found.row_with_slope(0.0, X[:, 0])[0] / found.variance) ** 2
+    composite = Composite.of(kernel)
+    has_season = composite is not None and any(
+        isinstance(leaf, Circle) for leaf in composite.leaves
+    )
+    if has_season and composite.series is not None:
+        return lambda X: composite.mean_square(X[:, 0])
+    if composite is not None and composite.families is not None:  # compiled
+        return lambda X: (composite.row_with_slope(0.0, X[:, 0])[0] / composite.variance) ** 2
     return lambda X: correlation(X) ** 2

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky
 
 from .._validation import check_int, check_variances, finite_array, invalid
 from ..exceptions import NotPositiveDefiniteError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
@@ -51,12 +47,8 @@ def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
     try:
         L = cholesky(np.eye(len(K)) + K / np.outer(scale, scale), lower=True)
     except LinAlgError:
-        raise invalid(
-            "K",
-            "a covariance",
-            got=f"one of shape {K.shape} with negative eigenvalues beyond the noise variance",
-            error=NotPositiveDefiniteError,
-        ) from None
+        got = f"one of shape {K.shape} with negative eigenvalues beyond the noise variance"
+        raise invalid("K", "a covariance", got=got, error=NotPositiveDefiniteError) from None
     return float(np.log(np.diag(L)).sum())
 
 

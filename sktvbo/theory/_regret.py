@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
+from .._typing import Numbers
 from .._validation import check_int, check_real, invalid, real_array
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
 from ._dataset_size import correlation_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-    from sklearn.gaussian_process.kernels import Kernel
-
-    from .._typing import Numbers
 
 
 def regret_slope_lower_bound(
@@ -117,12 +112,9 @@ def power_above(temporal_kernel, frequency):
     else:
         spectrum = None
     if spectrum is None:
-        raise invalid(
-            "temporal_kernel",
-            "an RBF, a Matern or a Forgetting kernel, whose spectral density is known",
-            got=f"{temporal_kernel}",
-            error=UnsupportedKernelError,
-        )
+        expected = "an RBF, a Matern or a Forgetting kernel, whose spectral density is known"
+        got = f"{temporal_kernel}"
+        raise invalid("temporal_kernel", expected, got=got, error=UnsupportedKernelError)
     scale = np.asarray(temporal_kernel.length_scale, dtype=np.float64)
     if scale.size != 1:
         raise invalid("temporal_kernel", "a kernel of one lengthscale", got=f"{temporal_kernel}")

@@ -25,7 +25,7 @@ SPACE = {
     "seed": ("integer", 0, 10**6),
     "drop": ("real", -4.0, 4.0),
     "loss": ["l1", None],
-    "size": ("ordinal", ["small", "large"]),
+    "size": ("ordinal", ["small", "medium", "large"], ["small", "large"]),
     "load": ("discrete", [0, 1, 10]),
 }
 
