@@ -16,7 +16,7 @@ from sktvbo.kernels import LogNormal
 
 BOX = [(0.0, 1.0)] * 2
 OF_BOX = {"n_unit": 2, "groups": (0, 1), "steps": (0.0, 0.0)}
-OF_BOX |= {"has_context": False, "is_constrained": False, "of_outcome": False}
+OF_BOX |= {"has_context": False, "is_constrained": False, "of_outcome": False, "pending": ()}
 PAGE = Path(__file__).parents[2] / "docs" / "differences.rst"
 
 
