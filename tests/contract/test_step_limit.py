@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Box, Context, FiniteSet, StepLimit, WithContext, as_domain
+from sktvbo.domain import Arms, Context, FiniteSet, StepLimit, WithContext, as_domain
 
 UNIT = [(0.0, 1.0)] * 2
 SLACK = 1e-9

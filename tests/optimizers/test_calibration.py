@@ -149,11 +149,15 @@ def test_failures_before_the_first_observation_are_not_tested():
 )
 def test_the_advice_names_parameters_that_the_algorithm_has(algorithm, named, unknown):
     opt = algorithm([(0.0, 1.0)], n_initial_points=5, refit_every=None, random_state=0)
-    rng = np.random.RandomState(0)
-    with pytest.warns(OverconfidenceWarning, match="overconfident") as caught:
+
+    def told():
+        rng = np.random.RandomState(0)
         for t in range(60):
             x = rng.uniform(size=1)
             opt.tell(x, x[0] if t < 6 else 100.0 * rng.normal(), t)
+
+    with pytest.warns(OverconfidenceWarning, match="overconfident") as caught:
+        told()
     text = str(caught[0].message)
     assert all(name in text for name in named)
     assert not any(name in text for name in unknown)
