@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+from sktvbo import GPUCB
+
 
 def parts_of(opt):
     """Return the fields of the parts of a state, plain data by names."""
@@ -26,3 +28,17 @@ def with_fields(opt, part, **fields):
     _fields(content["state"]["parts"][part]).update(fields)
     content["sha256"] = digest(content)
     return type(opt).from_json(json.dumps(content))
+
+
+def copied(value):
+    """Return a value as it comes back from JSON, where it is a parameter of an optimizer."""
+    return GPUCB.from_json(GPUCB([(0.0, 1.0)], exploration=value).to_json()).exploration
+
+
+def read(plain):
+    """Return what plain data stand for, where they are a parameter of an optimizer."""
+    content = json.loads(GPUCB([(0.0, 1.0)]).to_json())
+    del content["sha256"]
+    content["parameters"]["exploration"] = {"value": plain}
+    content["sha256"] = digest(content)
+    return GPUCB.from_json(json.dumps(content)).exploration
