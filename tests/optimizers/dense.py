@@ -5,7 +5,13 @@ import pytest
 from scipy.special import erf
 from sklearn.gaussian_process.kernels import Matern
 
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.relevancy import temporal_convolution
+
+# Class of fitted regressors.
+FITTED = type(
+    TimeVaryingGPRegressor(optimizer=None).fit([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]).fitted_
+)
 
 GRID = np.linspace(0.0, 1.0, 401)[:, np.newaxis]
 
