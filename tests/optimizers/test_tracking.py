@@ -113,7 +113,8 @@ def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(tempor
 def test_a_step_goes_through_no_more_rows_when_there_are_more(monkeypatch):
     opt, whole = tracker(GRID), []
     steps([opt], 80)
-    rows, layout = (type(each) for each in (opt.surrogate_._gp.rows, opt.surrogate_.fitted_.layout))
+    rows = opt.surrogate_._gp.rows
+    rows, layout = type(rows), type(rows.layout)
     noise, split = rows.noise, layout.split
 
     def noted(self, covariance, of=slice(None)):
