@@ -1,9 +1,7 @@
-"""Domains, objectives and search spaces for tests of the maximizer."""
+"""Domains, functions, a search space and a custom score for tests of the maximizer."""
 
 import numpy as np
 
-from sktvbo.acquisition import as_acquisition
-from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 
 BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
@@ -18,15 +16,33 @@ MIXED = ParameterSpace(
 )
 
 
-def objective(score, posterior):
-    """The objective of a callable (mean, std) under a posterior."""
-
-    def acquisition(mean, std, state):
-        return score(mean, std)
-
-    return ScipyClimber.of_posterior(Score(as_acquisition(acquisition), None), posterior)
-
-
 def unit_box(u):
     """The search space of a box of u coordinates."""
     return Box([(0.0, 1.0)] * u).search_space()
+
+
+class Function:
+    """A known function in the place of a posterior mean; its gradient by differences."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, U):
+        return np.array([self.f(u) for u in U]), np.zeros(len(U))
+
+    def with_gradient(self, u):
+        steps = 1e-6 * np.eye(len(u))
+        slope = np.array([self.f(u + h) - self.f(u - h) for h in steps]) / 2e-6
+        return self.f(u), 0.0, slope, np.zeros(len(u))
+
+
+class UCBLessCost:
+    """A bound, less what a query costs: here more the farther to the right."""
+
+    sees_places = True
+
+    def __init__(self, price):
+        self.price = price
+
+    def __call__(self, mean, std, state, X):
+        return mean + std - self.price * X[:, 0], 1.0, 1.0

@@ -29,7 +29,6 @@ from sktvbo.acquisition import (
     SmoothnessBeta,
     ThompsonSampling,
 )
-from sktvbo.acquisition._optimize import maximize_joint
 from sktvbo.domain import FiniteSet
 from sktvbo.kernels import Wiener
 
@@ -441,11 +440,8 @@ def chances(gp):
 
 
 def p_value(sample, gp):
-    rng = np.random.RandomState(3)
-    found = [
-        ARMS.index(maximize_joint(partial(sample, rng=rng), ARMS.search_space(), rng))
-        for _ in range(N_DRAWS)
-    ]
+    rng, U = np.random.RandomState(3), ARMS.to_unit(ARMS.points)
+    found = [np.argmax(sample(U, rng=rng)) for _ in range(N_DRAWS)]
     return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances(gp)).pvalue
 
 

@@ -2,27 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from acquisition.cases import UCBLessCost
+from numpy.testing import assert_allclose
 
 from sktvbo import ABO, GPUCB, WDBO, BayesianOptimizer
-from sktvbo.acquisition import UCB, AcquisitionState, as_acquisition
-from sktvbo.acquisition._compiled import objective_of
-from sktvbo.acquisition._objective import ScipyClimber, Score
-from sktvbo.acquisition._optimize import optimize
-from sktvbo.domain import Box, ParameterSpace
-from sktvbo.gaussian_process._composite import temporal_length_scale
-
-
-class UCBLessCost:
-    """A bound, less what a query costs: here more the farther to the right."""
-
-    sees_places = True
-
-    def __init__(self, price):
-        self.price = price
-
-    def __call__(self, mean, std, state, X):
-        return mean + std - self.price * X[:, 0], 1.0, 1.0
+from sktvbo.acquisition import UCB
+from sktvbo.domain import ParameterSpace
 
 
 def drive(opt, steps=25):
@@ -78,61 +63,19 @@ def test_in_the_window_of_abo_it_sees_when():
     opt = ABO([(0.0, 10.0)], acquisition=Later(), lookahead=1.0, refit_every=50, random_state=0)
     drive(opt, 25)
     t = opt.suggest(25.0).t
-    length = temporal_length_scale(opt.surrogate_.temporal_kernel_)
-    assert_allclose(t, 25.0 + length, rtol=1e-9)
+    assert_allclose(t, 25.0 + opt.history_["length_scale"][-1], rtol=1e-9)
     assert (min(times), max(times)) == (5.0, t)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    opt = drive(GPUCB([(0.0, 10.0)], random_state=0), 20)
-    return opt.surrogate_.posterior_at(20.0), AcquisitionState(20, 20, 1, opt.surrogate_)
-
-
-def test_one_that_does_not_look_is_the_same_as_one_that_does_not_see(fitted):
-    posterior, state = fitted
-    domain = Box([(0.0, 10.0)])
-
+def test_one_that_does_not_look_is_the_same_as_one_that_does_not_see():
     class Blind(UCB):
         sees_places = True
 
         def __call__(self, mean, std, state, X):
             return super().__call__(mean, std, state)
 
-    space = domain.search_space()
-    rows = [
-        optimize(
-            objective_of(Score.over(acquisition, state, space, 20.0), posterior),
-            space,
-            np.random.RandomState(0),
-        )
-        for acquisition in (UCB(2.0), Blind(2.0))
-    ]
-    assert_allclose(*rows, atol=1e-5)
-
-
-def test_compiled_and_plain_climbs_agree(fitted):
-    posterior, state = fitted
-    space = Box([(0.0, 10.0)]).search_space()
-    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
-    rows = [
-        optimize(make(score, posterior), space, np.random.RandomState(0))
-        for make in (objective_of, ScipyClimber.of_posterior)
-    ]
-    assert_allclose(*rows, atol=1e-4)
-    grid = np.linspace(0.0, 1.0, 4001)[:, np.newaxis]
-    best = grid[np.argmax(score.values(*posterior(grid), grid))]
-    assert_allclose(rows[0], 10.0 * best, atol=5e-3)
-
-
-def test_slopes_in_the_place_are_differences_at_the_same_mean(fitted):
-    _, state = fitted
-    space = Box([(0.0, 10.0), (0.0, 1.0)]).search_space()
-    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
-    U = np.array([[0.0, 1.0], [0.7, 0.2], [1.0, 0.5]])
-    found = score.with_gradient(np.zeros(3), np.ones(3), U)
-    assert_allclose(found[3], [[-1.0, 0.0]] * 3, atol=1e-6)
-    assert_array_equal(found[1], np.ones(3))
+    opts = [GPUCB([(0.0, 10.0)], acquisition=a(2.0), random_state=0) for a in (UCB, Blind)]
+    assert_allclose(*(drive(opt, 12).told_X_ for opt in opts), atol=1e-5)
 
 
 def test_failures_are_heeded_as_well():

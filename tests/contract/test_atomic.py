@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from contract.cases import BOX, BY_NAME, STEPS, ask_and_tell, fingerprint, objective, same_state
+from optimizers.dense import FITTED
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -25,7 +26,6 @@ from sktvbo import (
 from sktvbo.acquisition import UCB
 from sktvbo.domain import FiniteSet, WithContext
 from sktvbo.gaussian_process import QuadraticInjection
-from sktvbo.gaussian_process._fitted import FittedGP
 from sktvbo.kernels import Forgetting
 from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, SlidingWindow
 
@@ -343,7 +343,7 @@ def test_what_a_policy_records_are_numbers(record):
     assert len(opt.told_y_) == 0
 
 
-class NaNRelevanciesGP(FittedGP):
+class NaNRelevanciesGP(FITTED):
     """A fitted model some of whose relevancies are not known."""
 
     def relevancy_sweep(self, now=None):

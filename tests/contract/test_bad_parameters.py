@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
-import joblib
 import numpy as np
 import pytest
-from contract.cases import BOX, CASES, ask_and_tell
+from contract.cases import BOX, N_INITIAL, ask_and_tell
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
@@ -32,7 +31,6 @@ from sktvbo.domain import Arms, StepLimit
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.kernels import Wiener
-from sktvbo.optimizers._durable import begun, run_of
 from sktvbo.staleness import (
     EventTriggeredReset,
     MaximumSize,
@@ -276,22 +274,18 @@ def test_a_part_by_name_is_that_of_the_class(parameter, name):
         opt = clone(opts.BayesianOptimizer(BOX, **options, **{parameter: part}))
         ask_and_tell(opt, 5)
         told.append(opt.told_X_)
-        used = opt.policy_ if parameter == "policy" else run_of(opt).config.acquisition
-        assert type(used) is type(given)
-        assert used is not given
+        if parameter == "policy":
+            assert type(opt.policy_) is type(given)
+            assert opt.policy_ is not given
     np.testing.assert_array_equal(*told)
     assert opt.get_params()[parameter].__class__ is type(given)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.modelled], ids=lambda c: c.name)
-def test_ucb_by_name_is_the_default_of_the_algorithm(case):
-    default, named = (
-        begun(case.kind(BOX, **case.options | given))
-        for given in ({"acquisition": None}, {"acquisition": "ucb"})
-    )
-    chosen = [run_of(opt).config.acquisition for opt in (default, named)]
-    assert [type(each) for each in chosen] == [acquisition.UCB] * 2
-    assert joblib.hash(chosen[0]) == joblib.hash(chosen[1])
+def test_ucb_by_name_is_the_default_of_the_algorithm(few_modelled):
+    if "acquisition" not in few_modelled.options:
+        _, expected = few_modelled.after(N_INITIAL + 2)
+        named = few_modelled.make(acquisition="ucb")
+        np.testing.assert_array_equal(few_modelled.drive(named, N_INITIAL + 2), expected)
     assert opts.IGPUCB(BOX, norm_bound=2.0, acquisition="ucb").ask(0.0).shape == (2,)
 
 

@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 
 from sktvbo import RandomSearch
 from sktvbo.exceptions import OverconfidenceWarning
-from sktvbo.optimizers._state import History, Log
 
 TOLD = ("told_X_", "told_y_", "removed_at_")
 
@@ -117,10 +116,10 @@ def test_a_step_reads_no_more_of_a_long_run(name, monkeypatch):
         case.drive(opt, 12)
         # What was told before is made up; the data set, and all that a step asks of it, is not.
         run, shift = opt._run, told - 12
-        log = Log([run.history.log[0]] * shift + list(run.history.log))
+        log = type(run.history.log)([run.history.log[0]] * shift + list(run.history.log))
         log._items = Counting(log)
         data = replace(run.data, positions=run.data.positions + shift)
-        opt._run = replace(run, history=History(log), data=data)
+        opt._run = replace(run, history=type(run.history)(log), data=data)
         Counting.read = 0
         x = rng.uniform(size=2)
         lines[told] = lines_run(lambda: opt.tell(x, 0.3, 12.0))  # noqa: B023

@@ -1,7 +1,6 @@
 """How far a query may be from the one before."""
 
 from itertools import cycle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Box, Context, FiniteSet, StepLimit, WithContext, as_domain
-from sktvbo.optimizers._part import Optimum
-from sktvbo.optimizers._step_limiter import StepLimiter
-from sktvbo.optimizers._suggest import Choice
+from sktvbo.domain import Arms, Context, FiniteSet, StepLimit, WithContext, as_domain
 
 UNIT = [(0.0, 1.0)] * 2
 SLACK = 1e-9
@@ -239,7 +235,7 @@ def test_it_leaves_a_hill_for_a_higher_one_beyond_its_reach(domain):
 def test_it_stays_where_more_may_be_hoped_for():
     """There the mean and one deviation exceed the mean of the better place beyond reach."""
     beside = [(0.65, 0.0), (0.1, 0.0), (0.5, 1.0)]
-    for top, expected in ((1.2, 0.467), (2.0, 0.6)):
+    for top, expected in ((1.4, 0.455), (1.45, 0.6)):
         x = told([(0.0, 1.0)], [(0.9, top), (0.88, top - 0.1), *beside]).ask(5.0)
         assert_allclose(x, expected, atol=1e-3)
 
@@ -311,21 +307,6 @@ def test_a_step_is_a_part_of_the_range(domain, limit, match):
     free = np.inf if len(as_domain(domain).columns) == 1 else [np.inf, 1.0]
     WDBO(domain, max_step=free).ask(0.0)
     WDBO(domain, max_step=StepLimit(5.0, per="time")).ask(0.0)
-
-
-@pytest.mark.parametrize(("beyond", "expected"), [(0.4, 0.05), (0.6, 0.2)])
-def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(beyond, expected):
-    domain = Box([(0.0, 1.0)])
-
-    def posterior(U):
-        return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
-
-    known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
-    failures = SimpleNamespace(rows=())
-    run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=())
-    run.parts, found = {}, Optimum(np.array([0.05]), 0.0)
-    choice, space = Choice(run, known, 0.0, None), domain.search_space().within([0.0], [0.2])
-    assert StepLimiter(StepLimit()).heading(choice, space, found).x == expected
 
 
 def test_of_queries_at_one_time_the_last_one_that_is_left_counts():

@@ -1,5 +1,6 @@
 """Optimizers that go on with other parameters, and with another domain."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
+from stored import parts_of
 
 from sktvbo import GPUCB, WDBO, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext
@@ -27,7 +29,6 @@ from sktvbo.exceptions import (
     JournalError,
 )
 from sktvbo.kernels import Empirical
-from sktvbo.optimizers._durable import run_of
 from sktvbo.staleness import SlidingWindow
 
 SAME = {"box": BOX, "finite": FiniteSet(ARMS.points), "named": NAMED}
@@ -307,12 +308,11 @@ def test_other_models_are_those_of_outcomes_as_well(change):
         x = opt.ask(t)
         opt.tell(x, x[0], outcomes={"load": x[0]})
     new = opt.with_parameters(**change)
-    run = run_of(new)
-    (model,) = run.part("limits").models
-    for surrogate in (run.surrogate, model.surrogate):
-        assert (getattr(surrogate, "outlier_weights_", None) is not None) == new.robust
-        has_season = "ExpSineSquared" in str(surrogate.temporal_kernel_)
-        assert has_season == (new.seasonal_periods is not None)
+    parts = parts_of(new)
+    for model in (parts["surrogate"], parts["limits"]["models"]):
+        text = json.dumps(model)
+        assert ("ExpSineSquared" in text) == (new.seasonal_periods is not None)
+        assert ('"robust": true' in text) == new.robust
     new.refit()
 
 

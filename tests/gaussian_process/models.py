@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import (
 from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
+    QuadraticMean,
     SparseTimeVaryingGPRegressor,
     WeightedTimeVaryingGPRegressor,
 )
@@ -23,7 +24,7 @@ from sktvbo.kernels import Forgetting, Wiener
 
 make = partial(make, noise_variance=0.05)
 
-# The first four use compiled covariances, the others the kernels' own.
+# The first five use compiled covariances, the others the kernels' own.
 MODELS = {
     "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
     "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
@@ -31,6 +32,9 @@ MODELS = {
         Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
     ),
     "static": make(RBF(0.5), ConstantKernel(1.0, "fixed"), normalize_y=True),
+    "prior-mean": make(
+        Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), prior_mean=QuadraticMean(0.8), normalize_y=True
+    ),
     "season": make(
         Matern(0.4, nu=2.5),
         Matern(3.0, nu=2.5) + ConstantKernel(0.5) * Matern(9.0) * ExpSineSquared(0.8, 2.0),

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo._values import extents_of_most
 from sktvbo.exceptions import ModelWarning
 from sktvbo.kernels import ProportionalMatern
 
@@ -177,15 +176,3 @@ def test_no_rows_are_named_in_columns_of_many_shapes(name):
     X[:, 0] = draws[name](np.random.default_rng(2), len(y))
     n = 8 if name == "few rows" else len(y)
     assert not any(text.startswith("Column") for text in advice(X[-n:], y[-n:]))
-
-
-def test_extents_of_most_rows():
-    even = np.linspace(3.0, 7.0, 41)
-    assert extents_of_most(even[:, np.newaxis], 0.8) == pytest.approx([4.0])
-    wrong = np.append(even, [-999.0, 1e9])[:, np.newaxis]
-    assert extents_of_most(wrong, 0.8) == pytest.approx([4.0], rel=0.1)
-    assert extents_of_most(wrong, 1.0) == 1e9 + 999.0
-    mostly = np.append(np.zeros(100), [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert 0.0 < extents_of_most(mostly[:, np.newaxis], 0.5) <= 2.0
-    assert extents_of_most(np.full((5, 2), 3.0), 0.5).tolist() == [0.0, 0.0]
-    assert extents_of_most(np.ones((1, 2)), 0.5).tolist() == [0.0, 0.0]

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from acquisition.cases import unit_box
 from gaussian_process.cases import PLACES, afresh
 from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,16 +12,11 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.acquisition import UCB
-from sktvbo.acquisition._compiled import objective_of
-from sktvbo.acquisition._objective import Score
 from sktvbo.gaussian_process import (
     QuadraticInjection,
     QuadraticMean,
     WeightedTimeVaryingGPRegressor,
-    _regressor,
 )
-from sktvbo.gaussian_process._hyperparameters import Objective, SearchRecord
 from sktvbo.kernels import Forgetting
 
 MEAN = QuadraticMean(0.8)
@@ -144,18 +138,6 @@ def test_views_and_draws(tau):
         for slope, i in ((on_mean, 0), (on_std, 1)):
             differences = approx_fprime(u, lambda v, i=i, view=view: view.with_gradient(v)[i], 1e-7)
             assert_allclose(slope, differences, rtol=1e-4, atol=1e-5)
-        objective = objective_of(Score(UCB(4.0), None), view)
-        U = np.random.RandomState(4).uniform(size=(40, len(u)))
-        expected = np.dot([1.0, 2.0], view(U))
-        assert_allclose(y.mean() + y.std() * objective.values(U), expected, rtol=1e-9)
-        leading = y.mean() + y.std() * objective.leading(U, 3)
-        assert_allclose(np.sort(leading)[-3:], np.sort(expected)[-3:], rtol=1e-9)
-        places, values = objective.climb(U[:4], unit_box(len(u)), 1.0)
-        best = np.argmax(values)  # the others may stop early
-        mean, std, on_mean, on_std = view.with_gradient(places[best])
-        assert_allclose(y.mean() + y.std() * values[best], mean + 2.0 * std, rtol=1e-9)
-        step = np.clip(places[best] + 1e-3 * (on_mean + 2.0 * on_std), 0.0, 1.0) - places[best]
-        assert np.abs(step).max() < 1e-6
     draws = gp.sample_y(PLACES, 4000, random_state=0)
     assert_allclose(draws.mean(axis=1), gp.predict(PLACES), atol=0.05)
 
@@ -255,22 +237,6 @@ def test_the_likelier_mean_is_used(kind, optimizer):
     assert_array_equal(gp.predict(X, return_std=True), each[best].predict(X, return_std=True))
 
 
-def test_many_rows_search_the_other_mean_from_the_first_result(monkeypatch):
-    value, count, apart, together = Objective.value, [], 0, 0
-    monkeypatch.setattr(Objective, "value", lambda *each: count.append(1) or value(*each))
-    for kind in ("quadratic", "waves"):
-        X, y = sample(kind, n=90)
-        each = [choose(prior_mean=m).fit(X, y) for m in (None, QuadraticMean(1.0))]
-        apart += len(count)
-        count.clear()
-        gp, best = choose().fit(X, y), each[kind == "quadratic"]
-        together += len(count)
-        count.clear()
-        assert (gp.prior_mean_ is None) is (best is each[0])
-        assert gp.log_marginal_likelihood_value_ > best.log_marginal_likelihood_value_ - 1.0
-    assert together < 0.9 * apart
-
-
 def test_later_searches_change_the_choice():
     gp = choose().fit(*sample("waves"))
     assert gp.prior_mean_ is None
@@ -285,47 +251,6 @@ def test_later_searches_change_the_choice():
     assert gp.log_marginal_likelihood_value_ == pytest.approx(
         fresh.log_marginal_likelihood_value_, abs=0.05
     )
-
-
-def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
-    """The choice is nearly always the same as with all searches."""
-    learn, made = TimeVaryingGPRegressor._learn_one, []
-
-    def noted(*each, **options):
-        made.append(options)
-        return learn(*each, **options)
-
-    def choices():
-        gp, found = choose().fit(*sample("waves")), []
-        Z, z = sample("quadratic", seed=1)
-        Z[:, 3] += 500.0
-        for i in range(N):
-            gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
-            found.append(gp.prior_mean_ is None)
-        return np.array(found)
-
-    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
-    found, n = choices(), len(made)
-    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
-    assert np.mean(choices() == found) > 0.9
-    assert n < 0.8 * (len(made) - n)
-
-
-def test_searches_without_success_count_once(monkeypatch):
-    """For pure noise, fresh starts are tried as often as without the comparison."""
-    X = sample("waves")[0]
-    y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
-    gp, starts = choose().fit(X[:30], y[:30]), []
-    found = _regressor.restarts
-    monkeypatch.setattr(_regressor, "restarts", lambda *each: starts.append(i) or found(*each))
-    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
-    chosen = set()
-    for i in range(1, 10):
-        gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
-        chosen.add(gp.prior_mean_)
-        assert gp._search_record.n_failed == i
-    assert len(chosen) == 2  # both are chosen at times
-    assert starts == [1, 2, 4, 8]
 
 
 def test_held_hyperparameters_hold_the_choice():

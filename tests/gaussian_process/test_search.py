@@ -1,8 +1,5 @@
 """Search of the hyperparameters: fixed ones, bounds, starts, priors."""
 
-import pickle
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from gaussian_process.cases import data, first_start, make, shuffled
@@ -10,12 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, _regressor
-from sktvbo.gaussian_process._exact_posterior import Dense, _Likelihood
-from sktvbo.gaussian_process._hyperparameters import explains_little
+from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.kernels import Forgetting
 
 
@@ -194,135 +189,8 @@ def lost(seed, **parameters):
     return gp, Z, -np.sum((Z[:, :2] - centre) ** 2, axis=1) + 0.01 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("seed", [4, 31])
-def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts(seed, monkeypatch):
-    gp, X, y = lost(seed)
-    found = gp.fitted_.with_rows(X, y).refit().regressor()
-    fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
-    best = fresh.log_marginal_likelihood_value_
-    assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
-    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
-    left = gp.fitted_.with_rows(X, y).refit().regressor()
-    assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
-    assert found._search_record.n_failed == 1
-    assert found.refit()._search_record.n_failed == 0
-
-
-def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
-    rng = np.random.RandomState(4)
-    gp, X, _ = lost(4)
-    searches, search = [], _regressor.search
-
-    def noted(criterion, covariance, start, **options):
-        searches.append(len(np.atleast_2d(start)))
-        return search(criterion, covariance, start, **options)
-
-    monkeypatch.setattr(_regressor, "search", noted)
-    monkeypatch.setattr(_regressor, "explains_little", lambda gp: True)
-    for _ in range(9):
-        gp = gp.fitted_.with_rows(X, rng.normal(size=60)).refit().regressor()
-    # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
-    assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
-    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
-    assert gp.refit()._search_record.n_failed == 0
-    again = pickle.loads(pickle.dumps(gp))
-    assert again._search_record.n_failed == 9
-
-
 def test_starts_without_a_density_are_left_out():
     gp, X, y = lost(4, hyperpriors={"noise_variance": stats.uniform(0.0, 0.99)})
     never = {"temporal_kernel__length_scale": stats.uniform(4e3, 6.6e4)}
     found = gp.set_params(hyperpriors=never).fitted_.with_rows(X, y).refit()
     assert found.temporal_kernel_.length_scale >= 4e3
-
-
-def test_explaining_little_more_than_noise():
-    gp, X, y = lost(4)
-    noise = np.random.RandomState(0).normal(size=60)
-    given = clone(gp).set_params(
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        optimizer=None,
-    )
-    held = clone(given).fit(X, y)
-    assert explains_little(held._gp)
-    assert explains_little(clone(given).fit(X, noise)._gp)
-    assert not explains_little(TimeVaryingGPRegressor().fit(X, y)._gp)
-    # A constant y has no variance to explain.
-    assert not explains_little(clone(given).fit(X, np.ones(60))._gp)
-    z = held._gp.rows.targets
-    evidence = stats.norm(z.mean(), z.std()).logpdf(z).sum() + 0.25 * 60
-    assert not explains_little(replace(held._gp, objective=evidence + 1e-9))
-    assert explains_little(replace(held._gp, objective=evidence - 1e-9))
-
-
-@pytest.mark.parametrize("robust", [False, True])
-@pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
-@pytest.mark.parametrize(
-    ("spatial", "temporal", "bounds"),
-    [
-        (RBF([0.5, 0.7]), Forgetting(0.1), (1e-6, 10.0)),
-        (Matern(0.5, nu=2.5), Matern(2.0, "fixed", nu=1.5), "fixed"),
-    ],
-)
-def test_the_information_matrix_at_the_start(spatial, temporal, bounds, mean_prior_std, robust):
-    X, y = data()
-    y[3] += 50.0 * robust
-    gp = TimeVaryingGPRegressor(
-        spatial,
-        temporal,
-        noise_variance_bounds=bounds,
-        mean_prior_std=mean_prior_std,
-        robust=robust,
-    ).partial_fit(X, y)
-    weights = gp.outlier_weights_ if robust else np.ones(len(y))
-    assert (weights[3] < 0.5) == robust
-    criterion, c = Dense.criterion(gp._gp.rows), gp._gp.covariance
-    criterion(c, True)
-
-    def full(theta):
-        at = c.with_theta(theta)
-        K = np.tril(at.gram(gp._gp.rows.S, gp._gp.rows.t))
-        return K + np.tril(K, -1).T + np.diag(at.noise_variance / weights)
-
-    P = np.linalg.inv(full(c.theta))
-    if mean_prior_std > 0.0:
-        u = P.sum(axis=1)
-        P -= np.outer(u, u) / (mean_prior_std**-2.0 + u.sum())
-    steps = 1e-5 * np.eye(len(c.theta))
-    slopes = [(full(c.theta + h) - full(c.theta - h)) @ P @ y / 2e-5 for h in steps]
-    expected = 0.5 * np.array([[q @ P @ r for r in slopes] for q in slopes])
-    assert_allclose(criterion.information(), expected, rtol=1e-6, atol=1e-8 * expected.max())
-
-
-def test_the_information_matrix_saves_evaluations(monkeypatch):
-    X, y = data()
-    n_evaluations, evaluated = [], _Likelihood.__call__
-    monkeypatch.setattr(
-        *(_Likelihood, "__call__"),
-        lambda self, *args: n_evaluations.append(1) or evaluated(self, *args),
-    )
-    counts, likelihoods = [], []
-    for knows in (True, False):
-        if not knows:
-            monkeypatch.delattr(_Likelihood, "information")
-        n_evaluations.clear()
-        gp = TimeVaryingGPRegressor(RBF(0.5), Matern(3.0, nu=1.5)).fit(X, y)
-        counts.append(len(n_evaluations))
-        likelihoods.append(gp.log_marginal_likelihood_value_)
-    assert counts[0] < counts[1]
-    assert_allclose(*likelihoods, rtol=1e-6)
-
-
-def test_noise_models_and_custom_kernels_have_no_information_matrix():
-    X, y = data()
-    for options in (
-        {"noise_model": QuadraticInjection(0.1)},
-        {"spatial_kernel": RationalQuadratic(0.5)},
-    ):
-        gp = TimeVaryingGPRegressor(temporal_kernel=Matern(2.0, nu=1.5), **options).fit(X, y)
-        criterion = Dense.criterion(gp._gp.rows)
-        criterion(gp._gp.covariance, True)
-        assert criterion.information() is None

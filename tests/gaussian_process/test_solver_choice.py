@@ -8,8 +8,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ExpSineSquared, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process._exact_posterior import Dense
-from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.kernels import Forgetting, with_seasons
 
 DAY = ExpSineSquared(1.5, 24.0)
@@ -24,22 +22,26 @@ KERNELS = {
 # Kernel, rows, places, times, and the solver that took less than half of the processor time in
 # benchmarks/speed/solvers.py.
 FASTER = [
-    ("forgetting", 500, 1, "regular", Filter),
-    ("forgetting", 1000, 15, "irregular", Filter),
-    ("forgetting", 500, 150, "regular", Dense),
-    ("forgetting", 1000, 150, "irregular", Dense),
-    ("matern", 1000, 1, "irregular", Filter),
-    ("matern", 500, 15, "regular", Dense),
-    ("matern", 1000, 50, "irregular", Dense),
-    ("matern", 1000, 15, "coincident", Filter),
-    ("matern", 2000, 50, "coincident", Filter),
-    ("sum", 500, 1, "regular", Filter),
-    ("season", 700, 1, "irregular", Filter),
-    ("seasons", 600, 1, "regular", Dense),
-    ("seasons", 2500, 1, "regular", Filter),
-    ("decays", 500, 1, "regular", Dense),
-    ("decays", 1500, 1, "irregular", Dense),
+    ("forgetting", 500, 1, "regular", "Filter"),
+    ("forgetting", 1000, 15, "irregular", "Filter"),
+    ("forgetting", 500, 150, "regular", "Dense"),
+    ("forgetting", 1000, 150, "irregular", "Dense"),
+    ("matern", 1000, 1, "irregular", "Filter"),
+    ("matern", 500, 15, "regular", "Dense"),
+    ("matern", 1000, 50, "irregular", "Dense"),
+    ("matern", 1000, 15, "coincident", "Filter"),
+    ("matern", 2000, 50, "coincident", "Filter"),
+    ("sum", 500, 1, "regular", "Filter"),
+    ("season", 700, 1, "irregular", "Filter"),
+    ("seasons", 600, 1, "regular", "Dense"),
+    ("seasons", 2500, 1, "regular", "Filter"),
+    ("decays", 500, 1, "regular", "Dense"),
+    ("decays", 1500, 1, "irregular", "Dense"),
 ]
+
+
+def solver_of(gp):
+    return type(gp._gp).__name__
 
 
 def case(kernel, n, n_places, times):
@@ -58,7 +60,7 @@ def case(kernel, n, n_places, times):
 def test_auto_takes_the_solver_that_is_much_faster(kernel, n, n_places, times, faster):
     gp, X, y = case(kernel, n, n_places, times)
     kind, *_ = gp.fit(X[:9], y[:9])._choose_conditioning(*covariance_and_rows(gp, X, y))
-    assert kind is faster
+    assert kind.__name__ == faster
 
 
 def covariance_and_rows(gp, X, y):
@@ -71,7 +73,7 @@ def covariance_and_rows(gp, X, y):
 def test_the_costs_are_as_measured(kernel, n, n_places, times, faster):
     gp, X, y = case(kernel, n, n_places, times)
     seconds = {}
-    for kind, solver in ((Dense, "dense"), (Filter, "kalman")):
+    for kind, solver in (("Dense", "dense"), ("Filter", "kalman")):
         fitted = clone(gp).set_params(solver=solver).fit(X, y)
         seconds[kind] = np.inf
         for _ in range(3):
@@ -84,7 +86,7 @@ def test_the_costs_are_as_measured(kernel, n, n_places, times, faster):
 def test_rows_that_come_and_go_change_the_solver():
     gp, X, y = case("seasons", 2500, 1, "regular")
     gp.fit(X[:600], y[:600])
-    assert type(gp._gp) is Dense
+    assert solver_of(gp) == "Dense"
     more = gp.condition_on(X[600:], y[600:])
-    assert type(more._gp) is Filter
-    assert type(more.without(np.arange(1900))._gp) is Dense
+    assert solver_of(more) == "Filter"
+    assert solver_of(more.without(np.arange(1900))) == "Dense"

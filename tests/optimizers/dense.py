@@ -3,6 +3,15 @@
 import numpy as np
 import pytest
 from scipy.special import erf
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.relevancy import temporal_convolution
+
+# Class of fitted regressors.
+FITTED = type(
+    TimeVaryingGPRegressor(optimizer=None).fit([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]).fitted_
+)
 
 GRID = np.linspace(0.0, 1.0, 401)[:, np.newaxis]
 
@@ -22,6 +31,18 @@ def drive(opt, times, value=value):
         x = opt.ask(float(t))
         opt.tell(x, value(x, t))
     return opt
+
+
+def length_scale_of(kernel):
+    """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future."""
+    if hasattr(kernel, "length_scale"):
+        return kernel.length_scale
+    now = np.zeros((1, 1))
+    integrals = [
+        temporal_convolution(each, [0.0], 0.0)[0, 0] / each(now)[0, 0] ** 2
+        for each in (kernel, Matern(1.0, nu=2.5))
+    ]
+    return integrals[0] / integrals[1]
 
 
 def inside(x, margin=0.2):

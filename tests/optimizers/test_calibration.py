@@ -11,8 +11,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import GPUCB, SWGPUCB, WDBO, WGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning, OverconfidenceWarning
-from sktvbo.optimizers import _parts
-from sktvbo.optimizers._begin import first_state
 
 NOISE = 0.1
 
@@ -51,7 +49,8 @@ def test_a_right_model_does_not_warn(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         run(opt := optimizer(NOISE**2, seed), seed, 100)
-    squares = [((e.y - e.predicted[0]) / e.predicted[1]) ** 2 for e in opt._run.history.log[2:]]
+    frame = opt.to_frame()
+    squares = (((frame.y - frame.predicted_mean) / frame.predicted_std) ** 2)[2:]
     assert 1e-4 < chi2.sf(sum(squares), len(squares)) < 1.0 - 1e-4
 
 
@@ -104,28 +103,34 @@ def test_a_robust_model_that_is_overconfident_warns():
         run_with_glitches(optimizer(1.0, surrogate=surrogate), 0, NOISE)
 
 
+def n_warnings(function, *args):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*args)
+    return sum(issubclass(each.category, OverconfidenceWarning) for each in caught)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.99, 1.01])
 def test_the_bound_is_a_quantile_with_a_tolerance(share):
     """50 equal residuals warn beyond the quantile of probability 1e-6, times 1.2²."""
     opt = optimizer(NOISE**2, surrogate=declared(NOISE**2), window=1)
     rms = 1.2 * np.sqrt(chi2.isf(1e-6, 50) / 50.0)
     opt.tell([0.5], 0.0, 0.0), opt.tell([0.5], 0.0, 1.0)
-    for i in range(50):
-        mean, std = opt.predict([0.5], i + 2.0, return_std=True, include_noise=True)
-        opt.tell([0.5], mean + (-1) ** i * share * rms * std, i + 2.0)
-    assert opt._run.part("calibration").has_warned == (share > 1.0)
+
+    def told():
+        for i in range(50):
+            mean, std = opt.predict([0.5], i + 2.0, return_std=True, include_noise=True)
+            opt.tell([0.5], mean + (-1) ** i * share * rms * std, i + 2.0)
+
+    assert n_warnings(told) == (share > 1.0)
 
 
-def test_a_test_needs_a_prediction_of_each(monkeypatch):
-    monkeypatch.setattr(_parts, "_LARGEST", 0.0)
-    opt = optimizer(NOISE**2)
-    run(opt, 0, 51)
-    assert not opt._run.part("calibration").has_warned
+def test_a_test_needs_a_prediction_of_each():
+    opt = optimizer(1e-6 * NOISE**2)
+    assert n_warnings(run, opt, 0, 51) == 0
     opt.untell()
-    run(opt, 0, 1, 51)
-    assert not opt._run.part("calibration").has_warned
-    run(opt, 0, 1, 52)
-    assert opt._run.part("calibration").has_warned
+    assert n_warnings(run, opt, 0, 1, 51) == 0
+    assert n_warnings(run, opt, 0, 1, 52) == 1
 
 
 def test_failures_before_the_first_observation_are_not_tested():
@@ -143,6 +148,16 @@ def test_failures_before_the_first_observation_are_not_tested():
     ],
 )
 def test_the_advice_names_parameters_that_the_algorithm_has(algorithm, named, unknown):
-    text = _parts._remedies(first_state(algorithm([(0.0, 1.0)])))
+    opt = algorithm([(0.0, 1.0)], n_initial_points=5, refit_every=None, random_state=0)
+
+    def told():
+        rng = np.random.RandomState(0)
+        for t in range(60):
+            x = rng.uniform(size=1)
+            opt.tell(x, x[0] if t < 6 else 100.0 * rng.normal(), t)
+
+    with pytest.warns(OverconfidenceWarning, match="overconfident") as caught:
+        told()
+    text = str(caught[0].message)
     assert all(name in text for name in named)
     assert not any(name in text for name in unknown)

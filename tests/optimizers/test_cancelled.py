@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sktvbo import GPUCB, TVGPUCB, WDBO, RandomSearch
-from sktvbo.domain import Arms, FiniteSet
-from sktvbo.optimizers._durable import run_of
+from sktvbo.domain import Arms, FiniteSet, as_domain
 
 BOX = [(0.0, 10.0)]
 MIXED = {"x": ("real", 0.0, 1.0), "n": ("integer", 1, 8), "kind": ["u", "v"]}
@@ -15,8 +14,8 @@ GRID = FiniteSet([[i, j] for i in range(3) for j in range(3)])
 
 
 def unit_of(opt, x):
-    domain = run_of(opt).domain
-    return domain.unit_of(domain.as_row(x)[np.newaxis])[0]
+    domain = as_domain(opt.domain)
+    return domain.to_unit(domain.validate_point(x))
 
 
 def told(opt, n):

@@ -12,8 +12,7 @@ from sktvbo import (
     problems,
 )
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
-from sktvbo.domain import Arms, Constrained, Context, FiniteSet, WithContext, as_domain
-from sktvbo.optimizers._default_models import Times, drifting_surrogate, smooth_surrogate
+from sktvbo.domain import Arms, Context, FiniteSet, WithContext, as_domain
 
 
 class ZeroMean(WDBO):
@@ -153,28 +152,26 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
     ids=str,
 )
 def test_a_lengthscale_that_all_share_is_at_least_a_step_of_integers(domain, low):
-    domain = as_domain(domain)
-    domains = [domain]
-    if not isinstance(domain, WithContext):
-        domains.append(Constrained(domain, [lambda x: True]))
-    for each in domains:
-        made = smooth_surrogate(times_of(each, has_context=True))
-        assert made.spatial_kernel.length_scale_bounds == pytest.approx((low, 2.0))
+    """With seasons, beside constraints as without them."""
+    for constraints in (None, [lambda x: True]):
+        bounds = spatial_bounds(domain, seasonal_periods=4.0, constraints=constraints)
+        assert bounds[0] == pytest.approx(low)
 
 
 def test_each_lengthscale_is_at_least_the_step_of_its_parameter():
     space = {"n": ("integer", 0, 10), "m": ("ordinal", [1, 2])}
     space |= {"k": ["a", "b"], "r": ("real", 0.0, 1.0)}
-    bounds = drifting_surrogate(times_of(as_domain(space))).spatial_kernel.length_scale_bounds
-    assert_allclose(bounds[:, 0], [0.1, 0.25, 0.01, 0.01])
-    of_reals = drifting_surrogate(times_of(as_domain([(0.0, 9.0)] * 2))).spatial_kernel
-    assert of_reals.length_scale_bounds == (0.01, 4.0)
+    assert_allclose(spatial_bounds(space)[:, 0], [0.1, 0.25, 0.01, 0.01])
+    assert spatial_bounds([(0.0, 9.0)] * 2) == (0.01, 4.0)
 
 
-def times_of(domain, has_context=False):
-    """Return the `Times` of a domain and of ten steps."""
-    t, columns = np.arange(10.0), tuple(domain.unit_columns.tolist())
-    return Times(t, t, (), domain.n_unit, columns, tuple(domain.steps), has_context)
+def spatial_bounds(domain, **options):
+    """Return the bounds of lengthscales of W-DBO in space."""
+    opt = WDBO(domain, n_initial_points=2, refit_every=None, random_state=0, **options)
+    domain = as_domain(domain)
+    for t, row in enumerate(domain.sample(2, np.random.RandomState(0))):
+        opt.tell(domain.decode(row), float(t), t, context=domain.decode_context(row))
+    return opt.surrogate_.spatial_kernel_.length_scale_bounds
 
 
 BY_DIMENSION = (

@@ -13,9 +13,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import optimizers, papers
 from sktvbo.kernels import LogNormal
-from sktvbo.optimizers._default_models import Times
 
 BOX = [(0.0, 1.0)] * 2
+OF_BOX = {"n_unit": 2, "groups": (0, 1), "steps": (0.0, 0.0)}
+OF_BOX |= {"has_context": False, "is_constrained": False, "of_outcome": False, "pending": ()}
 PAGE = Path(__file__).parents[2] / "docs" / "differences.rst"
 
 
@@ -24,8 +25,7 @@ def parts(optimizer):
     found = SimpleNamespace(policy=optimizer._make_policy())
     if not isinstance(optimizer, optimizers.RandomSearch):
         for name, interval in (("surrogate", 1.0), ("slower", 2.0)):
-            t = interval * np.arange(101.0)
-            times = Times(t, t, n_unit=2, groups=(0, 1), steps=(0.0, 0.0))
+            times = SimpleNamespace(data=interval * np.arange(101.0), interval=interval, **OF_BOX)
             made = optimizer.surrogate or optimizer._make_surrogate(times)
             setattr(found, name, made)
         found.acquisition = optimizer.acquisition or optimizer._make_acquisition()

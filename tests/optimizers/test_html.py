@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from contract.cases import CASES, STEPS, fingerprint, in_turns
+from optimizers.dense import FITTED
 
-from sktvbo import WDBO, RandomSearch
+from sktvbo import WDBO, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Context, WithContext
-from sktvbo.gaussian_process._fitted import FittedGP
-from sktvbo.gaussian_process._regressor import TimeVaryingGP
 
 BEST = "best observation in the data set"
 
@@ -98,8 +97,8 @@ def test_it_only_reads(few, steps, monkeypatch):
         opt.announce([0.5, 0.5], steps)
     before = fingerprint(opt)
     for method in ("predict", "posterior_at", "at", "condition_on", "refit"):
-        monkeypatch.setattr(FittedGP, method, forbidden)
-    monkeypatch.setattr(TimeVaryingGP, "fit", forbidden)
+        monkeypatch.setattr(FITTED, method, forbidden)
+    monkeypatch.setattr(TimeVaryingGPRegressor, "fit", forbidden)
     for method in ("recommend", "predict", "now"):
         monkeypatch.setattr(type(opt), method, forbidden, raising=False)
     with warnings.catch_warnings():

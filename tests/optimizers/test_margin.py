@@ -7,8 +7,7 @@ from optimizers.dense import without_prior_mean
 
 from sktvbo import ABO, BOLT, GPUCB, WDBO, BayesianOptimizer
 from sktvbo.acquisition import UCB, ExpectedImprovement
-from sktvbo.acquisition._objective import BoundaryMargin
-from sktvbo.domain import Arms, FiniteSet, WithContext
+from sktvbo.domain import Arms, FiniteSet
 
 
 def drive(opt, steps=40, d=2):
@@ -50,44 +49,6 @@ def test_what_has_no_faces_has_no_margin(domain):
         for a in (UCB(1.0), UCB(1.0, margin=0.3))
     )
     assert_array_equal(plain.told_X_, wide.told_X_)
-
-
-def rates_seen(monkeypatch, opt, times, **asked):
-    """What an optimizer makes of its margin in the scores of its queries."""
-    seen = []
-
-    class Spy(BoundaryMargin):
-        def __init__(self, rates):
-            seen.append(rates)
-            super().__init__(rates)
-
-    monkeypatch.setattr("sktvbo.acquisition._objective.BoundaryMargin", Spy)
-    for t in times:
-        opt.tell(opt.suggest(float(t), **asked), -float(t % 3))
-    return seen
-
-
-def quarter():
-    return {"acquisition": UCB(1.0, margin=0.25), "n_initial_points": 5, "random_state": 0}
-
-
-def test_integers_categories_and_contexts_have_no_faces(monkeypatch):
-    space = {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 2, 9), "kind": ["a", "b"]}
-    seen = rates_seen(monkeypatch, WDBO(space, **quarter()), range(12))
-    assert len(seen) == 7
-    assert_array_equal(seen, [[4.0, 0.0, 0.0, 0.0]] * 7)
-    in_context = WDBO(WithContext([(0.0, 1.0)] * 2, [(-1.0, 1.0)]), **quarter())
-    assert_array_equal(rates_seen(monkeypatch, in_context, range(6), context=[0.3]), [[4, 4, 0]])
-
-
-def test_time_has_no_faces(monkeypatch):
-    opt = drive(ABO([(0.0, 1.0)], lookahead=1.0, refit_every=50, **quarter()), 25, 1)
-    seen = rates_seen(monkeypatch, opt, [])
-    opt.cancel(opt.ask(25.0))
-    t = opt.suggest(25.0).t
-    assert t > 25.0
-    assert_array_equal(seen[0], [4.0])
-    assert_array_equal(seen[1], [4.0, 0.0])
 
 
 @pytest.mark.parametrize("margin", [5e-324, 1.7e308])

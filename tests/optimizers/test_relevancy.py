@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import above_prior_mean, inside
+from optimizers.dense import above_prior_mean, inside, length_scale_of
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
-from sktvbo.gaussian_process._composite import temporal_length_scale
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import RelevancyBudget, RelevancyCap, RunSoFar
 
@@ -210,7 +209,7 @@ def test_budget_ledger(alpha, monkeypatch):
             assert len(rows) == policy.min_size or budget <= 1.0 + left
             budget = min(budget, 1.0 + left) if len(rows) == policy.min_size else budget
         assert policy.budget_ == pytest.approx(budget, rel=1e-6)
-        previous = temporal_length_scale(surrogate.temporal_kernel_), now
+        previous = length_scale_of(surrogate.temporal_kernel_), now
         n_removed += len(removed)
     assert n_removed == opt.n_removed_ > 5
 

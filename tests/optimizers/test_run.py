@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from contract.cases import BOX, N_INITIAL, fingerprint
 from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.dense import FITTED
 from scipy.stats import gamma
 from sklearn.gaussian_process.kernels import RBF
 
@@ -17,7 +18,6 @@ from sktvbo import (
     TimeVaryingGPRegressor,
 )
 from sktvbo.domain import Box
-from sktvbo.gaussian_process._fitted import FittedGP
 from sktvbo.staleness import PeriodicReset, StaleDataPolicy
 
 # Observations from which hyperparameters and the scale of y are learnt.
@@ -70,14 +70,14 @@ def before(request):
 @pytest.mark.parametrize("n_initial_points", [5, 12])
 def test_no_search_sees_fewer_than_enough_observations(before, n_initial_points, monkeypatch):
     """The latest 10, whatever the initial design is; none of those forgotten stays."""
-    searched, original = [], FittedGP.refit
+    searched, original = [], FITTED.refit
 
     def spy(self, extra_rows=None, **options):
         rows = [self.X_train_] if extra_rows is None else [self.X_train_, extra_rows[0]]
         searched.append(sorted(np.concatenate(rows)[:, -1]))
         return original(self, extra_rows, **options)
 
-    monkeypatch.setattr(FittedGP, "refit", spy)
+    monkeypatch.setattr(FITTED, "refit", spy)
     opt = make(DropAt(before=before), n_initial_points=n_initial_points, refit_every=1)
     tell(opt, 0, 13)
     for t in range(13, 25):
@@ -137,13 +137,13 @@ UNIT = [(0.0, 1.0)] * 2
 @pytest.fixture
 def searches(monkeypatch):
     """Sizes of the data sets that were searched, first fits left out."""
-    original, sizes = FittedGP.refit, []
+    original, sizes = FITTED.refit, []
 
     def spy(self, *args, **options):
         sizes.append(len(self.X_train_))
         return original(self, *args, **options)
 
-    monkeypatch.setattr(FittedGP, "refit", spy)
+    monkeypatch.setattr(FITTED, "refit", spy)
     return sizes
 
 
@@ -170,13 +170,13 @@ def test_a_promise_makes_a_search(searches, monkeypatch):
     drive(opt, 31)
     searches.clear()
     promised = iter([0.0, 0.1, 0.101])  # nats
-    monkeypatch.setattr(FittedGP, "search_gain", lambda self: next(promised))
+    monkeypatch.setattr(FITTED, "search_gain", lambda self: next(promised))
     drive(opt, 3, begin=31)
     assert searches == [34]
 
 
 def test_growth_and_resets_make_a_search(searches, monkeypatch):
-    monkeypatch.setattr(FittedGP, "search_gain", lambda self: 0.0)
+    monkeypatch.setattr(FITTED, "search_gain", lambda self: 0.0)
     drive(GPUCB(UNIT, n_initial_points=30, refit_every="auto"), 45)
     assert searches == [34, 38, 42]
     searches.clear()
@@ -188,7 +188,7 @@ def test_growth_and_resets_make_a_search(searches, monkeypatch):
 
 
 def test_searches_come_at_the_latest_when_so_many_data_sets_have_come(searches, monkeypatch):
-    monkeypatch.setattr(FittedGP, "search_gain", lambda self: 0.0)
+    monkeypatch.setattr(FITTED, "search_gain", lambda self: 0.0)
     drive(SWGPUCB(UNIT, window=10, n_initial_points=10, refit_every="auto"), 115)
     assert searches == []
     drive(SWGPUCB(UNIT, window=10, n_initial_points=10, refit_every="auto"), 250)
@@ -196,7 +196,7 @@ def test_searches_come_at_the_latest_when_so_many_data_sets_have_come(searches, 
 
 
 def test_a_surrogate_without_a_promise_is_searched_always(searches, monkeypatch):
-    monkeypatch.delattr(FittedGP, "search_gain")
+    monkeypatch.delattr(FITTED, "search_gain")
     drive(GPUCB(UNIT, n_initial_points=20, refit_every="auto"), 25)
     assert len(searches) == 5
 

@@ -11,8 +11,6 @@ from scipy.stats import expon, lognorm
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
-from sktvbo.gaussian_process._composite import Composite
-from sktvbo.gaussian_process._dates import numeric_periods
 from sktvbo.kernels import Exponential, LogNormal, season_priors, with_seasons
 
 
@@ -47,7 +45,12 @@ def regret(kind, seed=0, n=72, **options):
     ids=str,
 )
 def test_periods_are_numbers_in_the_unit_of_time(value, unit, expected):
-    assert numeric_periods(value, unit, None) == pytest.approx(expected)
+    opt = WDBO([(0.0, 1.0)], n_initial_points=2, seasonal_periods=value, time_unit=unit)
+    for t in range(2):
+        opt.tell([0.5 * t], float(t), float(t))
+    found = opt.surrogate_.temporal_kernel_.get_params()
+    found = [value for name, value in found.items() if name.endswith("periodicity")]
+    assert sorted(found) == pytest.approx(expected)
 
 
 def test_priors_are_those_of_scipy():
@@ -69,7 +72,7 @@ def test_priors_name_all_hyperparameters_of_the_seasons():
     medians = [prior.median for prior in season_priors(24.0).values() if hasattr(prior, "median")]
     assert medians == [240.0, 1.0]
     assert season_priors(24.0)["temporal_kernel__k2__k1__k1__constant_value"].mean == 0.5
-    assert Composite.of(kernel).series is not None
+    assert gp.set_params(solver="kalman", optimizer=None).fit(gp.X_train_, gp.y_train_)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +86,9 @@ def test_priors_name_all_hyperparameters_of_the_seasons():
     ids=str,
 )
 def test_periods_of_kernels_are_those_of_optimizers(periods):
-    expected = numeric_periods(list(periods), "h", None)
     kernel = with_seasons(Matern(6.0), *periods, time_unit="h")
-    assert kernel == with_seasons(Matern(6.0), *expected)
-    assert season_priors(*periods, time_unit="h") == season_priors(*expected)
+    assert kernel == with_seasons(Matern(6.0), 24.0, 168.0)
+    assert season_priors(*periods, time_unit="h") == season_priors(24.0, 168.0)
 
 
 @pytest.mark.parametrize(

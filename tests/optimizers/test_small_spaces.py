@@ -1,7 +1,10 @@
 """Visits of all members of a discrete space, and of all categories."""
 
+import copy
+
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import (
     ABO,
@@ -14,11 +17,9 @@ from sktvbo import (
     UITVBO,
     WDBO,
     WGPUCB,
+    TimeVaryingGPRegressor,
 )
 from sktvbo.domain import Arms, Context, FiniteSet
-from sktvbo.optimizers import _parts
-from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._suggest import Choice
 
 GRID = np.array([[i, j] for i in range(4) for j in range(5)], dtype=float)
 ARMS = {"arm": [f"arm {i}" for i in range(9)]}
@@ -61,11 +62,6 @@ def test_all_members_are_visited_with_100_seeds(seed):
     assert len({tuple(x) for x in run_over_grid(seed)}) == 20
 
 
-def test_without_the_rule_members_are_not_visited(monkeypatch):
-    monkeypatch.setattr(_parts, "_FEW_MEMBERS", 0)
-    assert len({tuple(x) for x in run_over_grid(0)}) < 20
-
-
 @pytest.mark.parametrize("seed", [1, 3])
 def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
     members = FiniteSet(np.random.RandomState(seed).uniform(size=(60, 2)))
@@ -79,18 +75,6 @@ def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
     assert n_turns >= 4
     # After every repeated query it would be 23 members.
     assert len(set(asked)) <= 16
-
-
-def test_other_spaces_have_the_same_queries(monkeypatch):
-    def queries():
-        box = asked_of(WDBO([(0.0, 4.0)], random_state=0), lambda x: -((x[0] - 1.0) ** 2), 12)
-        larger = FiniteSet(np.vstack([GRID, [[9.0, 9.0]]]))
-        return box, asked_of(WDBO(larger, random_state=0), lambda x: -((x - 1.0) ** 2).sum(), 20)
-
-    found = queries()
-    monkeypatch.setattr(_parts, "_FEW_MEMBERS", 0)
-    for queried, expected in zip(found, queries()):
-        np.testing.assert_array_equal(queried, expected)
 
 
 def test_failed_and_pending_queries_are_visits():
@@ -135,42 +119,43 @@ def test_members_are_visited_in_each_context():
     assert len(visited) == 18
 
 
-def narrowed_to(opt, queries, t=None):
-    """Space that visits leave for the query after some others of a batch, at a time or now."""
-    run = run_of(opt)
-    t = run.time.now if t is None else t
-    choice = Choice(run, run.query_surrogate.at(t), t, None, queries=queries)
-    return run.part("visits").narrow(choice, run.domain.search_space())
+def asked_at_turn(opt, n=4, t=200.0):
+    """Return the arm of the query after n others, each cancelled, one at a time."""
+    opt = copy.deepcopy(opt)
+    for i in range(n):
+        opt.cancel(opt.ask(t + i))
+    return opt.ask(t + n)[0]
 
 
-def narrowed(opt, queries, t=None):
-    """Number of members of this space."""
-    return narrowed_to(opt, queries, t).size
+def told_of_arms(arms, start, opt):
+    """Tell values of arms, of which the third one is the best."""
+    arms = np.array(arms, dtype=float)
+    times = np.arange(start, start + len(arms), dtype=float)
+    opt.tell_many(arms[:, np.newaxis], 1.0 * (arms == 2.0), times)
 
 
 @pytest.mark.parametrize("history", [None, 0])
 def test_a_visit_counts_for_as_many_steps_as_the_run_was_old(history):
     opt = GPUCB(Arms(3), history=history, random_state=0)
-    opt.tell_many(np.repeat([[0.0], [1.0], [2.0]], 40, axis=0), np.zeros(120), np.arange(120.0))
-    at_turn = [([2.0], 200.0)] * 4
-    assert narrowed(opt, at_turn) == 1  # arm 0, visited until step 39
-    assert narrowed(opt, at_turn[1:]) == 3
-    opt.tell([0.0], 0.0, 120.0)
-    assert narrowed(opt, at_turn) == 3  # arm 1, visited until step 79, is not due before step 158
-    opt.tell_many(np.full((34, 1), 2.0), np.zeros(34), np.arange(121.0, 155.0))
-    assert narrowed(opt, at_turn) == 1
+    told_of_arms(np.repeat([0, 1, 2], 40), 0, opt)
+    assert asked_at_turn(opt) == 0.0  # visited until step 39
+    assert asked_at_turn(opt, 3) == 2.0
+    told_of_arms([0], 120, opt)
+    assert asked_at_turn(opt) == 2.0  # arm 1, visited until step 79, is not due before step 158
+    told_of_arms([2] * 34, 121, opt)
+    assert asked_at_turn(opt) == 1.0
 
 
 def test_in_a_young_run_a_visit_counts_for_fifty_observations():
-    opt, at_turn = GPUCB(Arms(4), random_state=0), [([2.0], 200.0)] * 4
-    opt.tell_many(np.repeat([[0.0], [1.0], [2.0]], 10, axis=0), np.zeros(30), np.arange(30.0))
-    assert narrowed(opt, at_turn) == 1  # arm 3, never visited
-    opt.tell([3.0], 0.0, 30.0)
-    assert narrowed(opt, at_turn) == 4
-    opt.tell_many(np.full((23, 1), 2.0), np.zeros(23), np.arange(31.0, 54.0))
-    assert narrowed(opt, at_turn) == 4
-    opt.tell([2.0], 0.0, 54.0)
-    assert narrowed(opt, at_turn) == 1  # arm 0, visited until step 9
+    opt = GPUCB(Arms(4), random_state=0)
+    told_of_arms(np.repeat([0, 1, 2], 10), 0, opt)
+    assert asked_at_turn(opt) == 3.0  # never visited
+    told_of_arms([3], 30, opt)
+    assert asked_at_turn(opt) == 2.0
+    told_of_arms([2] * 23, 31, opt)
+    assert asked_at_turn(opt) == 2.0
+    told_of_arms([2], 54, opt)
+    assert asked_at_turn(opt) == 0.0  # visited until step 9
 
 
 def test_what_is_known_to_violate_a_limit_is_visited_again_once_that_is_forgotten():
@@ -178,32 +163,31 @@ def test_what_is_known_to_violate_a_limit_is_visited_again_once_that_is_forgotte
     arms, y = np.repeat([0.0, 1.0, 2.0], 40), 0.1 * np.random.RandomState(0).normal(size=120)
     outcomes = {"g": 0.1 * y + 2.0 * (arms == 0.0)}
     opt.tell_many(arms[:, np.newaxis], y, np.arange(120.0), outcomes=outcomes)
-    at_turn = [([2.0], 200.0)] * 4
-    assert narrowed(opt, at_turn, 120.0) == 3
-    assert narrowed(opt, at_turn, 1e6) == 1  # arm 0, visited until step 39
+    assert asked_at_turn(opt, t=120.0) != 0.0
+    assert asked_at_turn(opt, t=1e6) == 0.0  # visited until step 39
 
 
 @pytest.mark.parametrize("kind", [GPUCB, TVGPUCB, pytest.param(WDBO, marks=pytest.mark.slow)])
 def test_a_violator_that_no_model_forgets_is_visited_after_150_observations(kind):
     opt = kind(Arms(3), outcome_constraints={"g": (None, 1.0)}, refit_every=1000, random_state=0)
-    arms, at_turn = np.append(np.zeros(5), np.resize([1.0, 2.0], 145)), [([2.0], 200.0)] * 4
+    arms = np.append(np.zeros(5), np.resize([1.0, 2.0], 145))
     y = 0.1 * np.random.RandomState(0).normal(size=150)
-    for part, size in ((slice(145), 3), (slice(145, 150), 1)):  # arm 0, visited until step 4
+    for part, is_due in ((slice(145), False), (slice(145, 150), True)):  # visited until step 4
         outcomes = {"g": 0.1 * y[part] + 2.0 * (arms[part] == 0.0)}
         opt.tell_many(arms[part, np.newaxis], y[part], np.arange(150.0)[part], outcomes=outcomes)
-        assert narrowed(opt, at_turn) == size
-        assert opt.probability_feasible([[0.0]], 150.0)[0] < 0.05
+        assert (asked_at_turn(opt, t=150.0) == 0.0) == is_due
+        assert opt.probability_feasible([[0.0]], 154.0)[0] < 0.05
 
 
-@pytest.mark.parametrize(("outcome", "others"), [(2.0, [1.0, 1.0]), (0.0, [0.0, 0.0])])
-def test_a_category_that_is_known_to_violate_a_limit_is_not_tried(monkeypatch, outcome, others):
-    monkeypatch.setattr(_parts, "_N_LATEST", 10)  # "c" counts as untried
+@pytest.mark.parametrize("is_beyond", [True, False])
+def test_a_category_that_is_known_to_violate_a_limit_is_not_tried(is_beyond):
     space = {"kind": ["a", "b", "c"], "n": ("integer", 0, 6)}
-    opt = GPUCB(space, outcome_constraints={"g": (None, 1.0)}, random_state=0)
-    for t in range(20):
-        x = {"kind": "c" if t < 10 else "ab"[t % 2], "n": t % 7}
-        opt.tell(x, 0.01 * t, float(t), outcomes={"g": outcome * (t < 10) + 0.001 * t})
-    assert narrowed_to(opt, ()).upper.tolist() == [*others, 1.0, 1.0]
+    held = TimeVaryingGPRegressor(Matern(0.5), Matern(1e4), normalize_y=True, optimizer=None)
+    opt = GPUCB(space, surrogate=held, outcome_constraints={"g": (None, 1.0)}, random_state=0)
+    t = np.arange(1010)  # "c" is not among the latest 1000, and counts as untried
+    X = [{"kind": "c" if i < 10 else "ab"[i % 2], "n": i % 7} for i in t]
+    opt.tell_many(X, 0.01 * t, 1.0 * t, outcomes={"g": 2.0 * is_beyond * (t < 10) + 1e-5 * t})
+    assert (opt.ask(1010.0)["kind"] == "c") != is_beyond
 
 
 def steps_until_found(algorithm, space, changes_at):
@@ -307,7 +291,8 @@ def test_categories_that_are_excluded_are_not_tried(space, options, tried):
 
 def test_a_repeated_member_is_left_by_one_query_of_a_batch():
     opt = GPUCB(FiniteSet(np.arange(30.0)[:, np.newaxis]), n_initial_points=2, random_state=0)
-    for t in range(4):
-        opt.tell([3.0], 0.0, float(t))
-    assert narrowed(opt, ()) == 29
-    assert narrowed(opt, (([5.0], 4.0),)) == 30
+    for t, x in enumerate([0.0, 10.0, 20.0, 29.0] + [3.0] * 4):
+        opt.tell([x], float(x == 3.0), float(t))
+    first, second = (query.x[0] for query in opt.suggest(8.0, n=2))
+    assert first != 3.0
+    assert second == 3.0

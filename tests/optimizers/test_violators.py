@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from sktvbo import ABO, BOLT, GPUCB, IGPUCB, SWGPUCB, TVGPUCB, UITVBO, WDBO, WGPUCB
-from sktvbo.acquisition._objective import expected
 from sktvbo.domain import Arms, Context, FiniteSet
 
 # Value and outcome of each member; the best value is beyond the limit of 0.6.
@@ -112,18 +110,3 @@ def test_a_violator_is_asked_at_most_three_times_of_100(name, kind):
 def test_a_violator_that_is_allowed_again_is_found(kind):
     found, _ = asked("arms", kind, 60, shift=lambda t: -0.6 * (t >= 30.0))
     assert np.mean(np.isclose(found[40:], 0.3)) > 0.7  # the best member
-
-
-def test_the_worth_of_a_failure():
-    """It falls from the floor, or from the score below it, by the loss, and is continuous."""
-    value, floor, loss = np.array([3.0, 3.0, 3.0, 3.0, 0.5]), 1.0, 4.0
-    w = np.array([1.0, 0.5, 0.25, 0.0, 0.0])
-    with np.errstate(divide="ignore"):
-        found, on_value, _ = expected(value, np.log(w), floor, loss)
-    assert_allclose(found, [3.0, 2.0, 1.5 - 2.0, -3.0, -3.5])
-    assert_allclose(on_value, [1.0, 0.5, 0.25, 0.0, 1.0])
-    log_w, step = np.log([0.9, 0.4, 0.1]), 1e-6
-    for value in (np.full(3, 3.0), np.full(3, 0.5)):
-        up, down = (expected(value, log_w + s, floor, loss)[0] for s in (step, -step))
-        slopes = expected(value, log_w, floor, loss)[2]
-        assert_allclose(slopes, (up - down) / (2.0 * step), rtol=1e-6, atol=1e-9)

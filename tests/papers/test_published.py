@@ -14,7 +14,6 @@ from sktvbo.acquisition import AcquisitionState
 from sktvbo.domain import Arms, FiniteSet
 from sktvbo.exceptions import ModelWarning
 from sktvbo.kernels import Empirical
-from sktvbo.papers import _bolt, _nyikosa2018, _registry
 from sktvbo.theory import dataset_size_criterion
 
 pytestmark = pytest.mark.filterwarnings(
@@ -321,7 +320,7 @@ class Scaled:
 
 
 def test_the_lengthscale_of_abo_is_stable_at_the_third_hit_for_good():
-    policy = _nyikosa2018.StableLengthScale()
+    policy = make("ABO")._make_policy()
     lengths = [1.0] * 5 + [1.3, 1.39, 1.45, 9.0, 9.0]
     for length in lengths:
         policy.after_add(Scaled(length), 0.0)
@@ -378,14 +377,14 @@ def test_bolt_removes_one_observation_and_fits_a_cubic():
     for _ in run(opt, range(20)):
         pass
     surrogate = opt.surrogate_
-    rows = _bolt.SingleRemoval(12).after_add(surrogate, 19.0)
+    rows = type(opt._make_policy())(12).after_add(surrogate, 19.0)
     assert_array_equal(rows, [np.argmin(surrogate.relevancy(now=19.0))])
 
     class Told:
         query_sizes = np.array([6, 7, 8, 9, 10, 11, 12])
         query_times = np.array([0.0, 1.0, 2.5, 3.0, 4.6, 6.0, 8.5])
 
-    policy = _bolt.SingleRemoval()
+    policy = type(opt._make_policy())()
     policy.watch(Told)
     fitted = np.polyfit(Told.query_sizes[:-1], np.diff(Told.query_times), 3)
     assert_allclose(policy.coefficients_, fitted[::-1], rtol=1e-6)
@@ -458,7 +457,6 @@ def test_their_names():
     for name in NAMES:
         by_class = make(CLASSES[name].__name__, **HORIZONS.get(name, {}))
         assert type(by_class) is type(make(name))
-    assert all(module.ERRATA for module in _registry._MODULES)
     assert all(entry.paper and 2000 < entry.year < 2100 for entry in papers.available())
     with pytest.raises(ValueError, match="Did you mean 'W-DBO'"):
         papers.published("W-DB")

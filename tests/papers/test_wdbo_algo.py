@@ -19,7 +19,6 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import papers
 from sktvbo.acquisition import AcquisitionState
-from sktvbo.papers._bardou2024 import UncappedBudget
 from sktvbo.relevancy import spatial_convolution, temporal_convolution
 
 CASES = json.loads(Path(__file__).with_name("wdbo_algo.json").read_text())
@@ -59,7 +58,7 @@ def posterior(case):
 
 def removals(case):
     """Return rows that the published policy removes, in order, and the budget left."""
-    policy, now = UncappedBudget(), case["t"][-1]
+    policy, now = papers.published("W-DBO", horizon=1.0)._make_policy(), case["t"][-1]
     policy.budget_, policy.now_, policy.length_scale_ = 1.0, case["before"], case["theta"][2]
     return policy.after_add(conditioned(case), now).tolist(), policy.budget_
 

@@ -16,7 +16,6 @@ from sktvbo.plotting import (
     SliceDisplay,
     TrackDisplay,
 )
-from sktvbo.plotting._panels import OutcomeTrack
 
 SPACE = {
     "rate": ("log-real", 1e-4, 1.0),
@@ -366,9 +365,10 @@ def test_outcomes_end_after_the_first_observation(limited, until):
         OutcomeDisplay.from_optimizer(limited, until=until)
 
 
-def test_two_limits_have_one_entry_in_the_legend(plt):
+def test_two_limits_have_one_entry_in_the_legend(limited, plt):
     told, limits = np.array([0.1, 0.7]), (0.2, 0.8)
-    track = OutcomeTrack("load", "load", *limits, told, told, 0.1 * told)
+    kind = type(OutcomeDisplay.from_optimizer(limited, n_times=2).tracks[0])
+    track = kind("load", "load", *limits, told, told, 0.1 * told)
     times, kept = np.array([0.0, 1.0]), np.array([True, False])
     display = OutcomeDisplay([track], times, times, kept).plot()
     lines = [line for line in display.axes_[0].lines if line.get_linestyle() == "--"]
@@ -404,7 +404,8 @@ def test_displays_of_a_run_with_dates(display):
     found = []
     for first in (0.0, np.datetime64("2024-01-01T00")):
         step = 1.0 if first == 0.0 else np.timedelta64(1, "h")
-        opt = WDBO([(0.0, 1.0)], outcome_constraints=LIMITS, time_unit="h", random_state=0)
+        limits = {"load": (None, 9.0), "objective": (-9.0, None)}
+        opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, time_unit="h", random_state=0)
         for i in range(6):
             opt.tell(opt.ask(first + i * step), 1.0, outcomes={"load": 0.5})
         found.append(display.from_optimizer(opt, n_times=3))

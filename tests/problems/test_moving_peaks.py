@@ -3,7 +3,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo.problems import make
-from sktvbo.problems._moving_peaks import _reflect
 
 TIMES = [0.0, 3.0, 9.99, 10.0, 237.5, 500.0]
 SHAPES = ["cone", "gaussian"]
@@ -51,14 +50,6 @@ def test_many_peaks_in_many_dimensions_are_evaluated_in_parts():
 
 
 # --- movement -------------------------------------------------------------------------------------
-
-
-def test_values_are_reflected_at_the_ends():
-    values = np.array([1.0, 1.0, 9.0, 9.0, 5.0, 5.0])
-    steps = np.array([2.0, -3.0, 0.5, 4.0, 27.0, 0.0])
-    moved, signs = _reflect(values, steps, np.zeros(6), np.full(6, 10.0))
-    assert_allclose(moved, [3.0, 2.0, 9.5, 7.0, 8.0, 5.0])
-    assert_array_equal(signs, [1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 
 
 def test_a_range_without_width_is_constant():

@@ -19,9 +19,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import strategies as some
 
-from sktvbo import WDBO, _cli, journal
+from sktvbo import WDBO, journal
+from sktvbo.__main__ import main as sktvbo_main
 from sktvbo.evaluation import Comparison, RunResult
-from sktvbo.evaluation._files import read_json, write_json
 from sktvbo.exceptions import InvalidObservationError, JournalError
 
 objects = st.dictionaries(some.texts, some.json_values, max_size=4)
@@ -79,11 +79,13 @@ def test_results_with_a_field_that_is_something_else_are_refused_or_still_result
     assert RunResult.from_dict(again.to_dict()).to_dict() == again.to_dict()
 
 
-@given(objects)
-def test_json_files_come_back(content):
+@given(results(), some.texts)
+def test_comparisons_come_back_from_files(result, name):
     with new_path() as path:
-        write_json(path, content)
-        assert read_json(path) == content
+        Comparison({(name, "p"): [result]}).to_json(path)
+        ((key, (again,)),) = Comparison.from_json(path).results.items()
+        assert key == (name, "p")
+        assert again.to_dict() == result.to_dict()
         assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
@@ -213,7 +215,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS | some.texts, max_size=5))
-@pytest.mark.parametrize(("main", "more"), [(_cli.main, []), (bench.main, ["--dry-run"])])
+@pytest.mark.parametrize(("main", "more"), [(sktvbo_main, []), (bench.main, ["--dry-run"])])
 def test_any_command_ends_with_a_code(main, more, words):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -5,56 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
+from theory.spectra import fourier_power
 
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.kernels import Forgetting, Wiener
+from sktvbo.kernels import Wiener
 from sktvbo.theory import regret_slope_lower_bound, reset_period
-from sktvbo.theory._regret import power_above
-
-# --- spectra --------------------------------------------------------------------------------------
-
-SPECTRA = {
-    "rbf": RBF(1.3),
-    "matern12": Matern(1.3, nu=0.5),
-    "matern11": Matern(1.3, nu=1.1),
-    "matern52": Matern(1.3, nu=2.5),
-    "matern-inf": Matern(1.3, nu=np.inf),
-    "forgetting": Forgetting(0.4),
-}
-
-
-def fourier_power(kernel, frequency):
-    """Return the share of the variance above a frequency, by quadrature of the kernel.
-
-    The density below f is the Fourier transform of k cut at f: 2 ∫_0^∞ k(τ) 2 f sinc(2 f τ) dτ.
-    """
-
-    def density(age):
-        return 4.0 * frequency * np.sinc(2.0 * frequency * age) * kernel([[age]], [[0.0]]).item()
-
-    # Beyond 60 lengthscales the correlation is below 1e-12.
-    below, _ = quad(density, 0.0, 90.0, limit=2000)
-    return 1.0 - below
-
-
-@pytest.mark.parametrize("kernel", SPECTRA.values(), ids=list(SPECTRA))
-def test_the_power_above_a_frequency_is_the_integral(kernel):
-    for frequency in (0.0, 0.05, 0.3, 1.1):
-        found = power_above(kernel, frequency)
-        assert_allclose(found, fourier_power(kernel, frequency), rtol=1e-6, atol=1e-9)
-
-
-def test_the_far_tail_keeps_its_relative_accuracy():
-    # 1 - 2 arctan(x) / π = 2 arctan(1 / x) / π with x = 2π l f.
-    f = np.array([1e3, 1e9, 1e15])
-    expected = 2.0 / np.pi * np.arctan(1.0 / (2.0 * np.pi * 1.3 * f))
-    assert_allclose(power_above(Matern(1.3, nu=0.5), f), expected, rtol=1e-12)
-    # Mills' ratio bounds the normal tail from both sides.
-    z = 2.0 * np.pi * 1.3 * 3.0
-    phi = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    tail = power_above(RBF(1.3), 3.0)
-    assert 2.0 * phi * z / (1.0 + z**2) < tail < 2.0 * phi / z
-
 
 # --- lower bound ----------------------------------------------------------------------------------
 
@@ -84,15 +39,6 @@ def test_the_lower_bound_is_the_mean_of_a_truncated_normal():
         np.inf,
     )
     assert_allclose(regret_slope_lower_bound(**LOWER), mean, rtol=1e-8)
-
-
-@pytest.mark.parametrize("kernel", [Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5), RBF()])
-@pytest.mark.parametrize("duration", [0.8, 2.0, 4.0])
-def test_the_forecast_error_exceeds_the_power_above_half_the_sampling_frequency(kernel, duration):
-    # The variance of f(nc) given all of f(0), f(c), ..., f((n-1)c), for k_T(0) = 1.
-    times = duration * np.arange(81)[:, np.newaxis]
-    last = np.linalg.cholesky(kernel(times))[-1, -1]
-    assert power_above(kernel, 0.5 / duration) < last**2
 
 
 def test_the_lower_bound_falls_with_the_sampling_frequency_and_with_smoothness():

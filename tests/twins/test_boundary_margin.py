@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from acquisition.cases import unit_box
 from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.test_margin import drive
 from scipy.integrate import quad
 
+from sktvbo import ABO, WDBO
 from sktvbo.acquisition import UCB, AcquisitionState
 from sktvbo.acquisition._compiled import objective_of
 from sktvbo.acquisition._objective import BoundaryMargin, ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize
-from sktvbo.domain import Box
+from sktvbo.domain import Box, WithContext
 
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "sparse")
 
@@ -150,3 +152,41 @@ def test_places_excluded_by_the_margin_are_not_evaluated(fitted, monkeypatch):
         found = objective.leading(faces, 6)
         looked.append(np.isclose(found, objective.values(faces), rtol=1e-12)[::2].sum())
     assert looked[0] < 0.5 * looked[1]
+
+
+def rates_seen(monkeypatch, opt, times, **asked):
+    """What an optimizer makes of its margin in the scores of its queries."""
+    seen = []
+
+    class Spy(BoundaryMargin):
+        def __init__(self, rates):
+            seen.append(rates)
+            super().__init__(rates)
+
+    monkeypatch.setattr("sktvbo.acquisition._objective.BoundaryMargin", Spy)
+    for t in times:
+        opt.tell(opt.suggest(float(t), **asked), -float(t % 3))
+    return seen
+
+
+def quarter():
+    return {"acquisition": UCB(1.0, margin=0.25), "n_initial_points": 5, "random_state": 0}
+
+
+def test_integers_categories_and_contexts_have_no_faces(monkeypatch):
+    space = {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 2, 9), "kind": ["a", "b"]}
+    seen = rates_seen(monkeypatch, WDBO(space, **quarter()), range(12))
+    assert len(seen) == 7
+    assert_array_equal(seen, [[4.0, 0.0, 0.0, 0.0]] * 7)
+    in_context = WDBO(WithContext([(0.0, 1.0)] * 2, [(-1.0, 1.0)]), **quarter())
+    assert_array_equal(rates_seen(monkeypatch, in_context, range(6), context=[0.3]), [[4, 4, 0]])
+
+
+def test_time_has_no_faces(monkeypatch):
+    opt = drive(ABO([(0.0, 1.0)], lookahead=1.0, refit_every=50, **quarter()), 25, 1)
+    seen = rates_seen(monkeypatch, opt, [])
+    opt.cancel(opt.ask(25.0))
+    t = opt.suggest(25.0).t
+    assert t > 25.0
+    assert_array_equal(seen[0], [4.0])
+    assert_array_equal(seen[1], [4.0, 0.0])

@@ -28,7 +28,15 @@ from sktvbo.domain import Box
 from sktvbo.kernels import Forgetting
 
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
-COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
+COMPILED = (
+    "matern",
+    "ard-rbf",
+    "forgetting-injection",
+    "static",
+    "prior-mean",
+    "time-first",
+    "sparse",
+)
 # At one time any temporal kernel has a compiled form.
 AT_A_TIME = (*COMPILED, "season", "wiener", "rational-time", "weighted", "sparse-wiener")
 

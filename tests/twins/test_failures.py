@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from contract.failing import UNIT, drive
 from numpy.testing import assert_allclose
+from optimizers.limited import on_a_line
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
@@ -275,3 +276,24 @@ def test_in_a_wider_domain_the_learnt_lengthscale_keeps_its_meaning():
     length, *others = run_of(opt).failures.learnt
     wider = opt.with_parameters(domain=[(0.0, 4.0)])
     assert run_of(wider).failures.learnt == (length / 4.0, *others)
+
+
+def of_failures(opt, t):
+    """Probability at a time that a query does not fail, None if nothing is known of it."""
+    cause = Choice(run_of(opt), None, None, t, None, t).causes.get("failures")
+    return cause and cause(t, t, None)
+
+
+def test_a_failure_that_a_limit_explains_is_no_other_failure():
+    opt = on_a_line({"load": (None, 0.8)}, GPUCB)
+    for t in range(4):
+        opt.tell([0.2 * t], failed=True, t=float(t), outcomes={"load": 0.9})
+    # Without a model of the outcome it is a failure as any.
+    assert np.exp(of_failures(opt, 4.0).log(np.array([[0.2]])))[0] < 0.5
+    for t in range(4, 10):
+        opt.tell([0.09 * t], 1.0, float(t), outcomes={"load": 0.1})
+    assert of_failures(opt, 9.0) is None
+    opt.tell([0.95], failed=True, t=10.0, outcomes={"load": 0.7})
+    found = np.exp(of_failures(opt, 10.0).log(np.array([[0.2], [0.95]])))
+    assert found.tolist() == pytest.approx([1.0, 0.0], abs=0.35)
+    assert opt.n_failed_ == 5

@@ -8,12 +8,12 @@ from fast.matrices import spd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-from twins import kdpp as twin
 
 from sktvbo import dpp
 from sktvbo._fast import kdpp as fast
 from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.exceptions import NotPositiveDefiniteError
+from twins import kdpp as twin
 
 N, K_ITEMS, N_DRAWS = 8, 3, 200_000
 METHODS = ["mcmc", "exact"]

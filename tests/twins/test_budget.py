@@ -1,0 +1,304 @@
+"""Searches in slices against whole ones, and the times that fit into a budget."""
+
+import pickle
+import time
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from grids import pairs_of
+from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.test_budget import LONG, f, run, theta
+from scipy.optimize import minimize
+from scipy.stats import gamma
+
+from sktvbo import BOLT, GPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo._values import replaced
+from sktvbo.exceptions import StepBudgetWarning
+from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
+from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
+from sktvbo.optimizers._observe import begun_search
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(26, 2)), np.arange(26.0)])
+    y = [f(x[:2], x[2]) + 0.05 * rng.normal() for x in X]
+    return X, np.array(y)
+
+
+def by_scipy(function, start, bounds):
+    found = minimize(function, start, jac=True, bounds=bounds, method="L-BFGS-B")
+    return found.x, found.fun
+
+
+REGRESSORS = {
+    "plain": TimeVaryingGPRegressor(normalize_y=True),
+    "robust": TimeVaryingGPRegressor(normalize_y=True, robust=True),
+    "restarts": TimeVaryingGPRegressor(n_restarts_optimizer=2, normalize_y=True),
+    "hyperpriors": TimeVaryingGPRegressor(hyperpriors={"noise_variance": gamma(2.0, scale=0.01)}),
+    "scipy": TimeVaryingGPRegressor(optimizer=by_scipy),
+    "kalman": TimeVaryingGPRegressor(solver="kalman"),
+    "sparse": SparseTimeVaryingGPRegressor(n_inducing=10, random_state=0),
+}
+
+
+# A search by a callable is one part, and so is that of a sparse regressor.
+N_PARTS = {"scipy": (1, 3), "sparse": (1, 2)}
+
+
+@pytest.fixture
+def one_part(monkeypatch):
+    """Return a function that continues a search by one part: the clock counts its calls."""
+    now = iter(range(10**9))
+    monkeypatch.setattr(time, "process_time", lambda: float(next(now)))
+    return lambda search: search.continued(time.process_time() + 4.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "copied"), pairs_of(REGRESSORS, (False, True), (None, 3))
+)
+def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
+    """Also if it goes on in copies, which know the results and not the computation."""
+    X, y = rows
+    if name == "robust":
+        y = y + 5.0 * (np.arange(26) == 20)
+    gp = REGRESSORS[name]
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(0)
+    gp.fit(X[:18], y[:18])
+    gp = gp.condition_on(X[18:22], y[18:22])
+    more = (X[22:], y[22:]) if extra else None
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(1)
+    expected = gp.refit(more)
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(1)
+    search, n_parts = Search(gp.fitted_, {"extra_rows": more}), 0
+    while search.found is None:
+        search, n_parts = one_part(search), n_parts + 1
+        assert len(search.results) == n_parts
+        if copied and n_parts % copied == 0:
+            search = pickle.loads(pickle.dumps(search))
+    least, most = N_PARTS.get(name, (6, 500))
+    assert least <= n_parts <= most
+    assert one_part(search) is search
+    found = search.found
+    assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
+    mean, std = found.predict(X, return_std=True)
+    assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
+
+
+class Counted:
+    """Surrogate whose search returns the sum of some numbers, one part each."""
+
+    def __init__(self, *parts):
+        self.parts, self.n_begun = parts, 0
+
+    def refitted(self):
+        self.n_begun += 1
+        total = 0
+        for part in self.parts:
+            total += yield part
+        return total
+
+
+def test_a_step_that_is_repeated_finds_the_same(one_part):
+    """A step that fails half-way leaves the search before it unchanged."""
+    surrogate = Counted(lambda: 1, lambda: 20, lambda: 300)
+    before = one_part(Search(surrogate, {}))
+    after = one_part(one_part(before))
+    assert (before.results, before.found) == ((1,), None)
+    assert (after.results, after.found, surrogate.n_begun) == ((1, 20, 300), 321, 1)
+    again = one_part(one_part(before))
+    assert (again.results, again.found, surrogate.n_begun) == ((1, 20, 300), 321, 2)
+
+
+def test_a_part_that_fails_is_computed_again(one_part):
+    fails = [True, False]
+
+    def part():
+        if fails.pop(0):
+            raise KeyboardInterrupt
+        return 20
+
+    before = one_part(Search(Counted(lambda: 1, part), {}))
+    with pytest.raises(KeyboardInterrupt):
+        one_part(before)
+    assert before.results == (1,)
+    assert one_part(before).found == 21
+
+
+def test_no_part_begins_that_would_last_too_long(clock):
+    """As long as the longest one so far, or as expected."""
+    parts = [lambda seconds=seconds: clock(seconds) or 1 for seconds in (2.0, 0.5, 0.6, 0.1)]
+    search = Search(Counted(*parts), {}).continued(5.0)
+    assert (search.results, search.cost, search.found) == ((1, 1, 1), 2.0, None)
+    assert search.continued(5.0) is search
+    assert search.continued(5.0, n_sure=1).found == 4
+    expected = Search(Counted(*parts), {}, 2.0)
+    assert expected.continued(time.process_time() + 1.9) is expected
+    assert expected.continued(time.process_time() + 2.1) is not expected
+
+
+# --- in a run -------------------------------------------------------------------------------------
+
+
+def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
+    opt = run(GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0), 40)
+    before, timer = opt._run, opt._run.timer
+    timer.seconds = 1.0
+    timer._limits[SEARCH].clear()
+    search = replaced(begun_search(before, before.surrogate, before.data), expected=100.0)
+    opt._run = before.with_objective(sliced_search=search)
+    run(opt, 1, start=40)
+    assert opt._run.sliced_search is not search
+    assert timer.limit == 30
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
+def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
+    opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
+    before = opt._run
+    search = begun_search(before, before.surrogate.refit(), before.data).continued(np.inf)
+    gp, model = search.found.gp, search.found.model
+    gp = model._condition(gp.covariance.with_theta(theta(opt) - 0.1), gp.rows)
+    search = replaced(search, found=replaced(search.found, gp=gp))
+    opt._run = before.with_objective(sliced_search=search)
+    run(opt, 1, start=20)
+    assert_array_equal(theta(opt), search.found.theta_)
+    assert opt._run.sliced_search is None
+    assert (opt._run.search.age, opt._run.search.size) == (0, search.n)
+    assert len(opt.X_) == len(opt.surrogate_.X_train_)
+
+
+# --- the timer ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "process_time", lambda: now[0])
+
+    def wait(seconds):
+        now[0] += seconds
+
+    return wait
+
+
+def updated(timer, clock, n, seconds, fresh=False):
+    timer.begin()
+    clock(seconds)
+    timer.model_updated(n, fresh)
+    timer.end("tell")
+
+
+def limit(n, seconds, least):
+    """Size at which the part that grows with n³ and the least time take 0.45 of 1 s."""
+    return n * ((0.45 - least) / max(seconds - least, 0.1 * seconds)) ** (1 / 3)
+
+
+def test_the_limit_follows_from_the_slower_of_two_updates(clock):
+    timer = StepTimer(1.0)
+    assert timer.wants_timing(5)
+    assert timer.limit == np.inf
+    updated(timer, clock, 50, 0.1, fresh=True)
+    assert timer.limit == np.inf
+    updated(timer, clock, 51, 0.05)
+    assert timer.limit == int(limit(51, 0.1, 0.05)) == 102
+    assert timer.size_for(51) == timer.limit
+    assert timer.size_for(40) == 80
+    assert not timer.wants_timing(51)
+
+
+def test_beyond_the_limit_it_is_measured_before_anything_is_removed(clock):
+    timer = StepTimer(1.0)
+    updated(timer, clock, 50, 0.1, fresh=True)
+    updated(timer, clock, 51, 0.05)
+    n = timer.limit + 1
+    assert timer.size_for(n) == n
+    assert timer.wants_timing(n)
+    updated(timer, clock, n, 0.6, fresh=True)
+    updated(timer, clock, n + 1, 0.7)
+    assert not timer.wants_timing(n + 1)
+    expected = np.median([limit(51, 0.1, 0.05), limit(n + 1, 0.7, 0.05)])
+    assert timer.limit == int(expected) < n
+    # At most 10 of the n + 1 leave in one step.
+    assert timer.size_for(n + 1) == max(timer.limit, n + 1 - 10)
+
+
+def test_an_old_measurement_is_repeated(clock):
+    timer = StepTimer(1.0)
+    updated(timer, clock, 40, 0.1, fresh=True)
+    for _ in range(256):
+        assert not timer.wants_timing(40)
+        updated(timer, clock, 40, 0.1)
+    assert timer.wants_timing(40)
+
+
+@pytest.mark.parametrize("part", [MODEL, SEARCH, QUERY])
+def test_expected_times_grow_with_the_cube(part, clock):
+    timer = StepTimer(1.0)
+    assert timer.expected(part, 100) == 0.0
+    timer._set_limit(part, 100, 0.1)
+    timer._set_limit(part, 200, 0.3)
+    at_limit = np.median([limit(100, 0.1, 0.1), limit(200, 0.3, 0.1)])
+    assert_allclose(timer.expected(part, 150), 0.1 + 0.35 * (150 / at_limit) ** 3)
+    assert_allclose(timer.expected(part, at_limit), 0.45)
+    timer.begin()
+    assert timer.fits(part, at_limit)
+    clock(0.5)
+    assert not timer.fits(part, at_limit)
+
+
+def test_three_of_a_hundred_steps(clock):
+    timer = StepTimer(1.0)
+    for seconds in [2.0] + [0.5] * 99 + [3.0, 2.0]:
+        updated(timer, clock, 100, seconds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        timer.begin()  # the first one is longer ago
+    updated(timer, clock, 100, 1.5)
+    with pytest.warns(StepBudgetWarning, match=r"of tell\(\), 3 seconds .* model took 3[.]"):
+        timer.begin()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        timer.begin()
+
+
+def test_the_first_steps_may_be_slow(clock):
+    """They show which data set fits; a budget that is never kept is named at once."""
+    timer, slow = StepTimer(1.0), {0, 25, 35, 39, 41, 45, 47, 49, 53, 59}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(300):
+            updated(timer, clock, 100, 2.0 if i in slow or i in (150, 290) else 0.5)
+    timer = StepTimer(1.0)
+    for _ in range(3):
+        updated(timer, clock, 100, 2.0)
+    with pytest.warns(StepBudgetWarning, match="3 of the latest 3 steps"):
+        timer.begin()
+
+
+def test_candidates_follow_the_time_of_a_query(clock):
+    timer, run = StepTimer(1.0), SimpleNamespace(data=range(100))
+
+    def queried(seconds):
+        timer.begin()
+        clock(seconds)
+        timer.suggested(run, ["a query"])
+        timer.end("ask")
+
+    def n_candidates():
+        return timer.effort(SimpleNamespace(queries=(), n_left=1))["n_candidates"]
+
+    for _ in range(5):
+        queried(0.95)
+    assert n_candidates() == 16
+    assert timer.limit == np.inf
+    queried(0.95)
+    assert timer.limit == 30  # the least
+    queried(0.2)
+    assert n_candidates() == 32

@@ -1,0 +1,271 @@
+"""The maximizer in windows of time and of joint draws, and of acquisitions that see places."""
+
+import numpy as np
+import pytest
+from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED, Function, UCBLessCost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import GPUCB, TimeVaryingGPRegressor
+from sktvbo.acquisition import AcquisitionState, as_acquisition
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import maximize_joint, optimize
+from sktvbo.domain import Box, FiniteSet
+from sktvbo.exceptions import DomainError
+from twins.maximizer import objective
+
+DOMAINS = pytest.mark.parametrize(
+    "domain", [BOX, ARMS, COUNTABLE, MIXED], ids=["box", "finite", "countable", "mixed"]
+)
+
+
+def upper_bound(width):
+    return lambda mean, std: (mean + width * std, 1.0, width)
+
+
+# --- A window of time -----------------------------------------------------------------------------
+
+
+@DOMAINS
+def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domain):
+    window = domain.search_space().during(100.0, 104.0)
+    U = np.column_stack([domain.to_unit(domain.sample(5, 0)), [0.0, 0.25, 0.5, 0.875, 1.0]])
+    rows = window.decode(U)
+    assert_array_equal(rows[:, -1], [100.0, 101.0, 102.0, 103.5, 104.0])
+    assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
+    assert_array_equal(window.continuous, [*domain.continuous, True])
+
+
+@pytest.mark.parametrize("low", [0.1, 1.7e9 + 0.1])
+def test_times_stay_in_the_window(low):
+    window = ARMS.search_space().during(low, low + 0.3)
+    times = window.decode(np.column_stack([np.zeros((101, 2)), np.linspace(0, 1, 101)]))[:, -1]
+    assert times[0] == low
+    assert times[-1] == low + 0.3
+    assert np.all(np.diff(times) > 0.0)
+
+
+@DOMAINS
+def test_window_pairs_each_candidate_with_spread_out_times(domain):
+    window = domain.search_space().during(5.0, 6.0)
+    base = domain.candidates(64, np.random.RandomState(0))
+    U = window.candidates(64, np.random.RandomState(0))
+    k = max(2, 64 // len(base))
+    assert len(U) == (k + 1) * len(base)
+    for place in np.unique(base, axis=0):
+        copies = np.sum(np.all(base == place, axis=1))
+        times = U[np.all(U[:, :-1] == place, axis=1), -1]
+        assert np.sum(times == 0.0) == copies
+        # Besides the first, as many in each k-th part of the window.
+        parts = np.floor(k * times[times > 0.0]).astype(int)
+        assert_array_equal(np.bincount(parts, minlength=k), copies)
+    later = np.sort(U[U[:, -1] > 0.0, -1])
+    assert_allclose(np.diff(later), 1.0 / len(later))
+
+
+def test_times_of_a_window_over_a_box_are_spread_in_each_part_of_the_box():
+    window = BOX.search_space().during(5.0, 6.0)
+    U = window.candidates(64, np.random.RandomState(0))[64:128]
+    for u in U[:, :2].T:  # the first half of the window: one in each of 8 x 8 cells
+        cells = np.floor(8 * u) + 8 * np.floor(16 * U[:, 2])
+        assert_array_equal(np.sort(cells), np.arange(64))
+
+
+def test_window_over_a_finite_set_has_all_other_arms_as_neighbours():
+    window = ARMS.search_space().during(5.0, 6.0)
+    U = ARMS.to_unit(ARMS.points)
+    neighbours = window.neighbours(np.append(U[7], 0.3))
+    assert_array_equal(neighbours[:, :-1], np.delete(U, 7, axis=0))
+    assert_array_equal(neighbours[:, -1], 0.3)
+    window = BOX.search_space().during(5.0, 6.0)
+    assert window.neighbours(np.full(3, 0.3)).shape == (0, 3)
+
+
+@DOMAINS
+@pytest.mark.parametrize("seed", range(3))
+def test_maximum_over_a_window_is_that_of_a_dense_search(domain, seed):
+    rng = np.random.RandomState(seed)
+    members = domain.sample(1500 if domain is MIXED or domain is BOX else 40, 99)
+    U = domain.to_unit(members)
+    X = np.column_stack([domain.to_unit(domain.sample(25, rng)), np.arange(25.0) / 5.0])
+    gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(1.0, nu=2.5), optimizer=None)
+    gp.fit(X, rng.normal(size=25))
+
+    class Posterior(Function):
+        def __init__(self):
+            super().__init__(lambda v: self.mean(v[np.newaxis])[0])
+
+        def mean(self, V):
+            return gp.predict(np.column_stack([V[:, :-1], 4.0 + 2.0 * V[:, -1]]))
+
+        def __call__(self, V):
+            return self.mean(V), np.zeros(len(V))
+
+    posterior = Posterior()
+    dense = np.vstack([np.column_stack([U, np.full(len(U), u)]) for u in np.linspace(0, 1, 41)])
+    window = domain.search_space().during(4.0, 6.0)
+    x = optimize(objective(upper_bound(0.0), posterior), window, rng, n_candidates=128)
+    assert 4.0 <= x[-1] <= 6.0
+    assert domain.contains(x[:-1])
+    found = np.append(domain.to_unit(x[:-1]), (x[-1] - 4.0) / 2.0)
+    assert posterior(found[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (1.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
+def test_window_needs_an_interval(low, high):
+    with pytest.raises(DomainError, match=r"low < high. Got \("):
+        BOX.search_space().during(low, high)
+
+
+# --- maximize_joint -------------------------------------------------------------------------------
+
+
+@DOMAINS
+def test_joint_draw_is_made_once_at_distinct_members(domain):
+    calls = []
+
+    def draw(U):
+        calls.append(U)
+        return -np.arange(len(U), dtype=float) % 7
+
+    x = maximize_joint(
+        draw, domain.search_space(), np.random.RandomState(0), anchors=domain.candidates(2)[:2]
+    )
+    (U,) = calls
+    assert len(np.unique(U, axis=0)) == len(U)
+    assert_allclose(domain.to_unit(domain.from_unit(U)), U, atol=1e-12)
+    assert_array_equal(x, domain.from_unit(U[np.argmax(draw(U))]))
+    assert len(U) == 40 if domain.size < np.inf else 512 < len(U) <= 512 + 2 * 33
+
+
+def test_late_joint_draws_are_finer_than_the_candidates():
+    """A peak between the Sobol points is met by places around an anchor on its slope."""
+    peak = np.array([0.70001, 0.3])
+
+    def missed(anchors):
+        def draw(U):
+            return -np.sum((U - peak) ** 2, axis=1)
+
+        x = maximize_joint(draw, BOX.search_space(), np.random.RandomState(0), anchors=anchors)
+        return np.linalg.norm(BOX.to_unit(x) - peak)
+
+    assert missed(None) > 0.01
+    assert missed([peak + 0.005]) < 0.003
+    assert missed([peak]) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_joint_draws_try_the_neighbours_of_an_anchor():
+    anchor = MIXED.to_unit([0.01, 2.0, 0.0])
+    places = []
+
+    def draw(U):
+        places.append(U)
+        return np.zeros(len(U))
+
+    maximize_joint(
+        draw, MIXED.search_space(), np.random.RandomState(0), anchors=[anchor], n_candidates=2
+    )
+    rows = MIXED.from_unit(places[0])
+    assert len(rows) == 2 + 33
+    discrete = (rows[:, 1:] == [2.0, 0.0]).all(axis=1)
+    assert 17 <= discrete.sum() <= 19  # the anchor's own, and by chance a candidate's
+    # 2 - 2, 2 - 1, 2 + 1, 2 + 2 and two categories
+    assert len(np.unique(rows[:, 1:], axis=0)) >= 1 + 6
+
+
+# A joint draw enumerates no more than these; above, it is made at a part of the members.
+ALL, MORE = (FiniteSet(np.random.RandomState(6).uniform(size=(m, 2))) for m in (1024, 20_000))
+
+
+def test_a_joint_draw_is_made_at_all_of_the_members_that_it_can_take():
+    calls = []
+
+    def draw(U):
+        calls.append(U)
+        return -np.arange(len(U), dtype=float)
+
+    rng = np.random.RandomState(0)
+    x = maximize_joint(draw, ALL.search_space(), rng, anchors=ALL.candidates(512)[:3])
+    assert_array_equal(calls, [ALL.candidates(512)])
+    assert_array_equal(x, ALL.points[0])
+    assert rng.randint(2**31) == np.random.RandomState(0).randint(2**31)  # nothing was drawn
+
+
+def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
+    members = MORE.candidates(512)
+    anchors = members[[7, 11_000, 19_999]]
+
+    def places(seed, anchors=anchors):
+        calls = []
+
+        def draw(U):
+            calls.append(U)
+            return U[:, 0]
+
+        x = maximize_joint(draw, MORE.search_space(), np.random.RandomState(seed), anchors=anchors)
+        (U,) = calls
+        assert_array_equal(MORE.to_unit(x), U[np.argmax(U[:, 0])])
+        return MORE.indices(MORE.from_unit(U))
+
+    index = places(0)
+    assert len(np.unique(index)) == len(index)
+    assert 1024 + 3 * 20 < len(index) <= 1024 + 3 * 33
+    for anchor in anchors:
+        nearest = np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]
+        assert set(nearest) <= set(index)
+    assert_array_equal(index, places(0))
+    assert len(np.intersect1d(index, places(1))) < 300  # 99 around the anchors, 52 by chance
+    assert len(places(0, anchors=None)) == 1024
+
+
+def test_members_of_a_large_set_are_drawn_uniformly():
+    counts = np.zeros(20_000)
+    rng = np.random.RandomState(0)
+
+    def draw(U):
+        counts[MORE.indices(MORE.from_unit(U))] += 1
+        return U[:, 0]
+
+    for _ in range(40):
+        maximize_joint(draw, MORE.search_space(), rng)
+    assert counts.sum() == 40 * 1024
+    # Twenty blocks of as many members each: five standard deviations of a binomial.
+    blocks = counts.reshape(20, -1).sum(axis=1)
+    assert_allclose(blocks, 2048, atol=5 * np.sqrt(2048))
+
+
+# --- acquisitions that see places -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def seen():
+    opt = GPUCB([(0.0, 10.0)], random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, np.exp(-((x[0] - 6.0) ** 2) / 4.0))
+    return opt.surrogate_.posterior_at(20.0), AcquisitionState(20, 20, 1, opt.surrogate_)
+
+
+def test_compiled_and_plain_climbs_agree(seen):
+    posterior, state = seen
+    space = Box([(0.0, 10.0)]).search_space()
+    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
+    rows = [
+        optimize(make(score, posterior), space, np.random.RandomState(0))
+        for make in (objective_of, ScipyClimber.of_posterior)
+    ]
+    assert_allclose(*rows, atol=1e-4)
+    grid = np.linspace(0.0, 1.0, 4001)[:, np.newaxis]
+    best = grid[np.argmax(score.values(*posterior(grid), grid))]
+    assert_allclose(rows[0], 10.0 * best, atol=5e-3)
+
+
+def test_slopes_in_the_place_are_differences_at_the_same_mean(seen):
+    _, state = seen
+    space = Box([(0.0, 10.0), (0.0, 1.0)]).search_space()
+    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
+    U = np.array([[0.0, 1.0], [0.7, 0.2], [1.0, 0.5]])
+    found = score.with_gradient(np.zeros(3), np.ones(3), U)
+    assert_allclose(found[3], [[-1.0, 0.0]] * 3, atol=1e-6)
+    assert_array_equal(found[1], np.ones(3))

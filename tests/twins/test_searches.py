@@ -1,0 +1,207 @@
+"""Searches of hyperparameters: the information matrix, and how many evaluations they take."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gaussian_process.cases import data
+from gaussian_process.test_prior_mean import N, choose, sample
+from gaussian_process.test_search import lost
+from numpy.testing import assert_allclose
+from scipy import stats
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.gaussian_process import QuadraticInjection, QuadraticMean, _regressor
+from sktvbo.gaussian_process._exact_posterior import Dense, _Likelihood
+from sktvbo.gaussian_process._hyperparameters import Objective, SearchRecord, explains_little
+from sktvbo.kernels import Forgetting
+
+
+@pytest.mark.parametrize("seed", [4, 31])
+def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts(seed, monkeypatch):
+    gp, X, y = lost(seed)
+    found = gp.fitted_.with_rows(X, y).refit().regressor()
+    fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
+    best = fresh.log_marginal_likelihood_value_
+    assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
+    left = gp.fitted_.with_rows(X, y).refit().regressor()
+    assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
+    assert found._search_record.n_failed == 1
+    assert found.refit()._search_record.n_failed == 0
+
+
+def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
+    rng = np.random.RandomState(4)
+    gp, X, _ = lost(4)
+    searches, search = [], _regressor.search
+
+    def noted(criterion, covariance, start, **options):
+        searches.append(len(np.atleast_2d(start)))
+        return search(criterion, covariance, start, **options)
+
+    monkeypatch.setattr(_regressor, "search", noted)
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: True)
+    for _ in range(9):
+        gp = gp.fitted_.with_rows(X, rng.normal(size=60)).refit().regressor()
+    # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
+    assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
+    assert gp.refit()._search_record.n_failed == 0
+    again = pickle.loads(pickle.dumps(gp))
+    assert again._search_record.n_failed == 9
+
+
+def test_explaining_little_more_than_noise():
+    gp, X, y = lost(4)
+    noise = np.random.RandomState(0).normal(size=60)
+    given = clone(gp).set_params(
+        spatial_kernel=gp.spatial_kernel_,
+        temporal_kernel=gp.temporal_kernel_,
+        signal_variance=gp.signal_variance_,
+        noise_variance=gp.noise_variance_,
+        optimizer=None,
+    )
+    held = clone(given).fit(X, y)
+    assert explains_little(held._gp)
+    assert explains_little(clone(given).fit(X, noise)._gp)
+    assert not explains_little(TimeVaryingGPRegressor().fit(X, y)._gp)
+    # A constant y has no variance to explain.
+    assert not explains_little(clone(given).fit(X, np.ones(60))._gp)
+    z = held._gp.rows.targets
+    evidence = stats.norm(z.mean(), z.std()).logpdf(z).sum() + 0.25 * 60
+    assert not explains_little(replace(held._gp, objective=evidence + 1e-9))
+    assert explains_little(replace(held._gp, objective=evidence - 1e-9))
+
+
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
+@pytest.mark.parametrize(
+    ("spatial", "temporal", "bounds"),
+    [
+        (RBF([0.5, 0.7]), Forgetting(0.1), (1e-6, 10.0)),
+        (Matern(0.5, nu=2.5), Matern(2.0, "fixed", nu=1.5), "fixed"),
+    ],
+)
+def test_the_information_matrix_at_the_start(spatial, temporal, bounds, mean_prior_std, robust):
+    X, y = data()
+    y[3] += 50.0 * robust
+    gp = TimeVaryingGPRegressor(
+        spatial,
+        temporal,
+        noise_variance_bounds=bounds,
+        mean_prior_std=mean_prior_std,
+        robust=robust,
+    ).partial_fit(X, y)
+    weights = gp.outlier_weights_ if robust else np.ones(len(y))
+    assert (weights[3] < 0.5) == robust
+    criterion, c = Dense.criterion(gp._gp.rows), gp._gp.covariance
+    criterion(c, True)
+
+    def full(theta):
+        at = c.with_theta(theta)
+        K = np.tril(at.gram(gp._gp.rows.S, gp._gp.rows.t))
+        return K + np.tril(K, -1).T + np.diag(at.noise_variance / weights)
+
+    P = np.linalg.inv(full(c.theta))
+    if mean_prior_std > 0.0:
+        u = P.sum(axis=1)
+        P -= np.outer(u, u) / (mean_prior_std**-2.0 + u.sum())
+    steps = 1e-5 * np.eye(len(c.theta))
+    slopes = [(full(c.theta + h) - full(c.theta - h)) @ P @ y / 2e-5 for h in steps]
+    expected = 0.5 * np.array([[q @ P @ r for r in slopes] for q in slopes])
+    assert_allclose(criterion.information(), expected, rtol=1e-6, atol=1e-8 * expected.max())
+
+
+def test_the_information_matrix_saves_evaluations(monkeypatch):
+    X, y = data()
+    n_evaluations, evaluated = [], _Likelihood.__call__
+    monkeypatch.setattr(
+        *(_Likelihood, "__call__"),
+        lambda self, *args: n_evaluations.append(1) or evaluated(self, *args),
+    )
+    counts, likelihoods = [], []
+    for knows in (True, False):
+        if not knows:
+            monkeypatch.delattr(_Likelihood, "information")
+        n_evaluations.clear()
+        gp = TimeVaryingGPRegressor(RBF(0.5), Matern(3.0, nu=1.5)).fit(X, y)
+        counts.append(len(n_evaluations))
+        likelihoods.append(gp.log_marginal_likelihood_value_)
+    assert counts[0] < counts[1]
+    assert_allclose(*likelihoods, rtol=1e-6)
+
+
+def test_noise_models_and_custom_kernels_have_no_information_matrix():
+    X, y = data()
+    for options in (
+        {"noise_model": QuadraticInjection(0.1)},
+        {"spatial_kernel": RationalQuadratic(0.5)},
+    ):
+        gp = TimeVaryingGPRegressor(temporal_kernel=Matern(2.0, nu=1.5), **options).fit(X, y)
+        criterion = Dense.criterion(gp._gp.rows)
+        criterion(gp._gp.covariance, True)
+        assert criterion.information() is None
+
+
+# --- a mean that is used only if likelier ---------------------------------------------------------
+
+
+def test_many_rows_search_the_other_mean_from_the_first_result(monkeypatch):
+    value, count, apart, together = Objective.value, [], 0, 0
+    monkeypatch.setattr(Objective, "value", lambda *each: count.append(1) or value(*each))
+    for kind in ("quadratic", "waves"):
+        X, y = sample(kind, n=90)
+        each = [choose(prior_mean=m).fit(X, y) for m in (None, QuadraticMean(1.0))]
+        apart += len(count)
+        count.clear()
+        gp, best = choose().fit(X, y), each[kind == "quadratic"]
+        together += len(count)
+        count.clear()
+        assert (gp.prior_mean_ is None) is (best is each[0])
+        assert gp.log_marginal_likelihood_value_ > best.log_marginal_likelihood_value_ - 1.0
+    assert together < 0.9 * apart
+
+
+def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
+    """The choice is nearly always the same as with all searches."""
+    learn, made = TimeVaryingGPRegressor._learn_one, []
+
+    def noted(*each, **options):
+        made.append(options)
+        return learn(*each, **options)
+
+    def choices():
+        gp, found = choose().fit(*sample("waves")), []
+        Z, z = sample("quadratic", seed=1)
+        Z[:, 3] += 500.0
+        for i in range(N):
+            gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
+            found.append(gp.prior_mean_ is None)
+        return np.array(found)
+
+    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
+    found, n = choices(), len(made)
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
+    assert np.mean(choices() == found) > 0.9
+    assert n < 0.8 * (len(made) - n)
+
+
+def test_searches_without_success_count_once(monkeypatch):
+    """For pure noise, fresh starts are tried as often as without the comparison."""
+    X = sample("waves")[0]
+    y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
+    gp, starts = choose().fit(X[:30], y[:30]), []
+    found = _regressor.restarts
+    monkeypatch.setattr(_regressor, "restarts", lambda *each: starts.append(i) or found(*each))
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
+    chosen = set()
+    for i in range(1, 10):
+        gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
+        chosen.add(gp.prior_mean_)
+        assert gp._search_record.n_failed == i
+    assert len(chosen) == 2  # both are chosen at times
+    assert starts == [1, 2, 4, 8]
