@@ -18,7 +18,7 @@ from sktvbo._values import replaced
 from sktvbo.exceptions import StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
-from sktvbo.optimizers._observe import begun_search
+from sktvbo.optimizers._models import begun_search, objective
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     if name == "restarts":
         gp.random_state = np.random.RandomState(1)
     search, n_parts = Search(gp.fitted_, {"extra_rows": more}), 0
-    while search.found is None:
+    while search.optimum is None:
         search, n_parts = one_part(search), n_parts + 1
         assert len(search.results) == n_parts
         if copied and n_parts % copied == 0:
@@ -85,7 +85,7 @@ def test_a_search_in_parts_finds_the_same(name, extra, copied, rows, one_part):
     least, most = N_PARTS.get(name, (6, 500))
     assert least <= n_parts <= most
     assert one_part(search) is search
-    found = search.found
+    found = search.optimum
     assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
     mean, std = found.predict(X, return_std=True)
     assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
@@ -110,10 +110,10 @@ def test_a_step_that_is_repeated_finds_the_same(one_part):
     surrogate = Counted(lambda: 1, lambda: 20, lambda: 300)
     before = one_part(Search(surrogate, {}))
     after = one_part(one_part(before))
-    assert (before.results, before.found) == ((1,), None)
-    assert (after.results, after.found, surrogate.n_begun) == ((1, 20, 300), 321, 1)
+    assert (before.results, before.optimum) == ((1,), None)
+    assert (after.results, after.optimum, surrogate.n_begun) == ((1, 20, 300), 321, 1)
     again = one_part(one_part(before))
-    assert (again.results, again.found, surrogate.n_begun) == ((1, 20, 300), 321, 2)
+    assert (again.results, again.optimum, surrogate.n_begun) == ((1, 20, 300), 321, 2)
 
 
 def test_a_part_that_fails_is_computed_again(one_part):
@@ -128,16 +128,16 @@ def test_a_part_that_fails_is_computed_again(one_part):
     with pytest.raises(KeyboardInterrupt):
         one_part(before)
     assert before.results == (1,)
-    assert one_part(before).found == 21
+    assert one_part(before).optimum == 21
 
 
 def test_no_part_begins_that_would_last_too_long(clock):
     """As long as the longest one so far, or as expected."""
     parts = [lambda seconds=seconds: clock(seconds) or 1 for seconds in (2.0, 0.5, 0.6, 0.1)]
     search = Search(Counted(*parts), {}).continued(5.0)
-    assert (search.results, search.cost, search.found) == ((1, 1, 1), 2.0, None)
+    assert (search.results, search.cost, search.optimum) == ((1, 1, 1), 2.0, None)
     assert search.continued(5.0) is search
-    assert search.continued(5.0, n_sure=1).found == 4
+    assert search.continued(5.0, n_sure=1).optimum == 4
     expected = Search(Counted(*parts), {}, 2.0)
     assert expected.continued(time.process_time() + 1.9) is expected
     assert expected.continued(time.process_time() + 2.1) is not expected
@@ -151,7 +151,9 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     before, timer = opt._run, opt._run.timer
     timer.seconds = 1.0
     timer._limits[SEARCH].clear()
-    search = replaced(begun_search(before, before.surrogate, before.data), expected=100.0)
+    search = replaced(
+        begun_search(objective(before), before.surrogate, before.data), expected=100.0
+    )
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=40)
     assert opt._run.sliced_search is not search
@@ -162,13 +164,15 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
 def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
     opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
     before = opt._run
-    search = begun_search(before, before.surrogate.refit(), before.data).continued(np.inf)
-    gp, model = search.found.gp, search.found.model
+    search = begun_search(objective(before), before.surrogate.refit(), before.data).continued(
+        np.inf
+    )
+    gp, model = search.optimum.gp, search.optimum.model
     gp = model._condition(gp.covariance.with_theta(theta(opt) - 0.1), gp.rows)
-    search = replaced(search, found=replaced(search.found, gp=gp))
+    search = replaced(search, found=replaced(search.optimum, gp=gp))
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=20)
-    assert_array_equal(theta(opt), search.found.theta_)
+    assert_array_equal(theta(opt), search.optimum.theta_)
     assert opt._run.sliced_search is None
     assert (opt._run.search.age, opt._run.search.size) == (0, search.n)
     assert len(opt.X_) == len(opt.surrogate_.X_train_)
@@ -292,7 +296,7 @@ def test_candidates_follow_the_time_of_a_query(clock):
         timer.end("ask")
 
     def n_candidates():
-        return timer.effort(SimpleNamespace(queries=(), n_left=1))["n_candidates"]
+        return timer.effort(1)["n_candidates"]
 
     for _ in range(5):
         queried(0.95)

@@ -12,11 +12,10 @@ from sktvbo.acquisition._compiled import objective_of
 from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, FiniteSet, as_domain
-from sktvbo.optimizers._certificate import Certificate, near, steps_from
 from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
-from sktvbo.optimizers._feasibility import Feasibility
+from sktvbo.optimizers._feasibility import Certificate, Feasibility, near, steps_from
 from sktvbo.optimizers._outcomes import beyond_limits
 
 
