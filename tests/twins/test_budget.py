@@ -169,7 +169,7 @@ def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
     )
     gp, model = search.optimum.gp, search.optimum.model
     gp = model._condition(gp.covariance.with_theta(theta(opt) - 0.1), gp.rows)
-    search = replaced(search, found=replaced(search.optimum, gp=gp))
+    search = replaced(search, optimum=replaced(search.optimum, gp=gp))
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=20)
     assert_array_equal(theta(opt), search.optimum.theta_)
