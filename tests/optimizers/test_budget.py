@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
 from sktvbo import BOLT, GPUCB, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
@@ -148,14 +148,6 @@ def test_a_search_that_is_interrupted_goes_on():
     assert len(opt.X_) == n
     assert (theta(opt) != before).any()
     assert opt._run.search.age == 0
-
-
-def test_refit_is_the_search_of_the_surrogate():
-    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
-    expected = opt.surrogate_.refit(**opt._run.temporal_kernel_for(opt.X_[:, -1]))
-    assert opt.refit() is True
-    assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
-    assert opt.n_told_ == 25
 
 
 def test_refit_before_the_surrogate_and_without_hyperparameters():

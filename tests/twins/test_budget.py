@@ -18,7 +18,7 @@ from sktvbo._values import replaced
 from sktvbo.exceptions import StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
-from sktvbo.optimizers._models import begun_search, objective
+from sktvbo.optimizers._models import begun_search, objective, temporal_kernel_for
 
 
 @pytest.fixture
@@ -158,6 +158,14 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     run(opt, 1, start=40)
     assert opt._run.sliced_search is not search
     assert timer.limit == 30
+
+
+def test_refit_is_the_search_of_the_surrogate():
+    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
+    expected = opt.surrogate_.refit(**temporal_kernel_for(objective(opt._run), opt.X_[:, -1]))
+    assert opt.refit() is True
+    assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
+    assert opt.n_told_ == 25
 
 
 @pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
