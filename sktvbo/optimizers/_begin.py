@@ -48,7 +48,8 @@ from ._serialization import HELD
 from ._state import History, Log, Model, PendingQueries, RunConfig, RunState, SearchState, n_stored
 from ._step_limiter import StepLimiter
 
-# Their order is that in which a query is narrowed: each sees what those before it allow.
+# All kinds of parts. Their order is that in which a query is narrowed: each sees what those before
+# it allow.
 KINDS = (
     StepTimer,
     Failures,
@@ -62,17 +63,6 @@ KINDS = (
     Calibration,
     Unanswered,
 )
-
-
-def begun_parts(config):
-    """Return the parts of a run that begins, by name.
-
-    Parameters
-    ----------
-    config : RunConfig
-    """
-    parts = (kind.begun(config) for kind in KINDS)
-    return {part.name: part for part in parts if part is not None}
 
 
 def first_state(algorithm):
@@ -100,6 +90,7 @@ def first_state(algorithm):
         size_limit=size_limit,
         limits=with_scales(limits, algorithm.outcome_scales, algorithm),
     )
+    parts = (kind.begun(config) for kind in KINDS)
     return RunState(
         config=config,
         clock=make_clock(algorithm.clock, algorithm),
@@ -107,7 +98,7 @@ def first_state(algorithm):
         rng=_random_state(algorithm.random_state),
         pending=_no_queries(algorithm),
         history=History(Log(limit=n_stored(algorithm.history))),
-        parts=begun_parts(config),
+        parts={part.name: part for part in parts if part is not None},
     )
 
 

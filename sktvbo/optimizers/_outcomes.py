@@ -1,4 +1,4 @@
-"""Measured limits: outcomes beside the objective, and the probability that all limits hold.
+"""Measured limits: outcomes beside the objective, as users tell them, and what is beyond a limit.
 
 Each outcome has a surrogate like the objective's, with hyperparameters of its own, see `_models`.
 Its rows are those of the data set in which it was measured, and failures in which it was. Limits

@@ -1,4 +1,8 @@
-"""Parts that say where to ask: start points, visits of members, exploration, cancelled places."""
+"""Parts of one class each.
+
+They say where to ask (start points, cancelled places, visits of members, exploration, the answers
+of an expert), or warn (of an overconfident surrogate, of answers that miss their queries).
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -29,7 +33,7 @@ class Start(Part):
     """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
 
     Every run has this part: `_suggest` asks for the `next` start point before all other queries.
-    `_change` and `Limits` read how many were asked.
+    `_begin` and `Limits` read how many were asked.
 
     Attributes
     ----------
