@@ -293,8 +293,8 @@ class Certificate:
         self._feasibility = Feasibility(run, widens=self._is_required)
         self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
         rows, self._distances = measurements(run)
-        self._told = run.domain.unit_of(rows[:, :-1])
-        self.known = np.vstack([self._starts, self._told])
+        self._measured = run.domain.unit_of(rows[:, :-1])
+        self.known = np.vstack([self._starts, self._measured])
         self._near_at = cache(self._near)
 
     def at(self, t, latest=None, moving=None):
@@ -314,14 +314,14 @@ class Certificate:
             return near(self._domain, self.known[:0], UNSEEN)
         space, length = self._domain.search_space(), UNSEEN
         # Where an outcome was not measured, nothing is known.
-        told = self._told[~np.isnan(self._distances).any(axis=0)]
-        known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(told) and _varies(self._feasibility.at(t), known):
-            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
+        measured = self._measured[~np.isnan(self._distances).any(axis=0)]
+        known = space.with_current_context(np.vstack([self._starts, measured]))
+        if len(measured) and _varies(self._feasibility.at(t), known):
+            length = max(length, np.ptp(measured[:, : space.domain.n_unit], axis=0).max())
         else:
             # A violation is no noise of an outcome that is not seen to vary.
-            told = self._told[self._distances.max(axis=0) == 0.0]
-            known = space.with_current_context(np.vstack([self._starts, told]))
+            measured = self._measured[self._distances.max(axis=0) == 0.0]
+            known = space.with_current_context(np.vstack([self._starts, measured]))
         return near(self._domain, known, length) if length < WIDE else None
 
     def towards(self, space, t, x, taken=()):
@@ -375,7 +375,7 @@ class Certificate:
         Also return this predicted violation.
         """
         k = self._domain.search_space().domain.n_unit
-        measured, close = [], cdist(places[:, :k], self._told[:, :k], "chebyshev") <= UNSEEN
+        measured, close = [], cdist(places[:, :k], self._measured[:, :k], "chebyshev") <= UNSEEN
         beyond = without_noise(self._distances, self._feasibility.noise_margins)
         for distances in beyond[self._feasibility.is_modelled]:
             steps = np.where(close & ~np.isnan(distances), np.arange(len(distances)), -1)

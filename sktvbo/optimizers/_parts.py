@@ -99,12 +99,12 @@ def distant(choice, space, draw):
 
     Those with most new categories come first, and among these the most distant.
     """
-    taken = choice.places_of(choice.run.data.rows)
+    others = choice.places_of(choice.run.data.rows)
 
     def sample(n, rng):
         places = draw(n, rng)
-        distances = gaps(places, taken, space.domain.n_unit)
-        order = np.lexsort((-distances, -n_new_categories(places, taken, space.domain)))
+        distances = gaps(places, others, space.domain.n_unit)
+        order = np.lexsort((-distances, -n_new_categories(places, others, space.domain)))
         return space.decode(places[order[:n]])
 
     return sample
@@ -261,8 +261,8 @@ def _latest_visits(choice, members):
     entries = history.latest(_N_LATEST)
     places = choice.places_of([entry.row for entry in entries])
     counts = np.full(len(places), n)
-    told = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
-    counts[: len(told)] = told
+    visits = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
+    counts[: len(visits)] = visits
     compared = np.ones(run.domain.n_unit, dtype=bool)
     compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
     order = np.argsort(-counts, kind="stable")
@@ -271,11 +271,11 @@ def _latest_visits(choice, members):
     return np.where(is_at, counts[order][first], -1).max(axis=1, initial=-1)
 
 
-def _is_repeated(told):
+def _is_repeated(entries):
     """Return True if the latest observation was the n-th at its point, n = 4, 8, 16, ...."""
-    if len(told) < _MIN_REPEATS or (told[-1].row[:-1] != told[-2].row[:-1]).any():
+    if len(entries) < _MIN_REPEATS or (entries[-1].row[:-1] != entries[-2].row[:-1]).any():
         return False
-    places = np.array([entry.row[:-1] for entry in told[-_N_LATEST:]])
+    places = np.array([entry.row[:-1] for entry in entries[-_N_LATEST:]])
     n = np.count_nonzero((places == places[-1]).all(axis=1))
     return n >= _MIN_REPEATS and n.bit_count() == 1
 
@@ -336,6 +336,8 @@ def _far_places(choice, space):
 @dataclass(frozen=True, eq=False)
 class Expert(Part):
     """An expert who is asked beside the queries; an observation or a failure ends its answers.
+
+    `RunState.query_surrogate` is the surrogate of this part if it has answers. `SparQGPUCB` asks.
 
     Attributes
     ----------
