@@ -248,7 +248,7 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        at=_moved(run.latest if run.part("step limit") is None else run.at, new, change),
+        at=_moved(run.latest if run.limiter is None else run.at, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
         place=new.place,
     ).with_part(Start(n_started))
@@ -256,16 +256,7 @@ def continued(run, new, change, n_started, changes):
         return after
     if _is_given("surrogate", changes) or _has_other_model(run, after):
         return _with_new_models(after)
-    surrogate = _rescaled(objective(after), change)
-    models = [
-        target.model
-        if target.model.surrogate is None
-        else Model(_rescaled(target, change), target.model.search)
-        for target in outcome_targets(after)
-    ]
-    if surrogate is not run.surrogate:
-        after = without_answers(after.with_objective(surrogate=surrogate))
-    return with_models(after, models)
+    return _with_rescaled_models(after, change)
 
 
 def _moved(at, new, change):
@@ -335,6 +326,20 @@ def _pending(run, new, change, changes):
     if "query_timeout" in changes:
         pending = replaced(new.pending, n_total=pending.n_total)
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
+
+
+def _with_rescaled_models(after, change):
+    """Return the state with models whose lengthscales mean the same as before a change."""
+    surrogate = _rescaled(objective(after), change)
+    models = [
+        target.model
+        if target.model.surrogate is None
+        else Model(_rescaled(target, change), target.model.search)
+        for target in outcome_targets(after)
+    ]
+    if surrogate is not after.surrogate:
+        after = without_answers(after.with_objective(surrogate=surrogate))
+    return with_models(after, models)
 
 
 def _rescaled(target, change):

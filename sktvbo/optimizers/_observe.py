@@ -69,7 +69,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     Parameters
     ----------
     run : RunState
-    told : Answer
+    answer : Answer
     predicted : (float, float), default=None
         See `predicted_observation`.
     hold : bool, default=False

@@ -298,7 +298,7 @@ def is_repeated(run, answer, place=None, others=()):
     Parameters
     ----------
     run : RunState
-    told : Answer
+    answer : Answer
     place : ndarray of shape (d,), default=None
         What was set, if it is said.
     others : list of Answer or None, default=()

@@ -125,7 +125,7 @@ def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
     parts["data"] = run.data.positions
-    if run.part("step limit") is not None:
+    if run.limiter is not None:
         parts["at"] = run.at
     parts |= {name: part for name, part in run.parts.items() if part.is_stored}
     if external:
