@@ -65,7 +65,9 @@ class Feasibility:
         known, self._outcomes, self._data = run.part("limits"), [], []
         models = dict(zip(measured(run), [model.surrogate for model in known.models]))
         models[OBJECTIVE] = run.query_surrogate
-        data = _data_by_name(run) if widens else {}
+        data = {OBJECTIVE: run.data}
+        if widens:
+            data |= {name: outcome_data(run, i) for i, name in enumerate(measured(run))}
         for limit in run.config.limits:
             surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
@@ -126,13 +128,6 @@ class Feasibility:
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
             known &= share < UNKNOWN
         return known | (self.at(t).log(U) >= np.log(SURE))
-
-
-def _data_by_name(run):
-    """Return the data set (dict) of everything that has a limit, by name."""
-    return {name: outcome_data(run, i) for i, name in enumerate(measured(run))} | {
-        OBJECTIVE: run.data
-    }
 
 
 class WithinLimits(Probability):

@@ -91,7 +91,11 @@ def limits_of(constraints, owner):
             raise invalid(name, form, constraints, owner)
         got, label = f"{outcome!r}: {pair!r}", f"{name}[{outcome!r}]"
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
-        if not is_pair or pair[0] is pair[1] is None or any(map(_is_infinite, pair)):
+        if (
+            not is_pair
+            or pair[0] is pair[1] is None
+            or any(isinstance(end, float) and math.isinf(end) for end in pair)
+        ):
             raise invalid(
                 name, "pairs (low, high), with one None for no limit", owner=owner, got=got
             )
@@ -123,10 +127,6 @@ def is_missing(value):
     if value is None:
         return True
     return np.size(value) == 1 and isinstance(value, Real | np.ndarray) and np.all(value != value)
-
-
-def _is_infinite(bound):
-    return isinstance(bound, float) and math.isinf(bound)
 
 
 def measured(run):

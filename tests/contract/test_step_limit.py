@@ -321,11 +321,11 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
         return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
-    failures = SimpleNamespace(rows=())
+    failures, optimum = SimpleNamespace(rows=()), Optimum(np.array([0.05]), 0.0)
     run = SimpleNamespace(domain=domain, at=np.array([0.1, 0.0]), failures=failures, pending_now=())
-    run.parts, found = {}, Optimum(np.array([0.05]), 0.0)
+    run.at_moment = lambda moment: []
     choice, space = Choice(run, known, 0.0, None), domain.search_space().within([0.0], [0.2])
-    assert StepLimiter(StepLimit()).heading(choice, space, found).x == expected
+    assert StepLimiter(StepLimit()).heading(choice, space, optimum).x == expected
 
 
 def test_of_queries_at_one_time_the_last_one_that_is_left_counts():
