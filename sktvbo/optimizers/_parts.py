@@ -21,6 +21,8 @@ from ._places import at_place, of_time
 from ._report import logger
 from ._step_limiter import neighbourhood
 
+# --- start points, and initial points -------------------------------------------------------------
+
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
 
@@ -124,6 +126,8 @@ def gaps(places, others, k):
     return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
 
 
+# --- cancelled places -----------------------------------------------------------------------------
+
 # Reals nearer than this part of each range to a cancelled place are left alone as well.
 _NEAR = 0.05
 
@@ -177,7 +181,11 @@ class Cancelled(Part):
         return replace(self, rows=change.rows(run.part(self.name).rows))
 
 
-# The numbers above, and of the latest observations, beyond which none counts as a visit.
+# --- visits of categories and members -------------------------------------------------------------
+
+# Members of a small space, queries from visit to visit, and observations for which a visit counts;
+# of a larger space also repetitions at one place that lead to a visit, and observations looked at;
+# observations for which a visit of a failing member counts.
 _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 _FAILING_LASTS = 150
@@ -280,6 +288,8 @@ def _is_repeated(entries):
     return n >= _MIN_REPEATS and n.bit_count() == 1
 
 
+# --- exploration ----------------------------------------------------------------------------------
+
 # Number of the latest observations near which nothing is explored, and the prior correlation of a
 # place with a near one: that of a Matérn kernel at a distance of one lengthscale is about this.
 _N_RECENT, _CORRELATED = 60, 0.5
@@ -333,6 +343,9 @@ def _far_places(choice, space):
     return places if chance is None or not len(places) else places[chance.succeeds(places)]
 
 
+# --- answers of an expert -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Expert(Part):
     """An expert who is asked beside the queries; an observation or a failure ends its answers.
@@ -383,7 +396,7 @@ def without_answers(run):
     return run if expert is None else run.with_part(expert.without_answers())
 
 
-# --- parts that warn ------------------------------------------------------------------------------
+# --- warnings -------------------------------------------------------------------------------------
 
 # Successive residuals of a test, and its probability of a false alarm.
 _N_RESIDUALS, _FALSE_ALARM = 50, 1e-6
