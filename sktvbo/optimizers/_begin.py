@@ -48,7 +48,8 @@ from ._serialization import HELD
 from ._state import History, Log, Model, PendingQueries, RunConfig, RunState, SearchState, n_stored
 from ._step_limiter import StepLimiter
 
-# Their order is that in which a query is narrowed: each sees what those before it allow.
+# All kinds of parts. Their order is that in which a query is narrowed: each sees what those before
+# it allow.
 KINDS = (
     StepTimer,
     Failures,
@@ -62,17 +63,6 @@ KINDS = (
     Calibration,
     Unanswered,
 )
-
-
-def begun_parts(config):
-    """Return the parts of a run that begins, by name.
-
-    Parameters
-    ----------
-    config : RunConfig
-    """
-    parts = (kind.begun(config) for kind in KINDS)
-    return {part.name: part for part in parts if part is not None}
 
 
 def first_state(algorithm):
@@ -100,6 +90,7 @@ def first_state(algorithm):
         size_limit=size_limit,
         limits=with_scales(limits, algorithm.outcome_scales, algorithm),
     )
+    parts = (kind.begun(config) for kind in KINDS)
     return RunState(
         config=config,
         clock=make_clock(algorithm.clock, algorithm),
@@ -107,7 +98,7 @@ def first_state(algorithm):
         rng=_random_state(algorithm.random_state),
         pending=_no_queries(algorithm),
         history=History(Log(limit=n_stored(algorithm.history))),
-        parts=begun_parts(config),
+        parts={part.name: part for part in parts if part is not None},
     )
 
 
@@ -257,7 +248,7 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        at=_moved(run.latest if run.part("step limit") is None else run.at, new, change),
+        at=_moved(run.latest if run.limiter is None else run.at, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
         place=new.place,
     ).with_part(Start(n_started))
@@ -265,16 +256,7 @@ def continued(run, new, change, n_started, changes):
         return after
     if _is_given("surrogate", changes) or _has_other_model(run, after):
         return _with_new_models(after)
-    surrogate = _rescaled(objective(after), change)
-    models = [
-        target.model
-        if target.model.surrogate is None
-        else Model(_rescaled(target, change), target.model.search)
-        for target in outcome_targets(after)
-    ]
-    if surrogate is not run.surrogate:
-        after = without_answers(after.with_objective(surrogate=surrogate))
-    return with_models(after, models)
+    return _with_rescaled_models(after, change)
 
 
 def _moved(at, new, change):
@@ -344,6 +326,20 @@ def _pending(run, new, change, changes):
     if "query_timeout" in changes:
         pending = replaced(new.pending, n_total=pending.n_total)
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
+
+
+def _with_rescaled_models(after, change):
+    """Return the state with models whose lengthscales mean the same as before a change."""
+    surrogate = _rescaled(objective(after), change)
+    models = [
+        target.model
+        if target.model.surrogate is None
+        else Model(_rescaled(target, change), target.model.search)
+        for target in outcome_targets(after)
+    ]
+    if surrogate is not after.surrogate:
+        after = without_answers(after.with_objective(surrogate=surrogate))
+    return with_models(after, models)
 
 
 def _rescaled(target, change):

@@ -259,21 +259,21 @@ class Search:
         """
         if self.optimum is not None:
             return self
-        results, cost, optimum, taken = list(self.results), self.cost, None, None
+        results, cost, optimum, interrupted = list(self.results), self.cost, None, None
         while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
-            computation, part = taken or self._resumed()
+            computation, part = interrupted or self._resumed()
             begin = time.process_time()
             results.append(part())
             cost, n_sure = max(cost, time.process_time() - begin), n_sure - 1
             part, optimum = next_part(computation, results[-1])
-            taken = computation, part
+            interrupted = computation, part
             if part is None:
-                taken = None
+                interrupted = None
                 break
         if len(results) == len(self.results):
             return self
         changes = {"results": tuple(results), "cost": cost, "optimum": optimum}
-        return replaced(self, **changes, _interrupted=[taken] if taken else [])
+        return replaced(self, **changes, _interrupted=[interrupted] if interrupted else [])
 
     def _resumed(self):
         """Return the computation and its next part."""

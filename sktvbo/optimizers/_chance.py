@@ -164,8 +164,8 @@ class Chance:
             for _ in range(n):
                 drawn = draw(N_DRAWN, rng)
                 share = self.log_weight(unit_of(drawn))
-                taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
-                chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
+                accepted = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
+                chosen.append(drawn[accepted[0] if len(accepted) else np.argmax(share)])
             return np.array(chosen)
 
         return sample

@@ -19,7 +19,7 @@ UNKNOWN = 0.5  # data say little where this part of the prior variance is left  
 SURE = 0.99  # unless all limits hold there with this probability                          set
 OPTIMISM = 1.0  # deviations by which outcomes are better, if no limit holds               set
 
-# --- certified places: _certificate ---------------------------------------------------------------
+# --- certified places: _feasibility ---------------------------------------------------------------
 
 VARIES = 0.5  # an outcome varies: by this part of its distance to the limit               set
 UNSEEN = 0.05  # before, certified places are so near to known ones, in ranges             steep
@@ -38,7 +38,7 @@ N_REMEMBERED = 256  # latest observations that are violations of start points   
 REFUSALS = 2  # queries in turn that are not certified, before a warning                   set
 CALM = 10  # certified queries before another warning                                      set
 
-# --- weights of scores: _chance, _choice ----------------------------------------------------------
+# --- weights of scores: _chance, _suggest ---------------------------------------------------------
 
 N_DRAWN = 64  # candidates of one random query                                             set
 N_FLOOR = 64  # random places over which the score of a failure is minimized               violators

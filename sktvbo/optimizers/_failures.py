@@ -29,6 +29,7 @@ from ..gaussian_process import TimeVaryingGPRegressor
 from ..gaussian_process._regressor import held, without_advice
 from ..kernels import LogNormal
 from ._chance import Probability, posterior_in, with_slopes
+from ._models import models_of
 from ._outcomes import beyond_limits, is_missing, outcomes_of_failures
 from ._part import Part
 
@@ -191,8 +192,8 @@ def with_failures(y, failed, n):
 
 def _unexplained(failures, run):
     """Return the rows (m, d + 1) of failures that no modelled outcome explains by its limit."""
-    rows, known = failures.rows, run.part("limits")
-    if known is None or not known.models:
+    rows = failures.rows
+    if not models_of(run):
         return rows
     beyond = beyond_limits(run, failures.outcomes, np.full(len(rows), np.nan)) > 0.0
     return rows[~beyond.any(axis=0)]

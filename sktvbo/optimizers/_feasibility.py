@@ -65,7 +65,9 @@ class Feasibility:
         known, self._outcomes, self._data = run.part("limits"), [], []
         models = dict(zip(measured(run), [model.surrogate for model in known.models]))
         models[OBJECTIVE] = run.query_surrogate
-        data = _data_by_name(run) if widens else {}
+        data = {OBJECTIVE: run.data}
+        if widens:
+            data |= {name: outcome_data(run, i) for i, name in enumerate(measured(run))}
         for limit in run.config.limits:
             surrogate, width, least = models[limit.name], 1.0, 0.0
             if surrogate is None:
@@ -126,13 +128,6 @@ class Feasibility:
             share = (posterior(U)[1] / posterior.scale) ** 2 / surrogate.signal_variance_
             known &= share < UNKNOWN
         return known | (self.at(t).log(U) >= np.log(SURE))
-
-
-def _data_by_name(run):
-    """Return the data set (dict) of everything that has a limit, by name."""
-    return {name: outcome_data(run, i) for i, name in enumerate(measured(run))} | {
-        OBJECTIVE: run.data
-    }
 
 
 class WithinLimits(Probability):
@@ -293,8 +288,8 @@ class Certificate:
         self._feasibility = Feasibility(run, widens=self._is_required)
         self._starts = run.domain.unit_of(without_violation(run, run.config.start_points))
         rows, self._distances = measurements(run)
-        self._told = run.domain.unit_of(rows[:, :-1])
-        self.known = np.vstack([self._starts, self._told])
+        self._measured = run.domain.unit_of(rows[:, :-1])
+        self.known = np.vstack([self._starts, self._measured])
         self._near_at = cache(self._near)
 
     def at(self, t, latest=None, moving=None):
@@ -314,14 +309,14 @@ class Certificate:
             return near(self._domain, self.known[:0], UNSEEN)
         space, length = self._domain.search_space(), UNSEEN
         # Where an outcome was not measured, nothing is known.
-        told = self._told[~np.isnan(self._distances).any(axis=0)]
-        known = space.with_current_context(np.vstack([self._starts, told]))
-        if len(told) and _varies(self._feasibility.at(t), known):
-            length = max(length, np.ptp(told[:, : space.domain.n_unit], axis=0).max())
+        measured = self._measured[~np.isnan(self._distances).any(axis=0)]
+        known = space.with_current_context(np.vstack([self._starts, measured]))
+        if len(measured) and _varies(self._feasibility.at(t), known):
+            length = max(length, np.ptp(measured[:, : space.domain.n_unit], axis=0).max())
         else:
             # A violation is no noise of an outcome that is not seen to vary.
-            told = self._told[self._distances.max(axis=0) == 0.0]
-            known = space.with_current_context(np.vstack([self._starts, told]))
+            measured = self._measured[self._distances.max(axis=0) == 0.0]
+            known = space.with_current_context(np.vstack([self._starts, measured]))
         return near(self._domain, known, length) if length < WIDE else None
 
     def towards(self, space, t, x, taken=()):
@@ -375,7 +370,7 @@ class Certificate:
         Also return this predicted violation.
         """
         k = self._domain.search_space().domain.n_unit
-        measured, close = [], cdist(places[:, :k], self._told[:, :k], "chebyshev") <= UNSEEN
+        measured, close = [], cdist(places[:, :k], self._measured[:, :k], "chebyshev") <= UNSEEN
         beyond = without_noise(self._distances, self._feasibility.noise_margins)
         for distances in beyond[self._feasibility.is_modelled]:
             steps = np.where(close & ~np.isnan(distances), np.arange(len(distances)), -1)

@@ -37,7 +37,10 @@ from ._suggest import joint, search
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
 
-    Models are made where that of the objective is: in `_models`.
+    Models are made where that of the objective is: in `_models`, which reads the values as well.
+    `_outcomes` and `_report` read the values, `_feasibility` models and excess, and `_failures`
+    whether there are models. With a ``safety``, `_suggest` follows a surrogate as soon as there is
+    one, whatever the policy does.
 
     Attributes
     ----------
@@ -254,10 +257,10 @@ def _safest(run):
             return starts[0], 0.0
         here = run.domain.unit_of(run.at[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
-    told, distances = measurements(run)
+    rows, distances = measurements(run)
     least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
     order = np.lexsort([least, is_partial])
-    rows = np.vstack([told[order, :-1], run.config.start_points])
+    rows = np.vstack([rows[order, :-1], run.config.start_points])
     known = space.with_current_context(space.nearest(run.domain.unit_of(rows)))
     allowed = np.flatnonzero(space.allowed(known[: len(order)]))
     if len(allowed):
@@ -306,8 +309,8 @@ def _cautious(run, space, reach, safest, least, back):
     part = space.within(reach.lower, reach.upper, reach.beyond) if reach.limited else space
     here = domain.unit_of(safest[np.newaxis])
     steps, (rows, distances) = steps_from(domain, here[0]), measurements(run)
-    told, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
-    within = np.vstack([here, told[~beyond & ~np.isnan(distances).any(axis=0)]])
+    measured, beyond = domain.unit_of(rows[:, :-1]), summed(distances) > least
+    within = np.vstack([here, measured[~beyond & ~np.isnan(distances).any(axis=0)]])
 
     def draw(n, rng):
         places = drawn(part, n, rng)
@@ -315,7 +318,7 @@ def _cautious(run, space, reach, safest, least, back):
         if reach.limited:
             places = places[reach.allowed(places)]
         if least == 0.0:
-            places = places[gaps(places, within, k) <= NEARER * gaps(places, told[beyond], k)]
+            places = places[gaps(places, within, k) <= NEARER * gaps(places, measured[beyond], k)]
         return places if len(places) else domain.unit_of(back[np.newaxis])
 
     return draw

@@ -277,10 +277,8 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     early = early and data.rows[-1, -1] < surrogate.X_train_[:, -1].min()
     if sliced is not None and sliced.optimum is not None and not early:
         return _with_optimum(target, sliced, None, data)
-    if fresh:
+    if fresh or n == 1:
         surrogate = conditioned(target, surrogate, data)
-    elif n == 1:
-        surrogate = surrogate.with_rows(*latest, restandardize=n >= target.min_to_learn)
     else:
         surrogate = without_rows(target, surrogate, drop, n) if len(drop) else surrogate
         surrogate = surrogate.condition_on(*latest, restandardize=n >= target.min_to_learn)

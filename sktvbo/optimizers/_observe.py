@@ -69,7 +69,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     Parameters
     ----------
     run : RunState
-    told : Answer
+    answer : Answer
     predicted : (float, float), default=None
         See `predicted_observation`.
     hold : bool, default=False
@@ -313,17 +313,8 @@ def untell(run, position):
     far as it is stored. The hyperparameters are held. When it is the latest one, the policy is as
     it was before.
     """
-    history, data = run.history, run.data
-    entry, stored = history.log.at([position])[0], history.positions
-    is_latest, back = position == stored[-1], set()
-    if is_latest or position in data.positions:
-        back = set(entry.removed.tolist()).intersection(stored)
-    data = data.drop(np.flatnonzero(data.positions == position))
-    for i in sorted(back.difference({position}, data.positions.tolist())):
-        other = history.log.at([i])[0]
-        data = data.append(i, other.row, other.y, other.variance)
-    data = data.take(np.argsort(data.positions, kind="stable"))
-    history = history.take_back(position)
+    entry, is_latest = run.history.log.at([position])[0], position == run.history.positions[-1]
+    data, history = _data_without(run, position, entry, is_latest), run.history.take_back(position)
     surrogate, policy = run.surrogate, run.policy
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
@@ -345,6 +336,18 @@ def untell(run, position):
     times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
     time = replaced(run.time, passed=float(max(times, default=-np.inf)))
     return _at_latest_time(replaced(after, time=time))
+
+
+def _data_without(run, position, entry, is_latest):
+    """Return the data set without an observation, and with what it removed, see `untell`."""
+    data, stored, back = run.data, run.history.positions, set()
+    if is_latest or position in data.positions:
+        back = set(entry.removed.tolist()).intersection(stored)
+    data = data.drop(np.flatnonzero(data.positions == position))
+    for i in sorted(back.difference({position}, data.positions.tolist())):
+        other = run.history.log.at([i])[0]
+        data = data.append(i, other.row, other.y, other.variance)
+    return data.take(np.argsort(data.positions, kind="stable"))
 
 
 def cancel(run, x):

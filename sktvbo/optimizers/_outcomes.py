@@ -1,4 +1,4 @@
-"""Measured limits: outcomes beside the objective, and the probability that all limits hold.
+"""Measured limits: outcomes beside the objective, as users tell them, and what is beyond a limit.
 
 Each outcome has a surrogate like the objective's, with hyperparameters of its own, see `_models`.
 Its rows are those of the data set in which it was measured, and failures in which it was. Limits
@@ -91,7 +91,11 @@ def limits_of(constraints, owner):
             raise invalid(name, form, constraints, owner)
         got, label = f"{outcome!r}: {pair!r}", f"{name}[{outcome!r}]"
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
-        if not is_pair or pair[0] is pair[1] is None or any(map(_is_infinite, pair)):
+        if (
+            not is_pair
+            or pair[0] is pair[1] is None
+            or any(isinstance(end, float) and math.isinf(end) for end in pair)
+        ):
             raise invalid(
                 name, "pairs (low, high), with one None for no limit", owner=owner, got=got
             )
@@ -123,10 +127,6 @@ def is_missing(value):
     if value is None:
         return True
     return np.size(value) == 1 and isinstance(value, Real | np.ndarray) and np.all(value != value)
-
-
-def _is_infinite(bound):
-    return isinstance(bound, float) and math.isinf(bound)
 
 
 def measured(run):

@@ -29,7 +29,7 @@ class Optimum(NamedTuple):
 class Part:
     """A capability of a run.
 
-    A part is a value with the state of its capability. `sktvbo.optimizers._parts` lists all kinds;
+    A part is a value with the state of its capability. `sktvbo.optimizers._begin` lists all kinds;
     a run has those that its parameters use. Each method below is called at one moment of a run, and
     by default changes nothing: a part overrides the moments that it needs, and each moment has
     parts that do. What only one part does is called by name, as its docstring says, with all that
@@ -126,7 +126,7 @@ class Part:
         ----------
         run, after : RunState
             Before and after it; in ``after`` the parts before this one are up to date.
-        told : Answer
+        answer : Answer
         """
         return self
 

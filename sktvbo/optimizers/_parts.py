@@ -1,4 +1,8 @@
-"""Parts that say where to ask: start points, visits of members, exploration, cancelled places."""
+"""Parts of one class each.
+
+They say where to ask (start points, cancelled places, visits of members, exploration, the answers
+of an expert), or warn (of an overconfident surrogate, of answers that miss their queries).
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -17,6 +21,8 @@ from ._places import at_place, of_time
 from ._report import logger
 from ._step_limiter import neighbourhood
 
+# --- start points, and initial points -------------------------------------------------------------
+
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
 
@@ -29,7 +35,7 @@ class Start(Part):
     """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
 
     Every run has this part: `_suggest` asks for the `next` start point before all other queries.
-    `_change` and `Limits` read how many were asked.
+    `_begin` and `Limits` read how many were asked.
 
     Attributes
     ----------
@@ -95,12 +101,12 @@ def distant(choice, space, draw):
 
     Those with most new categories come first, and among these the most distant.
     """
-    taken = choice.places_of(choice.run.data.rows)
+    others = choice.places_of(choice.run.data.rows)
 
     def sample(n, rng):
         places = draw(n, rng)
-        distances = gaps(places, taken, space.domain.n_unit)
-        order = np.lexsort((-distances, -n_new_categories(places, taken, space.domain)))
+        distances = gaps(places, others, space.domain.n_unit)
+        order = np.lexsort((-distances, -n_new_categories(places, others, space.domain)))
         return space.decode(places[order[:n]])
 
     return sample
@@ -119,6 +125,8 @@ def gaps(places, others, k):
     steps = np.minimum(np.abs(places[:, np.newaxis, :k] - others[:, :k]), 1.0)
     return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
 
+
+# --- cancelled places -----------------------------------------------------------------------------
 
 # Reals nearer than this part of each range to a cancelled place are left alone as well.
 _NEAR = 0.05
@@ -173,7 +181,11 @@ class Cancelled(Part):
         return replace(self, rows=change.rows(run.part(self.name).rows))
 
 
-# The numbers above, and of the latest observations, beyond which none counts as a visit.
+# --- visits of categories and members -------------------------------------------------------------
+
+# Members of a small space, queries from visit to visit, and observations for which a visit counts;
+# of a larger space also repetitions at one place that lead to a visit, and observations looked at;
+# observations for which a visit of a failing member counts.
 _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 _FAILING_LASTS = 150
@@ -257,8 +269,8 @@ def _latest_visits(choice, members):
     entries = history.latest(_N_LATEST)
     places = choice.places_of([entry.row for entry in entries])
     counts = np.full(len(places), n)
-    told = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
-    counts[: len(told)] = told
+    visits = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
+    counts[: len(visits)] = visits
     compared = np.ones(run.domain.n_unit, dtype=bool)
     compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
     order = np.argsort(-counts, kind="stable")
@@ -267,14 +279,16 @@ def _latest_visits(choice, members):
     return np.where(is_at, counts[order][first], -1).max(axis=1, initial=-1)
 
 
-def _is_repeated(told):
+def _is_repeated(entries):
     """Return True if the latest observation was the n-th at its point, n = 4, 8, 16, ...."""
-    if len(told) < _MIN_REPEATS or (told[-1].row[:-1] != told[-2].row[:-1]).any():
+    if len(entries) < _MIN_REPEATS or (entries[-1].row[:-1] != entries[-2].row[:-1]).any():
         return False
-    places = np.array([entry.row[:-1] for entry in told[-_N_LATEST:]])
+    places = np.array([entry.row[:-1] for entry in entries[-_N_LATEST:]])
     n = np.count_nonzero((places == places[-1]).all(axis=1))
     return n >= _MIN_REPEATS and n.bit_count() == 1
 
+
+# --- exploration ----------------------------------------------------------------------------------
 
 # Number of the latest observations near which nothing is explored, and the prior correlation of a
 # place with a near one: that of a Matérn kernel at a distance of one lengthscale is about this.
@@ -329,9 +343,14 @@ def _far_places(choice, space):
     return places if chance is None or not len(places) else places[chance.succeeds(places)]
 
 
+# --- answers of an expert -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Expert(Part):
     """An expert who is asked beside the queries; an observation or a failure ends its answers.
+
+    `RunState.query_surrogate` is the surrogate of this part if it has answers. `SparQGPUCB` asks.
 
     Attributes
     ----------
@@ -377,7 +396,7 @@ def without_answers(run):
     return run if expert is None else run.with_part(expert.without_answers())
 
 
-# --- parts that warn ------------------------------------------------------------------------------
+# --- warnings -------------------------------------------------------------------------------------
 
 # Successive residuals of a test, and its probability of a false alarm.
 _N_RESIDUALS, _FALSE_ALARM = 50, 1e-6

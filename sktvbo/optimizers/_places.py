@@ -198,9 +198,9 @@ def _query_of(run, handle, *, answered=False):
             if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
                 return query
     got = f"query {handle.id}, which"
-    told, k = _answer_to(run, handle), run.domain.n_chosen
-    if told is not None:
-        x, asked = run.domain.as_row(handle.x), told[1]
+    answer, k = _answer_to(run, handle), run.domain.n_chosen
+    if answer is not None:
+        x, asked = run.domain.as_row(handle.x), answer[1]
         if answered and (asked is None or np.array_equal(asked[:k], x[:k])):
             return replace(handle, x=_row_in_context(run.domain, x[:k], handle.context))
         raise not_pending("query", f"{got} was told already")
@@ -298,7 +298,7 @@ def is_repeated(run, answer, place=None, others=()):
     Parameters
     ----------
     run : RunState
-    told : Answer
+    answer : Answer
     place : ndarray of shape (d,), default=None
         What was set, if it is said.
     others : list of Answer or None, default=()

@@ -70,8 +70,8 @@ def _outcomes(run):
     """Return the columns of outcomes by name, of pending queries as well."""
     columns, unknown = {}, np.full(len(run.pending_now), np.nan)
     for i, name in enumerate(measured(run)):
-        told = np.array([entry.outcomes[i] for entry in run.shown], dtype=np.float64)
-        columns[name] = np.concatenate([told, run.failures.outcomes[:, i], unknown])
+        values = np.array([entry.outcomes[i] for entry in run.shown], dtype=np.float64)
+        columns[name] = np.concatenate([values, run.failures.outcomes[:, i], unknown])
     return columns
 
 
@@ -209,13 +209,13 @@ def log_queries(run, first, details):
 def log_events(run, after):
     """Log search, removal or reset, outliers, and expired queries of a step to the next state."""
     n, log, passed = len(after.data), after.history.log, after.time.passed
-    told = log[max(run.history.total - log.first, 0) :]
+    entries = log[max(run.history.total - log.first, 0) :]
     for _, _, search in search_events(run, after):
         message = f"Refit: hyperparameters searched, {n} observations in the data set."
         _log(logging.INFO, message, "refit", t=passed, **search)
-    removed = [position for entry in told for position in entry.removed.tolist()]
+    removed = [position for entry in entries for position in entry.removed.tolist()]
     if removed:
-        event = "reset" if any(e.n == 1 and len(e.removed) for e in told) else "removal"
+        event = "reset" if any(e.n == 1 and len(e.removed) for e in entries) else "removal"
         message = f"{event.capitalize()}: observations removed: {len(removed)}, left: {n}."
         _log(logging.INFO, message, event, t=passed, n=n, removed=removed)
     before = run.outlier_weights
@@ -227,7 +227,7 @@ def log_events(run, after):
         else:
             continue
         _log(logging.INFO, message, "outlier", t=passed, observation=position, weight=weight)
-    left = {query.id for query in after.pending.queries} | {entry.query for entry in told}
+    left = {query.id for query in after.pending.queries} | {entry.query for entry in entries}
     for query in run.pending.queries:
         if query.id not in left and query.t < passed - after.pending.timeout:
             message = f"Query {query.id} expired: asked for t={query.t}."

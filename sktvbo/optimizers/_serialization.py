@@ -67,7 +67,7 @@ class StoredState:
     Attributes
     ----------
     parts : dict of str to plain data
-    told : dict of int to Observation
+    observations : dict of int to Observation
         Observations of the history and of the data set, by position.
     n_told : int
         Observations told in the whole run.
@@ -77,7 +77,7 @@ class StoredState:
     """
 
     parts: dict
-    told: dict
+    observations: dict
     n_told: int
     query_sizes: tuple
     place: Place = START
@@ -125,7 +125,7 @@ def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
     parts["data"] = run.data.positions
-    if run.part("step limit") is not None:
+    if run.limiter is not None:
         parts["at"] = run.at
     parts |= {name: part for name, part in run.parts.items() if part.is_stored}
     if external:
@@ -154,10 +154,10 @@ def _external(run):
 def restored_run(run, stored):
     """Return a run, before its first step, in a stored state."""
     types, (templates, functions) = types_within(run.algorithm), constants_of(run)
-    parts, told, log = dict(stored.parts), stored.told, run.history.log
+    parts, observations, log = dict(stored.parts), stored.observations, run.history.log
     positions, data = decode(parts.pop("data")).tolist(), DataSet()
     if positions:
-        data = DataSet.of(positions, [told[i] for i in positions])
+        data = DataSet.of(positions, [observations[i] for i in positions])
     external = {}
     if "covariance" in parts:
         X, y = run.to_surrogate(data.rows, data.y)
@@ -176,7 +176,9 @@ def restored_run(run, stored):
     objective = Model(values.pop("surrogate"), values.pop("search"))
     # A run stored before there was a capability begins it.
     parts = {name: values.pop(name, part) for name, part in run.parts.items()}
-    latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
+    latest = [
+        observations[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)
+    ]
     if "step limit" in parts and "at" not in values:  # a journal of an earlier version
         values["at"] = vars(parts["step limit"]).pop("at", None)
     run = replace(
@@ -272,8 +274,8 @@ def events_between(run, after, kind, details):
     """
     position, body = None, details
     if kind == "copy":
-        told = _stored_observations(after).items()
-        events = [("tell", i, encode_observation(entry)) for i, entry in told]
+        observations = _stored_observations(after).items()
+        events = [("tell", i, encode_observation(entry)) for i, entry in observations]
         asked = {"x": [], "t": [], "query": []}
         events += [("ask", None, {"now": now, "n": n} | asked) for now, n in after.query_sizes]
     elif kind == "tell_many":
@@ -589,7 +591,7 @@ def read_state(file, limit):
     """Return the `StoredState` of a journal's file, for a history of at most ``limit``."""
     n_told, parts = file.n_told, file.parts()
     first, positions = _first_stored(n_told, limit), decode(parts["data"])
-    told = _converted(
+    observations = _converted(
         file.told(positions[positions < first], first), file.latest("with_parameters")
     )
     sizes = ()
@@ -598,7 +600,7 @@ def read_state(file, limit):
         if event.body["n"] is not None:
             time = float(event.body["now"])
             sizes = (*made_until(time, sizes), (time, event.body["n"]))[-MAX_PENDING:]
-    return StoredState(parts, told, n_told, sizes, file.end)
+    return StoredState(parts, observations, n_told, sizes, file.end)
 
 
 def change_event(change, columns, changes):
@@ -617,10 +619,10 @@ def change_event(change, columns, changes):
     return {"changed": sorted(changes), "positions": positions, "outcomes": columns}
 
 
-def _converted(told, changes):
+def _converted(events, changes):
     """Return observations by position, of their events and those of later changes."""
     entries = {}
-    for event in told:
+    for event in events:
         entry = decode_observation(event.body)
         for change in changes:
             if change.number > event.number:
@@ -633,10 +635,10 @@ def _converted(told, changes):
 
 def encode_state(run):
     """Return the whole state of a run as plain data, for JSON."""
-    told = _stored_observations(run).items()
+    observations = _stored_observations(run).items()
     return {
         "parts": encode_parts(run, constants_of(run)),
-        "told": [[i, encode_observation(entry)] for i, entry in told],
+        "told": [[i, encode_observation(entry)] for i, entry in observations],
         "n_told": run.history.log.total,
         "queries": [list(query) for query in run.query_sizes],
     }
@@ -645,8 +647,8 @@ def encode_state(run):
 def decode_state(plain):
     """Return the `StoredState` of `encode_state`."""
     sizes = tuple((float(t), n) for t, n in plain["queries"])
-    told = {i: decode_observation(body) for i, body in plain["told"]}
-    return StoredState(plain["parts"], told, plain["n_told"], sizes)
+    observations = {i: decode_observation(body) for i, body in plain["told"]}
+    return StoredState(plain["parts"], observations, plain["n_told"], sizes)
 
 
 @cache

@@ -250,14 +250,14 @@ def _ask_expert(run, t):
 
 def _sample_places(run, rng):
     """Draw different places (q, d) of all that were queried from a k-DPP."""
-    domain, told = run.domain, run.history.entries
+    domain, entries = run.domain, run.history.entries
     count = _n_queries_at(run.history.n_told, run.algorithm.n_queries)
-    if len(told) > _MAX_PLACES:
+    if len(entries) > _MAX_PLACES:
         chosen = sample_without_replacement(
-            len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
+            len(entries), _MAX_PLACES, method="tracking_selection", random_state=rng
         )
-        told = [told[i] for i in np.sort(chosen)]
-    rows, _ = distinct_rows(run.rows(told)[:, :-1])
+        entries = [entries[i] for i in np.sort(chosen)]
+    rows, _ = distinct_rows(run.rows(entries)[:, :-1])
     rows = rows[domain.queryable(rows)]
     K = np.ascontiguousarray(run.surrogate.spatial_kernel_(domain.to_unit(rows)))
     # A k-DPP has at most as many places as K has rank.
@@ -268,9 +268,9 @@ def _sample_places(run, rng):
 
 def _tell_expert(run, X, y, t):
     """Return the run with an expert's answers y (q,) at places X (q, d) and time t."""
-    told = np.column_stack([X, np.full(len(X), t)])
+    asked = np.column_stack([X, np.full(len(X), t)])
     variance = run.algorithm.expert_noise_variance
-    rows, values = run.to_surrogate(told, y)
+    rows, values = run.to_surrogate(asked, y)
     surrogate = run.surrogate.at(t)
     n, q, target = len(surrogate.X_train_), len(rows), objective(run)
     least, search, sliced = target.min_to_learn, run.search, run.sliced_search
@@ -285,6 +285,6 @@ def _tell_expert(run, X, y, t):
     if not are_few and search_is_due(target, surrogate, n + q):
         surrogate, search, sliced = surrogate.refit(), SearchState(0, n + q), None
     without = surrogate.without(np.arange(n, n + q), restandardize=n >= least)
-    run = run.with_part(replaced(run.part("expert"), X=told, y=y, surrogate=surrogate))
+    run = run.with_part(replaced(run.part("expert"), X=asked, y=y, surrogate=surrogate))
     time = replaced(run.time, now=max(t, run.time.now))
     return replaced(run, objective=Model(without, search, sliced), time=time)

@@ -295,14 +295,10 @@ class History:
 
     def latest_outside(self, data, n, counts):
         """Return the latest n of them, or fewer, that a data set lacks and that ``counts``."""
-        return list(islice(filter(counts, self._outside(data)), n))[::-1]
-
-    def _outside(self, data):
-        """Yield those that a data set lacks, latest first."""
         held = {*data.positions.tolist(), *self.untold}
-        for position in range(self.log.total - 1, self.log.first - 1, -1):
-            if position not in held:
-                yield self.log.at([position])[0]
+        positions = range(self.log.total - 1, self.log.first - 1, -1)
+        entries = (self.log.at([i])[0] for i in positions if i not in held)
+        return list(islice(filter(counts, entries), n))[::-1]
 
 
 _ARRAYS = ("positions", "rows", "y", "variance")

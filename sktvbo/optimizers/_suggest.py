@@ -341,13 +341,18 @@ def _best_queries(run, t, size, may_wait, details):
         if run.limiter is not None and not best.is_fallback:
             best = run.limiter.heading(choice, space, best)
         if not waiting and best.posterior is not None:
-            (mean,), (std,) = best.posterior(run.domain.unit_of(best.x[np.newaxis]))
-            forecast = Forecast(run.query_surrogate, best.x, t, float(mean), float(std))
+            forecast = _forecast_of(run, t, best)
         if details is not None:
             details[choice.number] = _details_of(choice, space, best)
         run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
         optima.append(best)
     return run, optima, forecast
+
+
+def _forecast_of(run, t, optimum):
+    """Return the `Forecast` of a query whose posterior is known from the search for it."""
+    (mean,), (std,) = optimum.posterior(run.domain.unit_of(optimum.x[np.newaxis]))
+    return Forecast(run.query_surrogate, optimum.x, t, float(mean), float(std))
 
 
 def _hallucinated(run, surrogate, queries):
