@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike, RandomState
 from .._validation import check_random_state, invalid_domain, invalid_observation
 from .._values import replaced
 from ..exceptions import InvalidObservationError
@@ -21,7 +20,19 @@ from ._product import Box, ParameterSpace
 from ._search_space import SearchSpace
 from ._terms import Ordinal
 
-DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
+if TYPE_CHECKING:
+    from .._typing import (
+        Array,
+        ContextsLike,
+        Mask,
+        Point,
+        PointLike,
+        Points,
+        PointsLike,
+        RandomState,
+    )
+
+    DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
 
 
 class Context:

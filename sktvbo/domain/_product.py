@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,13 @@ from scipy.optimize import Bounds
 from scipy.stats import qmc
 
 from .._tables import Row, check_names, rows_of
-from .._typing import Array, Point, RandomState
 from .._validation import check_random_state, invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Categorical, Ordinal, Real, named_term
+
+if TYPE_CHECKING:
+    from .._typing import Array, Point, RandomState
 
 
 @lru_cache(maxsize=32)
