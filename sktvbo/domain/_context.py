@@ -150,6 +150,7 @@ class WithContext(Domain):
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
         self.steps = np.hstack([part.steps for part in parts])
+        self._are_labels = np.isin(self.context.kinds, ["labels", "unordered"])
         self.n_chosen = self.chosen.n_dims
         self.is_named = self.chosen.is_named or self.context.is_named
         self.is_constrained = self.chosen.is_constrained
@@ -272,8 +273,8 @@ class WithContext(Domain):
             advice = re.sub(r"^x\b", "context", str(exc)) if "real numbers" in str(exc) else ""
             expected = self._expected()
             raise invalid_observation("context", expected, context, advice=advice) from exc
-        known = np.isin(self.context.kinds, ["labels", "unordered"])
-        strange = known & (row != np.clip(np.rint(row), self.context.lower, self.context.upper))
+        nearest = np.clip(np.rint(row), self.context.lower, self.context.upper)
+        strange = self._are_labels & (row != nearest)
         if strange.any() or not np.isfinite(self.context.unit_of(row[np.newaxis])).all():
             raise invalid_domain("context", self._expected(), context)
         return row

@@ -174,13 +174,16 @@ class _Product(Domain):
         return np.all(_joined("inside", X, self._of_rows), axis=1)
 
     def _locate(self, X, what):
+        nearest = _joined("nearest", X, self._of_rows)
+        if (nearest == X).all():  # as most points are: what equals a member is inside
+            return nearest
         inside = _joined("inside", X, self._of_rows)
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
             term = next(term for term, columns in self._of_rows if i < columns.stop)
             expected = term.expected.format(self.lower[i], self.upper[i])
             raise invalid_domain(self._place(what, row, i), expected, X[row, i].item())
-        return _joined("nearest", X, self._of_rows)
+        return nearest
 
 
 def _columns(widths):
