@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 
-from ._typing import Point, Time, TimeSource
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
 from .evaluation import AskTell, Clock, StepClock, WallClock
@@ -34,6 +33,9 @@ from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
+
+if TYPE_CHECKING:
+    from ._typing import Point, Time, TimeSource
 
 __all__ = ["Call", "Optimization", "optimize"]
 

@@ -1,4 +1,4 @@
-"""Types for hints."""
+"""Types for hints; only type checkers read this module."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,8 +79,6 @@ if TYPE_CHECKING:
         @overload
         def __getitem__(self, key: object, /) -> Array: ...
         def __iter__(self) -> Iterator[Point]: ...
-else:
-    Point = Points = Any
 
 
 class Model(Protocol):

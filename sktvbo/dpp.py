@@ -13,7 +13,7 @@ negative variance is an error beyond √ε, relatively.
 from __future__ import annotations
 
 from math import ceil, log
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_array
 
 from ._fast import kdpp as _fast
-from ._typing import Indices, RandomState
 from ._validation import check_choice, check_int, check_random_state, invalid
 from .exceptions import NotPositiveDefiniteError
+
+if TYPE_CHECKING:
+    from ._typing import Indices, RandomState
 
 __all__ = ["greedy_map", "sample_kdpp"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +26,10 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from ._durations import PERIOD, check_time_unit, number_of_period
-from ._typing import Array, Bounds
 from ._validation import check_choice, check_int, check_real, invalid
+
+if TYPE_CHECKING:
+    from ._typing import Array, Bounds
 
 __all__ = [
     "ChordalMatern",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .._sklearn import BaseEstimator
-from .._typing import Array, Posterior
 from .._validation import check_choice, check_int, check_real
 from .._values import distinct_rows
+
+if TYPE_CHECKING:
+    from .._typing import Array, Posterior
 
 # A custom schedule of β.
 Schedule: TypeAlias = Callable[["AcquisitionState"], float]

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from .._sklearn import BaseEstimator
-from .._typing import Array, Numbers
 from .._validation import check_real, invalid
 from ._beta import AcquisitionState, DimensionBeta, LogBeta, Schedule
 
-# A custom acquisition function returns a score and its derivatives in mean and standard deviation.
-Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
+if TYPE_CHECKING:
+    from .._typing import Array, Numbers
+
+    # A custom acquisition function returns a score and its derivatives in mean and standard
+    # deviation.
+    Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
+    Acquisition: TypeAlias = (
+        Callable[[Numbers, Numbers, AcquisitionState], Scores] | "ThompsonSampling"
+    )
 
 # Smaller standard deviations are replaced by this one, whose reciprocal's square does not overflow.
 _MIN_STD = np.finfo(np.float64).tiny ** 0.25
@@ -304,9 +310,6 @@ class ThompsonSampling(AcquisitionFunction, BaseEstimator):
     """
 
     joint = True
-
-
-Acquisition: TypeAlias = Callable[[Numbers, Numbers, AcquisitionState], Scores] | ThompsonSampling
 
 
 # --- by name --------------------------------------------------------------------------------------

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import Array, Numbers, Posterior, RandomState
 from .._validation import check_random_state
 from .._values import distinct_rows
 from ..domain._base import Domain
 from ..domain._feasible import improved_by_sqp
 from ._functions import as_acquisition
 from ._objective import ScipyClimber, Score
+
+if TYPE_CHECKING:
+    from .._typing import Array, Numbers, Posterior, RandomState
 
 # Sobol points of a search, and climbs from the best of them.
 N_CANDIDATES, N_STARTS = 512, 6

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._tables import as_row, as_table, check_names, is_table
-from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
 from .._validation import invalid, invalid_observation, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._search_space import SearchSpace
+
+if TYPE_CHECKING:
+    from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
 
 # Outside by less than this, relative to the width of the coordinate: a rounding error.
 TOLERANCE = 1e-9

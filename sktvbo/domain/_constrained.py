@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import LinearConstraint
 
-from .._typing import Array, Mask, Point, Points, RandomState
 from .._validation import check_random_state, invalid, invalid_domain
 from .._values import replaced
 from ..exceptions import DomainError
 from ._base import Domain
-from ._context import DomainLike, WithContext, as_domain
+from ._context import WithContext, as_domain
 from ._rules import Constraint, Rules, as_list, coefficients, in_context, reads_context
+
+if TYPE_CHECKING:
+    from .._typing import Array, Mask, Point, Points, RandomState
+    from ._context import DomainLike
 
 
 class Constrained(Domain):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike, RandomState
 from .._validation import check_random_state, invalid_domain, invalid_observation
 from .._values import replaced
 from ..exceptions import InvalidObservationError
@@ -21,7 +20,19 @@ from ._product import Box, ParameterSpace
 from ._search_space import SearchSpace
 from ._terms import Ordinal
 
-DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
+if TYPE_CHECKING:
+    from .._typing import (
+        Array,
+        ContextsLike,
+        Mask,
+        Point,
+        PointLike,
+        Points,
+        PointsLike,
+        RandomState,
+    )
+
+    DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
 
 
 class Context:
@@ -139,6 +150,7 @@ class WithContext(Domain):
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
         self.steps = np.hstack([part.steps for part in parts])
+        self._are_labels = np.isin(self.context.kinds, ["labels", "unordered"])
         self.n_chosen = self.chosen.n_dims
         self.is_named = self.chosen.is_named or self.context.is_named
         self.is_constrained = self.chosen.is_constrained
@@ -261,8 +273,8 @@ class WithContext(Domain):
             advice = re.sub(r"^x\b", "context", str(exc)) if "real numbers" in str(exc) else ""
             expected = self._expected()
             raise invalid_observation("context", expected, context, advice=advice) from exc
-        known = np.isin(self.context.kinds, ["labels", "unordered"])
-        strange = known & (row != np.clip(np.rint(row), self.context.lower, self.context.upper))
+        nearest = np.clip(np.rint(row), self.context.lower, self.context.upper)
+        strange = self._are_labels & (row != nearest)
         if strange.any() or not np.isfinite(self.context.unit_of(row[np.newaxis])).all():
             raise invalid_domain("context", self._expected(), context)
         return row

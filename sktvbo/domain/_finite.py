@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
 from .._tables import as_table
-from .._typing import Array, Indices, RandomState
 from .._validation import check_int, check_random_state, invalid_domain, real_array
 from .._values import distinct_rows
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
+
+if TYPE_CHECKING:
+    from .._typing import Array, Indices, RandomState
 
 # A repr shows this many members at each end of a larger set.
 _N_SHOWN = 3

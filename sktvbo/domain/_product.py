@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,13 @@ from scipy.optimize import Bounds
 from scipy.stats import qmc
 
 from .._tables import Row, check_names, rows_of
-from .._typing import Array, Point, RandomState
 from .._validation import check_random_state, invalid_domain, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Categorical, Ordinal, Real, named_term
+
+if TYPE_CHECKING:
+    from .._typing import Array, Point, RandomState
 
 
 @lru_cache(maxsize=32)
@@ -172,13 +174,16 @@ class _Product(Domain):
         return np.all(_joined("inside", X, self._of_rows), axis=1)
 
     def _locate(self, X, what):
+        nearest = _joined("nearest", X, self._of_rows)
+        if (nearest == X).all():  # as most points are: what equals a member is inside
+            return nearest
         inside = _joined("inside", X, self._of_rows)
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
             term = next(term for term, columns in self._of_rows if i < columns.stop)
             expected = term.expected.format(self.lower[i], self.upper[i])
             raise invalid_domain(self._place(what, row, i), expected, X[row, i].item())
-        return _joined("nearest", X, self._of_rows)
+        return nearest
 
 
 def _columns(widths):

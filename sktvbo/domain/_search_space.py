@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._typing import Array, Mask, RandomState
 from .._validation import check_random_state, invalid_domain
 from ._feasible import FeasibleSet
+
+if TYPE_CHECKING:
+    from .._typing import Array, Mask, RandomState
 
 # Outside of the limits by less than this, in unit form: a rounding error.
 _SLACK = 1e-12

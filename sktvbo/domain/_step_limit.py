@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._sklearn import BaseEstimator
 from .._tables import as_row
-from .._typing import Array
 from .._validation import check_choice, invalid, real_array
 from ._base import Domain
+
+if TYPE_CHECKING:
+    from .._typing import Array
 
 
 @dataclass(eq=False, repr=False)

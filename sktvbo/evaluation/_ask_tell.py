@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._typing import Array, PointLike
 from .._validation import invalid
 from ..optimizers import BayesianOptimizer, RandomSearch
 
+if TYPE_CHECKING:
+    from .._typing import Array, PointLike
+
+    Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
+
 # An optimizer, or a function (domain, random_state) that makes one.
 OptimizerLike: TypeAlias = "AskTell | Callable[[Any, Any], AskTell]"
-Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
 
 # Parameters of an optimizer that a run overwrites.
 SET_BY_RUN = {"domain", "maximize", "random_state"}

@@ -14,12 +14,15 @@ from __future__ import annotations
 import copy
 import math
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._typing import Array, RandomState, ResponseTimes
 from .._validation import check_random_state, check_real, invalid, invalid_observation
 from ..exceptions import InvalidObservationError
+
+if TYPE_CHECKING:
+    from .._typing import Array, RandomState, ResponseTimes
 
 # Coefficients of the named response times, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {

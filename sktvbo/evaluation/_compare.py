@@ -5,21 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._typing import RandomState
 from .._validation import check_choice, check_int, invalid
 from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
 from ..problems import Problem
 from ._arguments import check_horizon, check_run_options, random_seeds
-from ._ask_tell import Expert, OptimizerLike, check_optimizer
+from ._ask_tell import check_optimizer
 from ._clocks import Clock
 from ._comparison import Comparison, Failure, record_failure
 from ._problems import Fresh, is_factory, make_problem, named_problems
 from ._run import Trial, progress_bar, record
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
+    from ._ask_tell import Expert, OptimizerLike
 
 # A problem, or a function of a replication's seed that makes one.
 Member: TypeAlias = Problem | Callable[[int], Problem]

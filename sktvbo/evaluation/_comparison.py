@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._typing import PathLike
 from .._validation import check_choice, invalid
 from .._warnings import warn_caller
 from ..exceptions import MissingExtraError
@@ -24,6 +23,7 @@ from ._tables import format_table, regret_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .._typing import PathLike
 
 _FORMAT = "sktvbo comparison 1"
 # Largest number of failures listed below the printed table.

@@ -8,25 +8,21 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._typing import RandomState
 from .._validation import invalid, invalid_observation
 from ..exceptions import AskTellError, MissingExtraError
 from ..problems import Problem
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ._ask_tell import (
-    Expert,
-    OptimizerLike,
-    check_optimizer,
-    copy_optimizer,
-    next_query,
-    surrogate_of,
-    surrogate_size,
-)
+from ._ask_tell import check_optimizer, copy_optimizer, next_query, surrogate_of, surrogate_size
 from ._clocks import Clock, StepClock, copy_clock
 from ._results import ARRAYS, RunResult
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
+    from ._ask_tell import Expert, OptimizerLike
 
 
 def run(

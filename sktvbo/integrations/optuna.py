@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-
 try:
     from optuna.distributions import (
         BaseDistribution,

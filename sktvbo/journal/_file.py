@@ -15,8 +15,8 @@ import time
 import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .._typing import PathLike
 from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import (
@@ -31,6 +31,9 @@ from ._rows import (
     part_sum,
     stored_parts,
 )
+
+if TYPE_CHECKING:
+    from .._typing import PathLike
 
 # "sktv" in ASCII: SQLite's application_id of a journal.
 APPLICATION = 0x736B7476

@@ -6,8 +6,8 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .._typing import PathLike
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
 from ._rows import (
@@ -21,6 +21,9 @@ from ._rows import (
     checked_alone,
     stored_parts,
 )
+
+if TYPE_CHECKING:
+    from .._typing import PathLike
 
 _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 

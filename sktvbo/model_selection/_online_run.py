@@ -7,19 +7,22 @@ import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from .. import evaluation
 from .._sklearn import BaseEstimator
-from .._typing import RandomState
 from .._validation import check_choice, check_int, invalid
 from ..evaluation import AskTell, Clock, RunResult
 from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ..evaluation._ask_tell import SET_BY_RUN, Expert
+from ..evaluation._ask_tell import SET_BY_RUN
 from ..exceptions import OverconfidenceWarning
 from ..problems import Problem
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
+    from ..evaluation._ask_tell import Expert
 
 
 @dataclass(eq=False, repr=False)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
-from .._typing import Array, RandomState, StreamModel
 from .._validation import (
     LARGEST_Y,
     check_complete,
@@ -39,6 +38,9 @@ from .._validation import (
 from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ._one_by_one import as_given, as_learner, learns_one_by_one
+
+if TYPE_CHECKING:
+    from .._typing import Array, RandomState, StreamModel
 
 # Half-life, in rows, of the sums that the weights are computed from.
 _WEIGHT_ROWS = 1000.0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..domain._context import DomainLike
 from ..optimizers import BayesianOptimizer
 from ..optimizers._names import label_of
 from . import (
@@ -18,6 +17,9 @@ from . import (
     _sparq,
     _zhou2021,
 )
+
+if TYPE_CHECKING:
+    from ..domain._context import DomainLike
 
 _MODULES = (
     _bogunovic2016,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._typing import ContextLike, PointLike, Time
 from .._validation import check_int, finite_array, invalid
 from ..optimizers._durable import run_of
 from ..optimizers._feasibility import Feasibility
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
+    from .._typing import ContextLike, PointLike, Time
     from ..optimizers import BayesianOptimizer
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._typing import Time
 from .._validation import check_real, invalid_domain
 from ..domain import FiniteSet
 from ..kernels import split_time
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
+    from .._typing import Time
     from ..gaussian_process import TimeVaryingGPRegressor
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
-from .._typing import Array, PointLike, PointsLike, RandomState
 from .._validation import check_random_state, check_real, invalid_observation, real_array
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
+
+if TYPE_CHECKING:
+    from .._typing import Array, PointLike, PointsLike, RandomState
 
 # A step begins this much early, which absorbs the rounding errors of a clock's ticks.
 STEP_SLACK = 1e-9

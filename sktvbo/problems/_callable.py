@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import RandomState
 from .._validation import invalid, invalid_observation
 from ._base import Problem, numeric_maximum
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
 
 
 class CallableProblem(Problem):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._typing import ResponseTimes
 from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._composite import Circle, Composite
+
+if TYPE_CHECKING:
+    from .._typing import ResponseTimes
 
 _EPS = np.finfo(np.float64).eps
 # Relative difference below which criteria count as equal; the error of a sum is a hundredth of it.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
-from .._typing import Numbers
 from .._validation import check_int, check_real, invalid, real_array
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
 from ._dataset_size import correlation_of
+
+if TYPE_CHECKING:
+    from .._typing import Numbers
 
 
 def regret_slope_lower_bound(
