@@ -3,8 +3,6 @@
 import contextlib
 import itertools
 import logging
-import os
-import signal
 import threading
 import time
 import warnings
@@ -20,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from calls import Killed, deadly, moving, sometimes
 from joblib import Parallel, delayed
 
 import sktvbo
@@ -29,10 +28,6 @@ from sktvbo.evaluation import Clock, StepClock
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 
 BOX = [(0.0, 10.0)]
-
-
-def moving(x, t):
-    return -((x[0] - 3.0 - 0.05 * t) ** 2)
 
 
 def stepwise(function=moving, domain=BOX, *args, **options):
@@ -308,12 +303,6 @@ def test_a_worker_that_never_answers_does_not_delay_the_end():
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def sometimes(x, t):
-    if x[0] > 5.0:
-        raise ZeroDivisionError("planted")
-    return 1.0
-
-
 class Immediate(Executor):
     """Executor that calls at once, in this thread."""
 
@@ -539,32 +528,6 @@ def test_bad_arguments(options, message):
 # --- workers that die or answer nonsense ----------------------------------------------------------
 
 
-class Killed:
-    """Function whose process is killed during some calls, and which notes what it returned.
-
-    Parameters
-    ----------
-    folder : path
-    n_kills : int
-        Calls that are killed, at random, each with a probability of one half.
-    delay : float, default=0.0
-        Seconds from the start of a call to the kill.
-    """
-
-    def __init__(self, folder, n_kills, delay=0.0):
-        self.folder, self.n_kills, self.delay = folder, n_kills, delay
-
-    def __call__(self, x, t):
-        y = moving(x, t)
-        kills = len(list(self.folder.glob("killed*")))
-        if kills < self.n_kills and np.random.RandomState().uniform() < 0.5:
-            time.sleep(self.delay)
-            (self.folder / f"killed {os.getpid()}").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        (self.folder / f"done {x[0]!r} {t!r}").write_text(repr(float(y)))
-        return y
-
-
 def check_failures_are_told(found, function, n_calls):
     """Every call is told once: with the value that it returned, or as a failure."""
     assert len(list(function.folder.glob("killed*"))) >= function.n_kills
@@ -586,12 +549,6 @@ def test_calls_that_are_lost_with_a_process_have_failed(n_kills, tmp_path):
     check_failures_are_told(found, function, n_calls)
     assert 0 < found.optimizer.n_failed_ <= n_jobs * n_kills
     assert all(call.error is None or "terminated" in str(call.error) for call in found.calls)
-
-
-def deadly(x, t):
-    if x[0] > 7.0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return moving(x, t)
 
 
 def test_an_executor_that_is_broken_for_good_ends_the_loop():

@@ -50,13 +50,13 @@ def test_list_names_everything(without_data, capsys):
 def test_bench_writes_its_output(matplotlib_without_display, tmp_path, capsys):
     folder = tmp_path / "a" / "b"
     problem = "griewank:noise=0.01,horizon=30"
-    options = [*SMALL, "--algorithms", "wdbo,W-DBO:alpha=0.5,random", "--output", folder]
+    options = [*SMALL, "--algorithms", "wdbo,random:max_step=0.5,random", "--output", folder]
     assert bench("ackley", problem, *options) == 0
     out = capsys.readouterr().out
     assert f"[2/2] {problem}: 6 runs" in out
     header = next(line for line in out.splitlines() if line.startswith("average regret"))
     assert header.split() == ["average", "regret", "ackley", problem]
-    for name in ("W-DBO", "W-DBO:alpha=0.5", "random"):
+    for name in ("W-DBO", "random:max_step=0.5", "random"):
         row = next(line for line in out.splitlines() if line.startswith(f"{name} "))
         assert row.count("±") == 2
     assert (folder / "table.txt").read_text(encoding="utf-8").strip() in out
@@ -69,7 +69,7 @@ def test_bench_writes_its_output(matplotlib_without_display, tmp_path, capsys):
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
     assert settings["replications"] == 2
     assert settings["tasks"][1]["options"]["options"] == {"noise": 0.01, "horizon": 30}
-    assert settings["tasks"][0]["algorithms"]["W-DBO:alpha=0.5"]["alpha"] == 0.5
+    assert settings["tasks"][0]["algorithms"]["random:max_step=0.5"]["max_step"] == 0.5
     assert settings["tasks"][0]["clock"]["response_time"]["name"] == "papers"
 
 
@@ -106,8 +106,9 @@ def test_bench_reports_failures_at_the_end(
     assert len(list((tmp_path / "store").rglob("output.pkl"))) == 2
     assert "ValueError: out of order" in (tmp_path / "runs.csv").read_text(encoding="utf-8")
     assert (tmp_path / "ackley.png").exists()
-    monkeypatch.undo()
+    monkeypatch.setitem(ALGORITHMS, "BOLT", RandomSearch)
     assert bench("ackley", *options, "--no-plot") == 0
+    assert len(list((tmp_path / "store").rglob("output.pkl"))) == 4
 
 
 def test_bench_shows_published_numbers_and_algorithms_as_published_beside_its_own(tmp_path, capsys):

@@ -68,7 +68,7 @@ def slow(n):
 
 def some_problems():
     names = ("six-hump-camel", "eggholder", "ackley", "six-hump-camel-switched")
-    return [make(name, horizon=16.0) for name in names]
+    return [make(name, horizon=12.0) for name in names]
 
 
 def online(optimizer=None, **options):
@@ -95,7 +95,7 @@ def ramp(scale=1.0, name="ramp"):
 
 
 def test_runs_and_score_are_those_of_runs_by_hand():
-    optimizer, short = WDBO(n_initial_points=4), {"horizon": 8.0}
+    optimizer, short = GPUCB(n_initial_points=4), {"horizon": 6.0}
     some = some_problems()[:2]
     expected = [by_hand(optimizer, p, seed, **short) for p in some for seed in SEEDS[:2]]
     estimator = online(optimizer, n_replications=2, **short).fit(some)
@@ -107,12 +107,12 @@ def test_runs_and_score_are_those_of_runs_by_hand():
 
 def test_clock_horizon_and_average_by_time_are_those_of_the_run():
     problem = some_problems()[1]
-    options = {"clock": SimulatedClock(slow), "horizon": 12.0}
+    options = {"clock": SimulatedClock(slow), "horizon": 8.0}
     expected = by_hand(GPUCB(n_initial_points=4), problem, SEEDS[0], **options)
     run = online(GPUCB(n_initial_points=4), average="time", **options)
     assert run.score([problem]) == -expected.time_average_regret
     assert expected.time_average_regret != expected.average_regret
-    assert run.run([problem])[0].horizon == 12.0
+    assert run.run([problem])[0].horizon == 8.0
 
 
 def test_score_changes_neither_the_generator_nor_the_problems():
@@ -253,7 +253,7 @@ def test_problems_may_be_a_tuple_or_an_array():
 
 
 def test_clone_pickle_and_nested_parameters():
-    run = online(WDBO(alpha=0.3), clock=SimulatedClock(slow), horizon=12.0)
+    run = online(WDBO(alpha=0.3), clock=SimulatedClock(slow), horizon=8.0)
     copy = clone(run).set_params(optimizer__alpha=0.7)
     assert (run.optimizer.alpha, copy.optimizer.alpha) == (0.3, 0.7)
     assert run.get_params()["optimizer__alpha"] == 0.3
@@ -261,7 +261,7 @@ def test_clone_pickle_and_nested_parameters():
     again = pickle.loads(pickle.dumps(fitted))
     assert again.problem_names_ == ["six-hump-camel"]
     assert again.score(some_problems()[:1]) == run.score(some_problems()[:1])
-    assert "horizon=12.0" in repr(again)
+    assert "horizon=8.0" in repr(again)
     assert "alpha=0.3" in repr(again)
 
 
@@ -303,9 +303,9 @@ class Bare(BaseEstimator):
         ({"optimizer": "WDBO"}, TypeError, "must be an ask/tell optimizer.*Got 'WDBO'"),
         ({"optimizer": Bare()}, TypeError, r"parameters domain, maximize, random_.*Got Bare\(\)"),
         (
-            {"horizon": 17.0},
+            {"horizon": 13.0},
             ValueError,
-            r"'horizon' .* of OnlineRun .*\(0, 16.0\]. Got 17.0 .*'six-hump-camel'",
+            r"'horizon' .* of OnlineRun .*\(0, 12.0\]. Got 13.0 .*'six-hump-camel'",
         ),
         ({"horizon": 0.0}, ValueError, "'horizon' .*Got 0.0"),
         ({"horizon": "long"}, ValueError, "'horizon' .*Got 'long'"),

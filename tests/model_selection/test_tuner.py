@@ -154,7 +154,7 @@ def test_the_average_predicts_and_follows_when_the_target_moves():
 
 
 def test_the_average_errs_less_than_the_estimators_own_setting():
-    batches = list(turning(60, pace=0.3))
+    batches = list(turning(30, pace=0.3))
     tuner, alone = OnlineTuner(sgd(1e-3), ETA, random_state=0), sgd(1e-3)
     losses = []
     for t, (X, y) in enumerate(batches):

@@ -284,15 +284,15 @@ def grown(dense, kalman, rows, check=()):
 
 
 @pytest.mark.parametrize("name", ["Matern 5/2", "Wiener"])
-def test_300_steps_with_missing_sites_irregular_and_coincident_times(name):
+def test_150_steps_with_missing_sites_irregular_and_coincident_times(name):
     rng = np.random.RandomState(4)
-    gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=300)
+    gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=150)
     t = np.cumsum(gaps)
-    X = np.column_stack([SITES[rng.randint(3, size=300)], t])
-    y = 2.0 + rng.normal(size=300)
+    X = np.column_stack([SITES[rng.randint(3, size=150)], t])
+    y = 2.0 + rng.normal(size=150)
     options = {"temporal_kernel": TEMPORAL[name], "normalize_y": True, "mean_prior_std": 3.0}
     dense, kalman = both(X[:5], y[:5], **options)
-    grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 100, 294])
+    grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 60, 144])
     assert len(kalman._gp.tail) == 32
 
 

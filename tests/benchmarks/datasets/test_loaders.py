@@ -1,11 +1,14 @@
+import io
 import re
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from datasets import (
     MissingDataError,
+    _table,
     load_intel_temperature,
     load_irish_wind,
     load_la_traffic,
@@ -154,6 +157,17 @@ def test_every_column_is_described(write, load, table):
 # --- missing files --------------------------------------------------------------------------------
 
 
+def test_folder_beside_the_repository_is_the_last_resort(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKTVBO_DATA", raising=False)
+    module = tmp_path.joinpath("repository", *Path(_table.__file__).parts[-4:])
+    monkeypatch.setattr(_table, "__file__", str(module))
+    with pytest.raises(MissingDataError, match="no data folder is set"):
+        load_irish_wind()
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    with pytest.raises(MissingDataError, match=r"it is not in .*/shared/data"):
+        load_irish_wind()
+
+
 def test_data_dir_precedes_the_environment(write, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("SKTVBO_DATA", str(write(INTEL)))
     assert load_intel_temperature().temperature.shape == (1152, 46)
@@ -200,9 +214,37 @@ def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch
         ("stocks", {"date": np.array(["2013-02-08"] * 1259)}, "increasing order"),
         ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),
         ("stocks", {"last823_start": np.int16(437)}, r"last823_start must be 436\. Got 437"),
+        ("stocks", {"close_usd": np.zeros((2, 3))}, r"be of shape \(1259, 94\)\. Got \(2, 3\)"),
+        ("stocks", {"close_usd": np.full((1259, 94), "x")}, "must be numeric. Got dtype <U1"),
+        ("stocks", {"close_usd": np.full((1259, 94), np.nan)}, "finite. Got 118346 NaN or inf"),
+        ("stocks", {"close_usd": np.full((1259, 94), None)}, "not a readable NumPy archive"),
+        ("stocks", {"date": None}, r"the arrays close_usd, .*\. Of these, missing date"),
     ],
 )
 def test_damaged_contents(write, name, changes, message):
     load, table = DATASETS[name]
-    with pytest.raises(InvalidObservationError, match=message):
+    with pytest.raises(InvalidObservationError, match=rf"{table.file} is damaged: .*{message}"):
         load(data_dir=write(table, **changes))
+
+
+def single_array(_):
+    file = io.BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda content: content[:-300], "not a readable NumPy archive"),
+        (lambda content: content[:70] + bytes(60) + content[130:], "not a readable NumPy archive"),
+        (lambda _: b"", "not a readable NumPy archive"),
+        (single_array, r"single array \(\.npy\)"),
+    ],
+    ids=["truncated", "zeroed", "empty", "array"],
+)
+def test_damaged_bytes(write, damage, what):
+    path = write(STOCKS) / STOCKS.file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InvalidObservationError, match=rf"{STOCKS.file} is damaged: .*{what}"):
+        load_sp500(data_dir=path.parent)
