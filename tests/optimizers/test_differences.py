@@ -195,7 +195,7 @@ POLICIES = {
     "these is lost; Δt ≤ {max_step:g} l_T",
     "SingleRemoval": "one beyond n*, but {min_size}; R(n) a cubic by least squares",
     "RelevancyCap": "all beyond n*, but {min_size}; R(n) a cubic with coefficients ≥ 0",
-    "StableLengthScale": "nothing; l_T is settled after {n_hits} mean changes below "
+    "StableLengthScale": "nothing; l_T is settled after 3 mean changes below "
     "{tolerance:g}, for good",
     "LengthScaleTrend": "nothing; l_T is settled while its slope is below 0.1 of its mean",
     "PeriodicReset": "a block of {length}",
