@@ -26,10 +26,24 @@ def frame_of(run):
         raise MissingExtraError(
             "to_frame() needs pandas, which is not installed: pip install pandas."
         ) from exc
-    shown, failed, pending = run.shown, run.failures.rows, run.pending_now
-    rows = np.concatenate([run.rows(shown), failed, pending_rows(run)])
-    kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
+    rows = np.concatenate([run.rows(run.shown), run.failures.rows, pending_rows(run)])
     columns = run.domain.described(rows[:, :-1])
+    for name, values in _columns_of_steps(run, rows, pd).items():
+        while name in columns:
+            name += "_"
+        columns[name] = values
+    columns |= _outcomes(run)
+    # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
+    for name, values in columns.items():
+        if isinstance(values, list) and len(set(map(type, values))) > 1:
+            columns[name] = pd.Series(values, dtype=object)
+    return pd.DataFrame(columns)
+
+
+def _columns_of_steps(run, rows, pd):
+    """Return the columns beside parameters and outcomes, of rows (n, d + 1), by name."""
+    shown, failed, pending = run.shown, run.failures.rows, run.pending_now
+    kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
     unknown = np.full(len(rows) - len(shown), np.nan)
     queries = [entry.query for entry in shown] + [None] * len(failed)
     y, nothing = np.append([entry.y for entry in shown], unknown), (np.nan, np.nan)
@@ -42,7 +56,7 @@ def frame_of(run):
         dates = pd.Series(dates_of(times, run.algorithm.time_unit))
         return dates.dt.tz_localize("UTC") if run.time.kind == ZONED else dates
 
-    own = {
+    return {
         "time": dated(rows[:, -1]),
         "y": y,
         "predicted_mean": mean,
@@ -54,16 +68,6 @@ def frame_of(run):
         "pending": kind == 2,
         "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
     }
-    for name, values in own.items():
-        while name in columns:
-            name += "_"
-        columns[name] = values
-    columns |= _outcomes(run)
-    # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
-    for name, values in columns.items():
-        if isinstance(values, list) and len(set(map(type, values))) > 1:
-            columns[name] = pd.Series(values, dtype=object)
-    return pd.DataFrame(columns)
 
 
 def _outcomes(run):

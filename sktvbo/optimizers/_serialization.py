@@ -151,24 +151,24 @@ def _external(run):
     return arrays | places | {"covariance": gp.covariance}
 
 
+def _restored_external(run, data, covariance):
+    """Return what `_external` left out, of a data set."""
+    X, y = run.to_surrogate(data.rows, data.y)
+    arrays = {"X": X, "y": y, "variance": data.variance, "total": np.zeros(len(y), dtype=bool)}
+    places = {f"X{i}": X for i in range(len(run.config.limits))}
+    return arrays | places | {"covariance": covariance}
+
+
 def restored_run(run, stored):
     """Return a run, before its first step, in a stored state."""
     types, (templates, functions) = types_within(run.algorithm), constants_of(run)
     parts, observations, log = dict(stored.parts), stored.observations, run.history.log
-    positions, data = decode(parts.pop("data")).tolist(), DataSet()
+    positions, data, external = decode(parts.pop("data")).tolist(), DataSet(), {}
     if positions:
         data = DataSet.of(positions, [observations[i] for i in positions])
-    external = {}
     if "covariance" in parts:
-        X, y = run.to_surrogate(data.rows, data.y)
-        external = {f"X{i}": X for i in range(len(run.config.limits))}
-        external |= {
-            "X": X,
-            "y": y,
-            "variance": data.variance,
-            "total": np.zeros(len(y), dtype=bool),
-            "covariance": decode(parts.pop("covariance"), types=types, external=functions),
-        }
+        covariance = decode(parts.pop("covariance"), types=types, external=functions)
+        external = _restored_external(run, data, covariance)
     taken_back = {name: decode(parts.pop(name)) for name in ("untold", "n_untold")}
     values = {
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()

@@ -1,5 +1,6 @@
 """The protocol of parts: a capability beside the others, without a change of their code."""
 
+import inspect
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +110,13 @@ def test_causes_of_several_parts_are_multiplied(monkeypatch):
     assert len(factors) == 2
     assert_allclose(choice.chance.log(U), sum(factors))
     assert opt.told_X_[8:, 0].mean() < alone.told_X_[8:, 0].mean() - 0.1
+
+
+def test_a_moment_of_the_protocol_has_two_parts():
+    moments = [name for name, value in vars(Part).items() if inspect.isfunction(value)]
+    for name in moments:
+        users = [kind for kind in _begin.KINDS if getattr(kind, name) is not getattr(Part, name)]
+        assert len(users) >= 2, name
 
 
 def test_a_run_has_the_parts_that_it_uses():
