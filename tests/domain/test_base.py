@@ -23,7 +23,6 @@ from sktvbo.domain import (
 )
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
-
 DEPTHS = ParameterSpace({"depth": ("integer", 1, 4)})
 
 
