@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._tables import as_row, as_table, check_names, is_table
-from .._validation import invalid, invalid_observation, real_array
+from .._validation import invalid_observation, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._search_space import SearchSpace
 
@@ -500,8 +500,7 @@ class Domain:
             x = self._encode(row, "x")
         elif type(x) is not np.ndarray and is_table(x):
             advice = "Give one row of it, such as frame.iloc[0], or all rows to tell_many()."
-            error = InvalidObservationError
-            raise invalid("x", "one point", got="a table", advice=advice, error=error)
+            raise invalid_observation("x", "one point", got="a table", advice=advice)
         point = real_array(x, "x", InvalidObservationError)
         if point.ndim == 0 and self.n_dims == 1:
             point = point.reshape(1)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import LinearConstraint
 
-from .._validation import check_random_state, invalid, invalid_domain
+from .._validation import check_random_state, invalid_domain
 from .._values import replaced
-from ..exceptions import DomainError
 from ._base import Domain
 from ._context import WithContext, as_domain
 from ._rules import Constraint, Rules, as_list, coefficients, in_context, reads_context
@@ -225,10 +224,8 @@ class ConstrainedInContext(WithContext):
             is_linear = isinstance(constraint, LinearConstraint)
             if is_linear and coefficients(constraint)[:, self.n_chosen :][:, labels].any():
                 expected, got = "linear in numbers", "a coefficient of a category of the context"
-                advice, error = "Give a callable.", DomainError
-                raise invalid(
-                    "constraints", expected, owner=owner, got=got, advice=advice, error=error
-                )
+                advice = "Give a callable."
+                raise invalid_domain("constraints", expected, owner=owner, got=got, advice=advice)
         self._all, self._others = self.chosen, []
         if isinstance(domain, Constrained):
             self._all, self._others = domain.domain, domain.constraints
@@ -236,7 +233,7 @@ class ConstrainedInContext(WithContext):
     def in_context(self, context: Array) -> WithContext:
         constraints, owner = self._of_chosen(context)
         chosen = Constrained(self._all, constraints, owner=owner)
-        return replaced(super().in_context(context), chosen=chosen)
+        return replaced(self, current=context, chosen=chosen)
 
     def rules_in(self, context: Array) -> Rules:
         """Return the constraints in a context (c,), validated, as functions of rows (m, k)."""

@@ -89,16 +89,14 @@ class StepLimit(BaseEstimator):
         if by_name is not None and (names or isinstance(self.part, Mapping)):
             unknown = [key for key in by_name if key not in names]
             if unknown:
-                raise invalid(
-                    name, f"a dict of {', '.join(names) or 'no'} names", unknown[0], owner
-                )
+                expected = f"a dict of {', '.join(names) or 'no'} names"
+                raise invalid(name, expected, unknown[0], owner)
             given = [by_name.get(key, np.inf) for key in names]
         else:
             given = self.part
-        if isinstance(given, bool) or (np.ndim(given) and isinstance(given, str)):
-            raise invalid(name, expected, self.part, owner)
         parts = real_array(given, f"The '{name}' parameter")
-        if parts.shape not in ((), (n_dims,)) or not np.all(parts >= 0.0):
+        fits = parts.shape in ((), (n_dims,)) and np.all(parts >= 0.0)
+        if isinstance(given, bool) or not fits:
             raise invalid(name, expected, self.part, owner)
         parts = np.array(np.broadcast_to(parts, n_dims))
         if self.per == "query" and np.any((parts > 1.0) & (parts < np.inf)):

@@ -356,8 +356,8 @@ class Trial:
         surrogate, known = surrogate_of(optimizer), {}
         limits = getattr(optimizer, "outcome_constraints", None)
         if limits:
-            found = self.problem.observe_outcomes(x, t)
-            known = {"outcomes": {name: value for name, value in found.items() if name in limits}}
+            outcomes = self.problem.observe_outcomes(x, t)
+            known = {"outcomes": {name: outcomes[name] for name in outcomes if name in limits}}
         tic = perf_counter()
         optimizer.tell(x.copy() if query is None else query, y, t, **known)
         seconds += perf_counter() - tic

@@ -56,7 +56,14 @@ class Display:
 
     def _panels(self, axes, n=1, **options):
         """Return n axes: the given ones, or new ones for None."""
-        plt = pyplot(f"{type(self).__name__}.plot")
+        try:
+            # Import the package first: its submodule may be in sys.modules although it is missing.
+            import matplotlib  # noqa: F401
+            from matplotlib import pyplot as plt
+        except ImportError as exc:
+            raise MissingExtraError(
+                f'{type(self).__name__}.plot needs matplotlib: pip install "sktvbo[plot]".'
+            ) from exc
         if axes is not None:
             axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
             if len(axes) != n:
@@ -127,17 +134,6 @@ class PanelDisplay(Display):
         place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
         self.figure_.legend(handles, labels, **place)
         return self
-
-
-def pyplot(caller):
-    """Return matplotlib's pyplot, or raise an error that names the extra that ``caller`` needs."""
-    try:
-        # Import the package first: its submodule may be in sys.modules although it is missing.
-        import matplotlib  # noqa: F401
-        from matplotlib import pyplot as plt
-    except ImportError as exc:
-        raise MissingExtraError(f'{caller} needs matplotlib: pip install "sktvbo[plot]".') from exc
-    return plt
 
 
 def draw_band(ax, x, lower, upper, colour, **options):

@@ -12,12 +12,25 @@ from sklearn.base import clone
 
 import sktvbo.domain
 from sktvbo import GPUCB
-from sktvbo.domain import Arms, Box, Context, FiniteSet, WithContext, as_domain
+from sktvbo.domain import (
+    Arms,
+    Box,
+    Context,
+    FiniteSet,
+    ParameterSpace,
+    WithContext,
+    as_domain,
+)
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
+DEPTHS = ParameterSpace({"depth": ("integer", 1, 4)})
 
-@pytest.mark.parametrize("array", [BOX.lower, BOX.upper, ARMS.points, ARMS.upper])
-def test_attributes_are_read_only(array):
+
+@pytest.mark.parametrize(
+    "array",
+    [BOX.lower, BOX.upper, ARMS.points, ARMS.upper, ARMS.candidates(1), DEPTHS.candidates(4)],
+)
+def test_what_a_domain_shares_is_read_only(array):
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 9.0
 
