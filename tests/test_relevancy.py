@@ -564,27 +564,25 @@ def test_relevancy_of_arms_is_the_change_of_the_posterior_summed_over_them():
     X = np.column_stack([rng.randint(5, size=7), np.sort(rng.uniform(0.0, 6.0, 7))])
     y, now, noise, signal = rng.normal(size=7), 6.5, 0.05, 1.7
 
-    def posterior(rows, t):
+    def posterior(rows):
         gp = TimeVaryingGPRegressor(
             arms, temporal, signal_variance=signal, noise_variance=noise, optimizer=None
         ).fit(X[rows], y[rows])
-        mean, std = gp.predict(np.column_stack([np.arange(5), np.full(5, t)]), return_std=True)
-        return mean, std**2
+        places = np.column_stack([np.tile(np.arange(5), len(t)), np.repeat(t, 5)])
+        mean, std = gp.predict(places, return_std=True)
+        return mean.reshape(-1, 5), std.reshape(-1, 5) ** 2
 
     everything = np.arange(7)
     nodes, weights = np.polynomial.legendre.leggauss(80)
     t, weights = now + 30.0 * (nodes + 1.0), 30.0 * weights  # 20 lengthscales ahead
 
     def distance(rows):
-        squared = 0.0
-        for time, weight in zip(t, weights):
-            mean, variance = posterior(everything, time)
-            if rows is None:  # the prior
-                other, prior = np.zeros(5), signal * arms.diag(np.arange(5.0)[:, None])
-            else:
-                other, prior = posterior(rows, time)
-            squared += weight * np.sum((mean - other) ** 2 + prior - variance)
-        return squared
+        mean, variance = posterior(everything)
+        if rows is None:  # the prior
+            other, prior = np.zeros(5), signal * arms.diag(np.arange(5.0)[:, None])
+        else:
+            other, prior = posterior(rows)
+        return weights @ np.sum((mean - other) ** 2 + prior - variance, axis=1)
 
     total = distance(None)
     expected = [np.sqrt(distance(np.delete(everything, i)) / total) for i in everything]

@@ -120,7 +120,8 @@ def test_seeds_may_be_given():
 def test_results_do_not_depend_on_the_number_of_jobs(progress):
     clock = SimulatedClock(half, call_duration=0.5)
     one = small(clock=clock, n_jobs=1)
-    two = small(clock=clock, n_jobs=2, progress=progress)
+    with parallel_config(backend="multiprocessing" if progress else "loky"):
+        two = small(clock=clock, n_jobs=2, progress=progress)
     assert equal(one, two)
     assert not equal(one, small(clock=clock, random_state=1))
 

@@ -78,8 +78,8 @@ def test_a_learnt_model_does_not_warn_either():
 
 def run_with_glitches(opt, seed, noise):
     rng = np.random.RandomState(seed)
-    function, glitches = drawn(rng), rng.permutation(np.arange(120) % 24 == 0)
-    for t in range(120):
+    function, glitches = drawn(rng), rng.permutation(np.arange(80) % 16 == 0)
+    for t in range(80):
         x = opt.ask(t)
         opt.tell(x, function(x, t) + noise * rng.standard_normal() + 20.0 * glitches[t], t)
 

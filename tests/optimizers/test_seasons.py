@@ -132,8 +132,9 @@ def test_seasons_are_added_to_a_kernel(kernel):
     ],
 )
 def test_the_right_period_lowers_the_regret(kind, most):
-    without = [regret(kind, seed)[0] for seed in range(2)]
-    right = [regret(kind, seed, seasonal_periods=24.0) for seed in range(2)]
+    seeds = range(1 if kind is TVGPUCB else 2)
+    without = [regret(kind, seed)[0] for seed in seeds]
+    right = [regret(kind, seed, seasonal_periods=24.0) for seed in seeds]
     assert np.mean([value for value, _ in right]) < most * np.mean(without)
     _, opt = right[0]
     season = opt.surrogate_.temporal_kernel_.k2

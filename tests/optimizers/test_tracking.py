@@ -189,16 +189,16 @@ def test_a_run_goes_on_alike(case, tmp_path):
     options = {"surrogate": surrogate(solver="kalman")}
     opt = tracker(history=0, journal=tmp_path / "run.db" if case == "journal" else None, **options)
     twin = tracker(history=0, **options)
-    for first in range(0, 100, 25):
-        steps([opt, twin], 25, first)
+    for first in range(0, 60, 15):
+        steps([opt, twin], 15, first)
         opt = AGAIN[case](opt)
         same_state(opt, twin)
         found, expected = (each.predict(POINTS.points, 300.0, True) for each in (opt, twin))
         assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
-        if first in (50, 75):
+        if first in (30, 45):
             for each in (opt, twin):
                 each.untell()
-                each.untell(t=first + 22.0)
+                each.untell(t=first + 12.0)
 
 
 def test_more_than_a_search_learns_from_are_told_at_once():
