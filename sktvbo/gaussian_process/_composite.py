@@ -52,8 +52,8 @@ _MATERN52_INTEGRAL = sum(
     for j, b in enumerate(FAMILIES[Family.MATERN52].polynomial)
 ) / np.sqrt(5.0)
 
-# Values computed on demand that are the same for all theta.
-_FOR_ALL_THETA = ("n_theta", "slices", "roles", "families", "_members")
+# Values that are the same for all theta.
+_FOR_ALL_THETA = ("terms", "n_shared", "n_theta", "slices", "roles", "families", "_members")
 
 # Factor of a term that is constant.
 _NO_LINE = Factor(Family.CONSTANT, np.ones(1), 0)
@@ -286,9 +286,14 @@ class Composite:
             leaf.with_theta(theta[part]) if leaf.n_theta else leaf
             for leaf, part in zip(self.leaves, self.slices)
         ]
-        new = Composite(tuple(leaves), self.terms, self.n_shared)
-        vars(new).update((name, getattr(self, name)) for name in _FOR_ALL_THETA)
+        new, same = object.__new__(Composite), self._for_all_theta  # many in a search
+        vars(new).update(same, leaves=tuple(leaves), _for_all_theta=same)
         return new
+
+    @cached_property
+    def _for_all_theta(self):
+        """Values that are the same for all theta, by name."""
+        return {name: getattr(self, name) for name in _FOR_ALL_THETA}
 
     def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
@@ -394,6 +399,8 @@ class Composite:
     def _chain(self):
         """Derivatives by theta of the logarithms of amplitudes and lengthscales, (n_theta, 2 R)."""
         slopes = [factor.log_slope for factor in self.factors]
+        if all(slope == 1.0 for slope in slopes):
+            return self._members
         return self._members * np.append(np.ones(len(slopes)), slopes)
 
     @cached_property
@@ -467,8 +474,7 @@ class Composite:
         """
         if self.alone is not None:
             return float(self.alone.length_scales[0])
-        integral = self.future(np.zeros(1), np.zeros(1))[0, 0] / self.variance**2
-        return float(integral / _MATERN52_INTEGRAL)
+        return self.future_basis.integral / self.variance**2 / _MATERN52_INTEGRAL
 
     def mean_square(self, gaps):
         """Return the average (n,) of (k(τ) / k(0))² over the phases of the seasons.

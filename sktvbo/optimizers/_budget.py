@@ -261,7 +261,10 @@ class Search:
             return self
         results, cost, optimum, interrupted = list(self.results), self.cost, None, None
         while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
-            computation, part = interrupted or self._resumed()
+            if interrupted is None:
+                interrupted = self._resumed()
+                continue  # to begin takes as long as a part
+            computation, part = interrupted
             begin = time.process_time()
             results.append(part())
             cost, n_sure = max(cost, time.process_time() - begin), n_sure - 1
@@ -271,6 +274,8 @@ class Search:
                 interrupted = None
                 break
         if len(results) == len(self.results):
+            if interrupted is not None:
+                self._interrupted.append(interrupted)
             return self
         changes = {"results": tuple(results), "cost": cost, "optimum": optimum}
         return replaced(self, **changes, _interrupted=[interrupted] if interrupted else [])
