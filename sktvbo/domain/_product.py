@@ -149,12 +149,12 @@ class _Product(Domain):
             In unit form.
         """
         u = np.asarray(u, dtype=np.float64)
-        neighbours = []
-        for term, columns in self._of_unit:
-            steps = term.neighbours(u[columns])
-            neighbours.append(np.tile(u, (len(steps), 1)))
-            neighbours[-1][:, columns] = steps
-        return np.vstack(neighbours)
+        values = [(term.neighbours(u[columns]), columns) for term, columns in self._of_unit]
+        neighbours, start = np.tile(u, (sum(len(part) for part, _ in values), 1)), 0
+        for part, columns in values:
+            neighbours[start : start + len(part), columns] = part
+            start += len(part)
+        return neighbours
 
     def _sobol(self, n, rng):
         """Return Sobol points (n, d) of the unit box, shifted at random unless rng is None."""

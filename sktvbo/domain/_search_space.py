@@ -313,8 +313,9 @@ class SearchSpace:
         Linear constraints that such a step violates are satisfied again by moving the reals.
         """
         k = self.domain.n_unit
-        chosen = self.domain.neighbours(u[:k])
-        places = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
+        places = self.domain.neighbours(u[:k])
+        if len(u) > k:
+            places = np.column_stack([places, np.tile(u[k:], (len(places), 1))])
         if self.feasible is not None:
             places = self.projected(places[self.feasible.space.allowed(places)])
         return places[self.allowed(places)]

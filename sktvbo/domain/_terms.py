@@ -10,6 +10,7 @@ import numbers
 import reprlib
 from collections.abc import Sequence
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 from scipy.stats.distributions import rv_frozen
@@ -232,12 +233,15 @@ class Integer(Real):
     def quantile(self, Q):
         return self.nearest(self.low + np.floor(Q * self.size))
 
+    @cached_property
+    def _steps(self):
+        """Steps of 1, 2, 4, ... in both directions: few of them lead to a far optimum."""
+        steps = 2 ** np.arange((self.size - 1).bit_length())
+        return np.concatenate([-steps, steps])
+
     def neighbours(self, u):
-        # With steps of 1, 2, 4, ... in both directions few lead to a far optimum.
-        v = self.from_unit(u)
-        steps = 2.0 ** np.arange((self.size - 1).bit_length())
-        reached = np.concatenate([v - steps, v + steps])
-        reached = reached[self.inside(reached)]
+        reached = self.from_unit(u) + self._steps
+        reached = reached[(reached >= self.low) & (reached <= self.high)]
         return self.to_unit(reached[:, np.newaxis])
 
 
@@ -316,9 +320,7 @@ class Discrete(Integer):
         return self._members[np.minimum(Q * self.size, self.size - 1.0).astype(int)]
 
     def neighbours(self, u):
-        here = np.searchsorted(self._members, self.from_unit(u))
-        steps = 2 ** np.arange((self.size - 1).bit_length())
-        reached = np.concatenate([here - steps, here + steps])
+        reached = np.searchsorted(self._members, self.from_unit(u)) + self._steps
         reached = reached[(reached >= 0) & (reached < self.size)]
         return self.to_unit(self._members[reached, np.newaxis])
 

@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import (
-    ALONE,
-    COLUMNS,
-    IN_FORCE,
-    START,
-    Event,
-    Place,
-    checked,
-    checked_alone,
-    stored_parts,
-)
+from ._rows import ALONE, COLUMNS, IN_FORCE, START, Place, checked, checked_alone, stored_parts
 
 if TYPE_CHECKING:
     from .._typing import PathLike
+    from ._rows import Event
 
 _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 

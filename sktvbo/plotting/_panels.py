@@ -408,8 +408,9 @@ class TrackDisplay(PanelDisplay):
                 logs = [chance.log(U) for chance, U in zip(chances, sections.rows(i))]
                 feasible = np.exp(logs).T
             tracks.append(Track(axis, mean, recommended[:, i], queried[:, i], feasible))
-        labels = {"now": view.now, "safety": view.optimizer.safety or 0.5} | view.labels(labels)
-        return cls(tracks, times, view.told[:, -1], ~view.removed, **labels)
+        options = {"now": view.now, "safety": view.optimizer.safety or 0.5}
+        told_at, labels = view.told[:, -1], view.labels(labels)
+        return cls(tracks, times, told_at, ~view.removed, **options, **labels)
 
     def plot(
         self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
