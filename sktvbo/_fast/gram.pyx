@@ -15,6 +15,7 @@ Coordinates are scaled, one row per dimension (d, n): the loop over the pairs of
 contiguous memory and vectorizes. Of symmetric matrices only the lower triangle is used.
 """
 
+from libc.math cimport sqrt
 from libc.stdlib cimport free, malloc
 
 from .correlation cimport (
@@ -28,6 +29,19 @@ cdef double* _buffer(Py_ssize_t size) except NULL:
     if p == NULL:
         raise MemoryError(f"no memory for {size} doubles")
     return p
+
+
+def scale(const double[:, :] X, const double[::1] units, double[:, ::1] out):
+    """Write X (n, d) times units (d,) to ``out`` (d, n); return the length of all of it."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, k
+    cdef double total = 0.0
+    if units.shape[0] != d or out.shape[0] != d or out.shape[1] != n:
+        raise ValueError("scale: X (n, d), units (d,) and out (d, n) do not fit each other")
+    for k in range(d):
+        for i in range(n):
+            out[k, i] = X[i, k] * units[k]
+            total += out[k, i] * out[k, i]
+    return sqrt(total)
 
 
 def gram(

@@ -197,7 +197,7 @@ class DenseCholesky:
 
     @property
     def log_determinant(self):
-        return 2.0 * np.log(self.L.diagonal()).sum()
+        return 2.0 * float(np.add.reduce(np.log(self.L.diagonal())))
 
     def half_solve(self, B, transpose=False):
         """Replace each row b of B (m, n) by L⁻¹ b, or L⁻ᵀ b, and return B."""

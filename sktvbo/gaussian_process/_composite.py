@@ -394,6 +394,8 @@ class Composite:
     def _chain(self):
         """Derivatives by theta of the logarithms of amplitudes and lengthscales, (n_theta, 2 R)."""
         slopes = [factor.log_slope for factor in self.factors]
+        if all(slope == 1.0 for slope in slopes):
+            return self._members
         return self._members * np.append(np.ones(len(slopes)), slopes)
 
     @cached_property
@@ -467,8 +469,7 @@ class Composite:
         """
         if self.alone is not None:
             return float(self.alone.length_scales[0])
-        integral = self.future(np.zeros(1), np.zeros(1))[0, 0] / self.variance**2
-        return float(integral / _MATERN52_INTEGRAL)
+        return self.future_basis.integral / self.variance**2 / _MATERN52_INTEGRAL
 
     def mean_square(self, gaps):
         """Return the average (n,) of (k(τ) / k(0))² over the phases of the seasons.

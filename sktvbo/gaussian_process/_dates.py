@@ -45,6 +45,7 @@ from .._validation import (
     invalid,
     is_gap,
 )
+from ._kernel_families import parameters
 
 NUMBERS = "numbers"
 NAIVE = "dates without a time zone"
@@ -320,7 +321,7 @@ def numeric_durations(kernel, unit):
     if not isinstance(kernel, Kernel):
         return kernel
     found = {}
-    for name, value in kernel.get_params().items():
+    for name, value in parameters(kernel).items():
         pair = isinstance(value, tuple | list) and any(map(is_duration, value))
         if pair or is_duration(value):
             parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
@@ -333,7 +334,7 @@ def check_no_texts(kernel, durations):
 
     With ``durations`` the remedy is a duration: the kernel is one in time.
     """
-    for name, value in kernel.get_params().items():
+    for name, value in parameters(kernel).items():
         own = name.rpartition("__")[2]
         many = value if isinstance(value, tuple | list) else [value]
         texts = [part for part in many if isinstance(part, str) and part != "fixed"]

@@ -495,7 +495,7 @@ def _solve_for_weights(solver, rows, mean_variance):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
         if mean_variance > 0.0:
             u = solver.solve(np.ones(len(y)))
-            mean, gain = estimate_mean(mean_variance, u.sum(), u @ y, u)
+            mean, gain = estimate_mean(mean_variance, np.add.reduce(u), u @ y, u)
             a -= mean.value * mean.direction
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

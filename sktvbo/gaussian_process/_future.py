@@ -32,6 +32,13 @@ def _constants(n):
     return np.where(k >= m, binom(k, m), 0.0), np.maximum(k - m, 0), gamma(k + m + 1.0)
 
 
+@cache
+def _shifts(n):
+    """Return C(m + j, m) and m + j (n, n) of powers m and j; the first one 0 from m + j = n on."""
+    k = np.add.outer(np.arange(n), np.arange(n))
+    return np.where(k < n, binom(k, np.arange(n)[:, np.newaxis]), 0.0), np.minimum(k, n - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class FutureBasis:
     """The basis of one kernel.
@@ -49,6 +56,11 @@ class FutureBasis:
     polynomials: np.ndarray
 
     @cached_property
+    def is_real(self):
+        """True without seasons."""
+        return not self.frequencies.any()
+
+    @cached_property
     def size(self):
         """Number m of coefficients of a row."""
         return int(np.count_nonzero(self._used))
@@ -59,34 +71,44 @@ class FutureBasis:
         degrees = np.arange(self.polynomials.shape[1])
         last = np.where(self.polynomials != 0.0, degrees, 0).max(axis=1)
         real = degrees <= last[:, np.newaxis]
-        if not self.frequencies.any():
+        if self.is_real:
             return real.ravel()
         imaginary = real & (self.frequencies > 0.0)[:, np.newaxis]
         return np.append(real.ravel(), imaginary.ravel())
 
-    def _translations(self, steps, origin=0.0):
-        """Return e^{−s δ} C(k, m) (c δ)^{k−m} (n, g, k, m) of steps δ (n,), over e^{−c origin}.
+    @cached_property
+    def _expansion(self):
+        """Coefficients (p + 1, g, p + 1) of e^{s u} b (g, m) in c u, the highest power first."""
+        binomials, powers = _shifts(self.polynomials.shape[1])
+        return (binomials * self.polynomials[:, powers]).transpose(2, 0, 1)[::-1]
+
+    def _decays(self, z, steps, origin=0.0):
+        """Return e^{−s δ} (n, g) of steps δ (n,), over e^{−c origin}; z is c δ (n, g).
 
         c in the divisor is that of the slowest exponential.
         """
-        binomials, gaps, _ = _constants(self.polynomials.shape[1])
-        z = np.multiply.outer(steps, self.rates)
         decay = np.exp(self.rates.min() * origin - z)
-        if self.frequencies.any():
-            decay = decay * np.exp(1j * np.multiply.outer(steps, self.frequencies))
-        powers = z[..., np.newaxis] ** np.arange(len(gaps))
-        return decay[..., np.newaxis, np.newaxis] * (binomials * powers[..., gaps])
+        if self.is_real:
+            return decay
+        return decay * np.exp(1j * np.multiply.outer(steps, self.frequencies))
 
     def __call__(self, ages, origin=0.0):
         """Return b (n, m) of ages (n,), over the decay of the slowest exponential at an origin."""
-        b = np.einsum("gk,ngkm->ngm", self.polynomials, self._translations(ages, origin))
+        z = np.multiply.outer(ages, self.rates)
+        polynomials, *lower = self._expansion  # Horner's rule
+        for coefficients in lower:
+            polynomials = z[..., np.newaxis] * polynomials + coefficients
+        b = self._decays(z, ages, origin)[..., np.newaxis] * polynomials
         b = b.reshape(len(ages), -1)
-        parts = np.hstack([b.real, -b.imag]) if np.iscomplexobj(b) else b
+        parts = b if self.is_real else np.hstack([b.real, -b.imag])
         return np.ascontiguousarray(parts[:, self._used])
 
     def transition(self, step):
         """Return T (m, m), which maps b at a present time to that ``step`` later."""
-        found, n = self._translations(np.array([step]))[0], self.polynomials.shape[1]
+        binomials, gaps, _ = _constants(self.polynomials.shape[1])
+        z, n = self.rates * step, len(gaps)
+        powers = (z[:, np.newaxis] ** np.arange(n))[:, gaps]
+        found = self._decays(z, step)[:, np.newaxis, np.newaxis] * (binomials * powers)
         T = np.zeros((found.size // n, found.size // n), dtype=found.dtype)
         for g, block in enumerate(found):
             T[g * n : (g + 1) * n, g * n : (g + 1) * n] = block
@@ -119,13 +141,20 @@ class FutureBasis:
             return factorials * scaled / total
 
         plain = integrals(s)
-        if not self.frequencies.any():
+        if self.is_real:
             found = plain.real
         else:
             conjugate = integrals(s.conj())
             total, difference = plain + conjugate, plain - conjugate
             found = 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
-        return np.ascontiguousarray(found[np.ix_(self._used, self._used)])
+        return np.ascontiguousarray(found[self._used][:, self._used])
+
+    @property
+    def integral(self):
+        """∫ k² over the future of age 0."""
+        b = self.polynomials.ravel()  # b(0) has no imaginary parts
+        b = np.append(b, np.zeros(len(self._used) - len(b)))[np.newaxis, self._used]
+        return float(product(product(b, self.products), b.T)[0, 0])
 
     def convolution(self, u, v, origin=0.0):
         """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.

@@ -263,8 +263,8 @@ class HyperPrior:
                 advice = f"Give its parameters: {kind}({shapes}scale=...)."
                 expected = "a frozen distribution"
                 raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
-            where = np.flatnonzero([known == name for known in names])
-            if not len(where):
+            where = [i for i, known in enumerate(names) if known == name]
+            if not where:
                 known = ", ".join(dict.fromkeys(names)) or "none"
                 expected = f"the name of a hyperparameter that is learnt ({known})"
                 raise invalid("A key of hyperpriors", expected, name)

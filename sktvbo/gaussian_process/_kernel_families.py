@@ -7,7 +7,6 @@ tests.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from .._fast import convolution as _convolution
+from .._fast import gram as _gram
 from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
@@ -195,10 +195,10 @@ class Factor:
         """Return X (n, d) as (d', n) in the units of the compiled code, C-ordered."""
         units = self.units
         if self.embedding is not None:
-            X, units = self.embedding(X), units[:1]
-        with np.errstate(over="ignore"):
-            Z = np.multiply(X.T, units[:, np.newaxis], order="C")
-            length = sqrt(np.einsum("ij,ij->", Z, Z))
+            X = self.embedding(X)
+            units = np.full(X.shape[1], units[0])
+        Z = np.empty((len(units), len(X)))
+        length = _gram.scale(X, units, Z)
         if not length <= 100.0 * LARGEST_X:  # larger than any |x|, due to units and sum
             expected = f"within {LARGEST_X:g} lengthscales of 0"
             raise invalid("X", expected, got=f"a lengthscale of {self.length_scales.min():.3g}")
@@ -346,6 +346,21 @@ def hyperparameters(kernel):
         return Hyperparameters(names, kernel.bounds, kernel.theta)
     values = np.hstack([getattr(kernel, h.name) for h in learnt])
     return Hyperparameters(names, np.log(np.vstack([h.bounds for h in learnt])), np.log(values))
+
+
+def parameters(kernel):
+    """Return the parameters of a kernel and of its parts by name, as ``get_params`` does.
+
+    That inspects the signatures of all classes; this does so for unknown ones. Sums and products
+    themselves are left out.
+    """
+    if type(kernel) not in (Sum, Product):
+        return vars(kernel) if type(kernel) in _KINDS else kernel.get_params()
+    return {
+        f"{side}__{name}": value
+        for side in ("k1", "k2")
+        for name, value in parameters(getattr(kernel, side)).items()
+    }
 
 
 def is_like(kernel, other):

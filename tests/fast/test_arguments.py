@@ -43,6 +43,7 @@ def valid():
         "convolution.spatial symmetric": [
             *(*few[:1], few[0].copy(), pair[1], 8, 1.0, np.empty((3, 3)), True)
         ],
+        "gram.scale": [Z.T.copy(), np.ones(D), np.zeros((D, N))],
         "gram.gram": [Z, t, *pair, 1.0, np.zeros((N, N))],
         "gram.cross_gram": [*few, Z, t, *pair, 1.0, np.empty((3, N))],
         "gram.cross_with_gradient": [
@@ -113,6 +114,7 @@ FREE = {
 }
 # Layouts that a function takes.
 TAKEN = {("ascent.model_minimum", i, "strided") for i in (1, 2, 3)}
+TAKEN |= {("gram.scale", 0, layout) for layout in ("strided", "Fortran")}
 
 VALID = valid()
 every_function = pytest.mark.parametrize("name", VALID)

@@ -83,6 +83,16 @@ def points(rng, d, n):
     return Z, t
 
 
+@pytest.mark.parametrize(("n", "d"), [(0, 2), (1, 1), (7, 0), (7, 3)])
+def test_scale(rng, n, d):
+    X, units, Z = rng.normal(size=(n, d)), rng.uniform(1.0, 2.0, size=d), np.full((d, n), np.nan)
+    X = np.asfortranarray(X)[::-1]
+    length = gram.scale(X, units, Z)
+    assert_array_equal(Z, (X * units).T)
+    assert_allclose(length, np.sqrt(np.sum(Z**2)), rtol=1e-14)
+    assert gram.scale(np.array([[1e200]]), np.array([1e200]), np.empty((1, 1))) == np.inf
+
+
 def orders(t):
     """Return times in no order, and in order: all, but a late one, and in two series."""
     ordered = np.sort(t)
