@@ -259,7 +259,10 @@ class Search:
             return self
         results, cost, found, taken = list(self.results), self.cost, None, None
         while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
-            computation, part = taken or self._resumed()
+            if taken is None:
+                taken = self._resumed()
+                continue  # to begin takes as long as a part
+            computation, part = taken
             begin = time.process_time()
             results.append(part())
             cost, n_sure = max(cost, time.process_time() - begin), n_sure - 1
@@ -269,6 +272,8 @@ class Search:
                 taken = None
                 break
         if len(results) == len(self.results):
+            if taken is not None:
+                self._interrupted.append(taken)
             return self
         changes = {"results": tuple(results), "cost": cost, "found": found}
         return replaced(self, **changes, _interrupted=[taken] if taken else [])

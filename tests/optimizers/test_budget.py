@@ -179,6 +179,20 @@ def test_no_part_begins_that_would_last_too_long(clock):
     assert expected.continued(time.process_time() + 2.1) is not expected
 
 
+def test_no_part_follows_a_long_beginning(clock):
+    """The next step goes on from there."""
+
+    class Slow(Counted):
+        def refitted(self):
+            clock(3.0)
+            return (yield from super().refitted())
+
+    before = Search(Slow(lambda: 1, lambda: 20), {}, 1.0)
+    assert before.continued(time.process_time() + 3.5) is before
+    assert before.continued(time.process_time() + 3.5).found == 21
+    assert before.surrogate.n_begun == 1
+
+
 # --- optimizers -----------------------------------------------------------------------------------
 
 
