@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import ExpSineSquared
 
 from sktvbo import ABO, BOLT, TVGPUCB, WDBO, BayesianOptimizer, Journal
 from sktvbo.domain import FiniteSet, WithContext, as_domain
-from sktvbo.optimizers import _query_parts
+from sktvbo.optimizers import _parts
 from sktvbo.staleness import SlidingWindow
 
 QUERIES, BATCH, CHANGE, GLITCH = 24, 3, 12, 17
@@ -377,7 +377,7 @@ def with_algorithms():
 
 @pytest.mark.parametrize(("names", "algorithm"), [*with_algorithms()])
 def test_each_promise_holds_beside_the_others(names, algorithm, tmp_path, monkeypatch):
-    monkeypatch.setattr(_query_parts, "_CORRELATED", 0.9)  # the world is smooth
+    monkeypatch.setattr(_parts, "_CORRELATED", 0.9)  # the world is smooth
     trial = driven(algorithm, names, tmp_path)
     for name in names:
         CHECKS[name](trial, tmp_path)
