@@ -52,8 +52,8 @@ _MATERN52_INTEGRAL = sum(
     for j, b in enumerate(FAMILIES[Family.MATERN52].polynomial)
 ) / np.sqrt(5.0)
 
-# Values that are the same for all theta.
-_FOR_ALL_THETA = ("terms", "n_shared", "n_theta", "slices", "roles", "families", "_members")
+# Values computed on demand that are the same for all theta.
+_FOR_ALL_THETA = ("n_theta", "slices", "roles", "families", "_members")
 
 # Factor of a term that is constant.
 _NO_LINE = Factor(Family.CONSTANT, np.ones(1), 0)
@@ -286,14 +286,9 @@ class Composite:
             leaf.with_theta(theta[part]) if leaf.n_theta else leaf
             for leaf, part in zip(self.leaves, self.slices)
         ]
-        new, same = object.__new__(Composite), self._for_all_theta  # many in a search
-        vars(new).update(same, leaves=tuple(leaves), _for_all_theta=same)
+        new = Composite(tuple(leaves), self.terms, self.n_shared)
+        vars(new).update((name, getattr(self, name)) for name in _FOR_ALL_THETA)
         return new
-
-    @cached_property
-    def _for_all_theta(self):
-        """Values that are the same for all theta, by name."""
-        return {name: getattr(self, name) for name in _FOR_ALL_THETA}
 
     def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.

@@ -1,5 +1,6 @@
 """The protocol of parts: a capability beside the others, without a change of their code."""
 
+import inspect
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,10 +9,9 @@ from numpy.testing import assert_allclose
 
 from sktvbo import GPUCB, WDBO
 from sktvbo.domain import Box
-from sktvbo.optimizers import _parts
-from sktvbo.optimizers._chance import Factor
+from sktvbo.optimizers import _begin
+from sktvbo.optimizers._chance import Probability
 from sktvbo.optimizers._part import Part
-from sktvbo.optimizers._suggest import Choice
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 LIMITS = {"outcome_constraints": {"load": (None, 0.7)}}
