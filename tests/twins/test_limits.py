@@ -13,11 +13,11 @@ from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, FiniteSet, as_domain
 from sktvbo.optimizers._chance import Chance
-from sktvbo.optimizers._choice import Choice
 from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._feasibility import Certificate, Feasibility, near, steps_from
 from sktvbo.optimizers._outcomes import beyond_limits
+from sktvbo.optimizers._suggest import Choice
 
 
 @pytest.fixture(scope="module")
@@ -142,10 +142,10 @@ def test_causes_of_several_parts_are_multiplied():
     opt = drive(WDBO(BOX, outcome_constraints=LIMITS, random_state=0), 12)
     opt.tell([0.3, 0.3], t=12.0, failed=True)
     run, U = run_of(opt), np.random.RandomState(0).uniform(size=(5, 2))
-    choice = Choice(run, run.surrogate, None, 13.0, None, 13.0)
+    choice = Choice(run, run.surrogate, 13.0, None)
     factors = [cause(13.0, 13.0, None).log(U) for cause in choice.causes.values()]
     assert len(factors) == 2
-    assert_allclose(choice.chance(13.0).log(U), sum(factors))
+    assert_allclose(choice.chance.log(U), sum(factors))
 
 
 def test_nothing_is_certified_at_the_largest_excess():
