@@ -18,8 +18,9 @@ from .._validation import (
     check_real,
     finite_number,
     invalid,
+    invalid_domain,
 )
-from ..exceptions import AskTellError, DomainError, InvalidObservationError
+from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
 from ._begin import changed, check_held, continued, has_auto_timeout
@@ -240,12 +241,11 @@ class AskTell(Durable):
     def _check_parameters(self):
         """Raise a ValueError for an invalid parameter; called when a run begins."""
         if self.domain is None:
-            raise invalid(
+            raise invalid_domain(
                 "domain",
                 "a Box, a FiniteSet, a list of (low, high) pairs or a dict of parameters",
                 None,
                 self,
-                error=DomainError,
             )
         if self.history is not None:
             check_int(self.history, "history", self, low=0)

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._durations import number_of_duration
 from .._sklearn import BaseEstimator
-from .._validation import check_random_state, invalid, plain_number
+from .._validation import check_random_state, invalid, invalid_domain, plain_number
 from .._values import replaced
 from ..domain import as_domain
 from ..domain._change import Change
@@ -136,7 +136,7 @@ def _start_points(algorithm, domain):
     if not allowed.all():
         got = str(start[np.argmin(allowed)].tolist())
         expected = "points that satisfy the constraints"
-        raise invalid("start_points", expected, owner=algorithm, got=got, error=DomainError)
+        raise invalid_domain("start_points", expected, owner=algorithm, got=got)
     return start
 
 
@@ -202,13 +202,12 @@ def changed(run, changes, begun):
         return new, change, 0
     inside = constrained(change.domain, new.constraints, new).queryable(start)
     if new.safety is not None and not inside.any():
-        raise invalid(
+        raise invalid_domain(
             "start_points",
             "at least one point inside of the new domain, with safety=...",
             owner=new,
             got=str(start.tolist()),
             advice="Give start_points there as well.",
-            error=DomainError,
         )
     if not inside.all():
         new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None

@@ -22,7 +22,14 @@ from scipy.spatial.distance import cdist
 from scipy.special import log_ndtr, ndtr
 from sklearn.gaussian_process.kernels import Matern
 
-from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
+from .._validation import (
+    LARGEST_Y,
+    check_bool,
+    check_size,
+    invalid,
+    invalid_observation,
+    real_array,
+)
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
@@ -160,7 +167,7 @@ def has_failed(y, failed):
         return False
     if not is_missing(y):
         expected = "left out, or NaN, with failed=True"
-        raise invalid("y", expected, y, error=InvalidObservationError)
+        raise invalid_observation("y", expected, y)
     return True
 
 
@@ -172,19 +179,18 @@ def with_failures(y, failed, n):
     y = np.full(n, np.nan) if y is None else real_array(y, "y", InvalidObservationError)
     if y.shape != (n,):
         expected, got = f"an array of shape ({n},)", f"shape {y.shape}"
-        raise invalid("y", expected, got=got, error=InvalidObservationError)
+        raise invalid_observation("y", expected, got=got)
     nan = np.isnan(y)
     if (mask & ~nan).any():
         got = f"{y[mask & ~nan][0]}"
-        raise invalid("y", "NaN where failed=True", got=got, error=InvalidObservationError)
+        raise invalid_observation("y", "NaN where failed=True", got=got)
     mask = np.broadcast_to(mask, (n,))
     if not np.isfinite(y[~mask]).all():
-        raise invalid(
+        raise invalid_observation(
             "y",
             "finite",
             got=f"{np.count_nonzero(~np.isfinite(y[~mask]))} NaN or infinity",
             advice="Where y contains NaN, tell failed=True for each measurement that failed.",
-            error=InvalidObservationError,
         )
     check_size(y[~mask], "y", LARGEST_Y, InvalidObservationError)
     return [None if failed else value for value, failed in zip(y.tolist(), mask)]

@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .._tables import as_table, frame_columns, is_added
-from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
+from .._validation import (
+    LARGEST_Y,
+    check_size,
+    finite_number,
+    invalid,
+    invalid_observation,
+    real_array,
+)
 from ..exceptions import InvalidObservationError
 from ._constants import N_REMEMBERED
 from ._state import OBJECTIVE, DataSet
@@ -166,10 +173,10 @@ def many_outcomes_of(run, outcomes, failed):
         if values.shape != (n,):
             got = f"shape {values.shape}"
             expected = f"an array of shape ({n},)"
-            raise invalid(label, expected, got=got, error=InvalidObservationError)
+            raise invalid_observation(label, expected, got=got)
         if np.isinf(values).any():
             expected = "finite, or NaN where it was not measured"
-            raise invalid(label, expected, column, error=InvalidObservationError)
+            raise invalid_observation(label, expected, column)
         check_size(values[~np.isnan(values)], label, LARGEST_Y, InvalidObservationError)
         _check_scale(limit.scale, values, label)
         table[:, i] = values
@@ -189,14 +196,13 @@ def _columns(run, outcomes, optional):
         return dict.fromkeys(names) or None
     if not names:
         expected = "left out without outcome_constraints that name them"
-        raise invalid("outcomes", expected, outcomes, error=InvalidObservationError)
+        raise invalid_observation("outcomes", expected, outcomes)
     others = set() if known is None else set(known).difference(names)
     if known is None or not set(names).issubset(known) or (others and not may_have_others):
-        raise invalid(
+        raise invalid_observation(
             "outcomes",
             f"values named {', '.join(map(repr, names))}, None if not measured, and no others",
             got=repr(outcomes) if known is None else f"{', '.join(map(repr, known)) or 'none'}",
-            error=InvalidObservationError,
         )
     return {name: outcomes[name] for name in names}
 

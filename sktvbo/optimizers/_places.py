@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._validation import check_variances, invalid
+from .._validation import check_variances, invalid, invalid_observation
 from .._values import replaced
 from .._warnings import warn_caller
 from ..exceptions import (
@@ -368,7 +368,7 @@ def places_set(run, places, x):
     x = rows_of(x) if is_table(x) else x
     if not isinstance(x, list | np.ndarray) or len(x) != len(places):
         expected = f"one point, or None, for each of {len(places)} queries"
-        raise invalid("x", expected, x, error=InvalidObservationError)
+        raise invalid_observation("x", expected, x)
     rows = []
     for i, (query, each) in enumerate(zip(places, x)):
         with _in_row("x", i):

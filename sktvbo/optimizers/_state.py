@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._durations import nanoseconds
-from .._validation import invalid
+from .._validation import invalid, invalid_observation
 from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._dates import (
@@ -918,12 +918,8 @@ class RunState:
                     " Local times go back when daylight saving time ends: give dates with a time "
                     "zone, such as datetime.now(timezone.utc)."
                 )
-            raise invalid(
-                "t",
-                f"at least {self.time.now}, the latest time asked or told",
-                t,
-                advice=advice,
-                error=InvalidObservationError,
+            raise invalid_observation(
+                "t", f"at least {self.time.now}, the latest time asked or told", t, advice=advice
             )
         return t, state
 

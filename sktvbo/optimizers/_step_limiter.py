@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import invalid
+from .._validation import invalid_domain
 from ..acquisition._optimize import untaken
 from ..domain import StepLimit
 from ..domain._step_limit import as_step_limit
-from ..exceptions import DomainError
 from ._part import Part
 
 # A step must lead by this part of a straight step nearer to a start point.
@@ -57,7 +56,7 @@ class StepLimiter(Part):
             i = np.searchsorted(run.domain.unit_columns, np.argmax(gaps), side="right") - 1
             expected = f"within max_step of the latest query, in {run.domain.columns[i]!r} too"
             got = f"values farther away from {run.domain.decode(run.at[:-1])}"
-            raise invalid("What is fixed or available", expected, got=got, error=DomainError)
+            raise invalid_domain("What is fixed or available", expected, got=got)
         return _between(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
     def _reach(self, run, t):
