@@ -31,6 +31,10 @@ _N_LIMITS = 5
 # present ones, or is this many updates ago.
 _NEAR, _OLD = 0.8, 256
 
+# A search that is expected to be too long is timed again after this many updates: the load of a
+# machine may have made a part of the last one long.
+_TRY_AGAIN = 50
+
 # Observations that stay, as fewer take hardly less time, and largest number removed in one step.
 _MIN_SIZE, _MAX_REMOVED = 30, 10
 
@@ -78,6 +82,7 @@ class StepTimer(Part):
         self._limits = {part: deque(maxlen=_N_LIMITS) for part in (MODEL, SEARCH, QUERY)}
         self._least = dict.fromkeys(self._limits, math.inf)
         self._timed, self._n_updates, self._pending = 0, 0, None
+        self._since_search = 0
 
     # --- a step -----------------------------------------------------------------------------------
 
@@ -179,11 +184,16 @@ class StepTimer(Part):
             self._pending = None
         elif seconds > _SHARE_OF_STEP * self.seconds:
             self._set_limit(MODEL, n, seconds)
-        self._n_updates += 1
+        self._n_updates, self._since_search = self._n_updates + 1, self._since_search + 1
 
     def searched(self, n, seconds):
         """Record the largest time of a part of a search with n rows."""
         self._set_limit(SEARCH, n, seconds)
+        self._since_search = 0
+
+    def n_sure(self, sliced):
+        """Return how many parts of a search are to be computed whatever they may take."""
+        return int(not sliced.results and self._since_search >= _TRY_AGAIN)
 
     def _set_limit(self, part, n, seconds):
         """Limit the size by the time of a part with n rows.

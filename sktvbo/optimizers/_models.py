@@ -375,10 +375,11 @@ def after_slice(target, model, data):
     timer, before = target.run.timer, model.sliced_search
     if timer is None or before is None:
         return model
-    sliced = before.continued(timer.until)
+    sliced = before.continued(timer.until, timer.n_sure(before))
     if sliced is before and sliced.optimum is None and timer.is_too_long(sliced):
-        # It begins again when fewer rows are left.
-        timer.searched(sliced.n, max(sliced.cost, sliced.expected))
+        # Another one begins when fewer rows are left, or later.
+        if sliced.results:
+            timer.searched(sliced.n, sliced.cost)
         return model._replace(sliced_search=None)
     if sliced.optimum is not None:
         timer.searched(sliced.n, sliced.cost)

@@ -165,13 +165,26 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     before, timer = opt._run, opt._run.timer
     timer.seconds = 1.0
     timer._limits[SEARCH].clear()
-    search = replaced(
-        begun_search(objective(before), before.surrogate, before.data), expected=100.0
-    )
+    search = begun_search(objective(before), before.surrogate, before.data)
+    search = replaced(search.continued(0.0, n_sure=1), cost=100.0)
     opt._run = before.with_objective(sliced_search=search)
     run(opt, 1, start=40)
     assert opt._run.sliced_search is not search
     assert timer.limit == 30
+
+
+def test_a_search_that_was_too_long_once_is_timed_again():
+    """The load of a machine made it long: for some steps none begins, but not for ever."""
+    opt = run(GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0), 40)
+    timer, before = opt._run.timer, theta(opt)
+    timer.seconds = 1.0
+    timer._limits[SEARCH].clear()
+    timer.searched(40, 100.0)
+    run(opt, 45, start=40)
+    assert_array_equal(theta(opt), before)
+    run(opt, 15, start=85)
+    assert (theta(opt) != before).any()
+    assert timer.expected(SEARCH, 40) < 1.0
 
 
 def test_refit_is_the_search_of_the_surrogate():
