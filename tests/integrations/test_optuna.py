@@ -132,13 +132,13 @@ def test_conditional_spaces_are_modelled_in_groups():
         return rate + 0.2 * (trial.suggest_float("width", 0.0, 4.0) - 3.0) ** 2 - 1.0
 
     late = []
-    for seed in (1, 2):
+    for seed in range(3):
         study = new_study(small(seed=seed))
-        study.optimize(objective, n_trials=45)
+        study.optimize(objective, n_trials=60)
         late += study.trials[-8:]
         trial = study.ask()
         assert set(trial.relative_params) == {"rate", "kind", "depth", "width"}
-    assert sum(t.params["kind"] == "net" for t in late) >= 10
+    assert sum(t.params["kind"] == "net" for t in late) >= 15
     # The best value is -1, that of uniform draws -0.03 on average.
     assert np.mean([t.value for t in late]) < -0.6
     alone = new_study(small(group=False))
