@@ -17,6 +17,8 @@ from importlib.util import find_spec
 
 import numpy as np
 from _timing import header, report, seconds
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, TimeVaryingGPRegressor
 from sktvbo.staleness import ResponseTime
@@ -117,17 +119,17 @@ def wdbo(sizes, n_steps):
 
 
 def likelihoods_of(ours, theirs):
-    """Return the log likelihoods of both sides' hyperparameters on the data of theirs."""
-    gp = ours.surrogate
-    gp = TimeVaryingGPRegressor(
-        gp.spatial_kernel_,
-        gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        normalize_y=True,
-        optimizer=None,
-    ).fit(*theirs.data)
-    return gp.log_marginal_likelihood(), gp.log_marginal_likelihood(theirs.hyperparameters)
+    """Return the log likelihoods of both sides' hyperparameters, each of its own model.
+
+    The data are those of theirs.
+    """
+    paper = TimeVaryingGPRegressor(Matern(nu=2.5), Matern(nu=1.5), normalize_y=True)
+    models = clone(ours.surrogate), paper
+    found = ours.surrogate.theta_, theirs.hyperparameters
+    return [
+        model.set_params(optimizer=None).fit(*theirs.data).log_marginal_likelihood(theta)
+        for model, theta in zip(models, found)
+    ]
 
 
 def response(sizes, n_steps, repeats=5):
