@@ -193,7 +193,8 @@ class StepTimer(Part):
 
     def n_sure(self, sliced):
         """Return how many parts of a search are to be computed whatever they may take."""
-        return int(not sliced.results and self._since_search >= _TRY_AGAIN)
+        waited = self._since_search >= _TRY_AGAIN
+        return int(waited and not sliced.results and self.is_too_long(sliced))
 
     def _set_limit(self, part, n, seconds):
         """Limit the size by the time of a part with n rows.

@@ -44,7 +44,7 @@ _N_RECENT = 50
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a model describes, with its observations in a run.
+    """Quantity that a model describes, y or an outcome, with its observations in a run.
 
     Attributes
     ----------

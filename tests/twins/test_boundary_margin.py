@@ -155,7 +155,7 @@ def test_places_excluded_by_the_margin_are_not_evaluated(fitted, monkeypatch):
 
 
 def rates_seen(monkeypatch, opt, times, **asked):
-    """What an optimizer makes of its margin in the scores of its queries."""
+    """Return the rates (list of ndarray) of the margins in the scores of queries."""
     seen = []
 
     class Spy(BoundaryMargin):

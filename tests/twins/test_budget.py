@@ -174,7 +174,7 @@ def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
 
 
 def test_a_search_that_was_too_long_once_is_timed_again():
-    """The load of a machine made it long: for some steps none begins, but not for ever."""
+    """Where one slow part of a search, by the load of a machine, has ended the searches."""
     opt = run(GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0), 40)
     timer, before = opt._run.timer, theta(opt)
     timer.seconds = 1.0
@@ -185,6 +185,15 @@ def test_a_search_that_was_too_long_once_is_timed_again():
     run(opt, 15, start=85)
     assert (theta(opt) != before).any()
     assert timer.expected(SEARCH, 40) < 1.0
+
+
+def test_a_search_that_fits_waits_for_time():
+    timer, fits = StepTimer(1.0), Search(Counted(lambda: 1), {}, 0.1)
+    for i in range(60):
+        assert timer.n_sure(fits) == 0, i
+        timer.begin()
+        timer.model_updated(30, fresh=False)
+    assert timer.n_sure(replaced(fits, expected=100.0)) == 1
 
 
 def test_refit_is_the_search_of_the_surrogate():

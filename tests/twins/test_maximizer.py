@@ -57,7 +57,7 @@ def test_window_pairs_each_candidate_with_spread_out_times(domain):
         copies = np.sum(np.all(base == place, axis=1))
         times = U[np.all(U[:, :-1] == place, axis=1), -1]
         assert np.sum(times == 0.0) == copies
-        # Besides the first, as many in each k-th part of the window.
+        # After time 0, each of the k equal parts of the window has one time a copy.
         parts = np.floor(k * times[times > 0.0]).astype(int)
         assert_array_equal(np.bincount(parts, minlength=k), copies)
     later = np.sort(U[U[:, -1] > 0.0, -1])
