@@ -5,8 +5,9 @@ An acquisition function is called with posterior means and standard deviations (
 (m,) or a number. The maximizer applies the chain rule. Optional attributes of a custom one:
 
 - ``sees_places = True``: it is called with the places as well, ``(mean, std, state, X)``; rows X
-  (m, d + 1) are in the user's units and end with the time of the query, as in ``X_``. Derivatives
-  in the place are found by differences.
+  (m, d + 1) are in the user's units and end with the time of the query, as in ``X_``;
+  ``state.latest`` is the row of the query before. Derivatives in the place are found by
+  differences.
 - ``margin``: if positive, standard deviations are reduced near the faces of the box, see `UCB`.
 - ``logarithm(score)``: for an improvement, which a failed query does not bring, its logarithm and
   the derivative of this in the score. If queries have failed, scores are weighed by the probability

@@ -42,6 +42,8 @@ class AcquisitionState:
         Where queries may lie, None for anywhere.
     succeeds : callable, (m, u) -> (m,), or None
         Where a query at its time probably succeeds, within all limits; None for everywhere.
+    latest : ndarray of shape (d + 1,), or None
+        The query before and its time, in the user's units; None before the first.
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
@@ -61,6 +63,7 @@ class AcquisitionState:
     n_pending: int = 0
     space: Any = field(default=None, repr=False)
     succeeds: Callable[[Array], Array] | None = field(default=None, repr=False)
+    latest: Array | None = field(default=None, repr=False)
 
     @cached_property
     def information_gain(self) -> float:

@@ -247,7 +247,7 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        at=_moved(run.latest if run.limiter is None else run.at, new, change),
+        at=_moved(run.at, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
         place=new.place,
     ).with_part(Start(n_started))

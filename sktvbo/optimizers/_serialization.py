@@ -57,6 +57,7 @@ _FIELDS = (
     "search",
     "time",
     "pending",
+    "at",
 )
 
 
@@ -125,8 +126,6 @@ def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
     parts["data"] = run.data.positions
-    if run.limiter is not None:
-        parts["at"] = run.at
     parts |= {name: part for name, part in run.parts.items() if part.is_stored}
     if external:
         parts["covariance"] = external["covariance"]
@@ -179,9 +178,7 @@ def restored_run(run, stored):
     latest = [
         observations[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)
     ]
-    if "step limit" in parts and "at" not in values:  # a journal of an earlier version
-        values["at"] = vars(parts["step limit"]).pop("at", None)
-    run = replace(
+    return replace(
         run,
         **values,
         objective=objective,
@@ -191,7 +188,6 @@ def restored_run(run, stored):
         query_sizes=stored.query_sizes,
         place=stored.place,
     )
-    return run if "at" in values else replace(run, at=run.latest)
 
 
 def _first_stored(n_told, limit):

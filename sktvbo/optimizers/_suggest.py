@@ -440,6 +440,7 @@ def weighed_score(choice, space, causes, latest=None):
         n_pending=len(surrogate.X_train_) - len(run.query_surrogate.X_train_),
         space=space,
         succeeds=None if chance is None else chance.succeeds,
+        latest=run.at,
     )
     if latest is not None and latest > t:
         space = space.during(t, latest)

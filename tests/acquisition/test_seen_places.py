@@ -1,13 +1,16 @@
 """Acquisition functions that see where, and when, besides what the model says of it."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from acquisition.cases import UCBLessCost
 from numpy.testing import assert_allclose
 
 from sktvbo import ABO, GPUCB, WDBO, BayesianOptimizer
-from sktvbo.acquisition import UCB
+from sktvbo.acquisition import UCB, ExpectedImprovement, ProbabilityOfImprovement
 from sktvbo.domain import ParameterSpace
+from sktvbo.journal import Journal
 
 
 def drive(opt, steps=25):
@@ -48,6 +51,52 @@ def test_what_it_is_shown_is_in_the_users_units_with_the_time_at_the_end():
     domain = ParameterSpace(space)
     assert all(domain.contains(x) for x in X[:50, :-1])
     assert {2.0, 9.0} <= set(X[:, 1]) <= set(np.arange(2.0, 10.0))
+
+
+class MoveCost:
+    """An acquisition function of means that are reduced by a price of moves."""
+
+    sees_places = True
+
+    def __init__(self, acquisition, price):
+        self.acquisition, self.price = acquisition, price
+
+    def __call__(self, mean, std, state, X):
+        moves = np.abs(X - state.latest)[:, :-1].sum(axis=1)
+        return self.acquisition(mean - self.price * moves, std, state)
+
+
+def test_the_state_has_the_query_before_also_in_a_batch_and_a_resumed_run(tmp_path):
+    shown = []
+
+    class Recording(MoveCost):
+        def __call__(self, mean, std, state, X):
+            if not shown or shown[-1] is not state.latest:
+                shown.append(state.latest)
+            return super().__call__(mean, std, state, X)
+
+    def begun(journal):
+        options = {"acquisition": Recording(UCB(), 0.1), "journal": journal}
+        return WDBO([(0.0, 10.0)], n_initial_points=3, random_state=0, **options)
+
+    with contextlib.closing(begun(tmp_path / "run.db")) as opt:
+        rows = [np.append(drive(opt, 3).told_X_[-1, 0], 2.0)]
+        rows += [np.append(query.x, query.t) for query in opt.suggest(3.0, 3)]
+        opt.tell([1.0], 0.5, t=2.5)  # nobody asked for it, and it is older
+    with contextlib.closing(begun(Journal(tmp_path / "run.db", resume=True))) as opt:
+        opt.ask(4.0)
+    assert_allclose(shown, rows)
+
+
+@pytest.mark.parametrize(
+    "acquisition", [UCB(), ExpectedImprovement(), ProbabilityOfImprovement()], ids=repr
+)
+def test_a_high_price_of_moves_keeps_the_query_where_it_was(acquisition):
+    run = drive(WDBO([(0.0, 10.0)], acquisition=MoveCost(acquisition, 0.0), random_state=0), 8)
+    x = run.told_X_[-1, 0]
+    assert abs(run.with_parameters().ask(8.0)[0] - x) > 0.01
+    dear = run.with_parameters(acquisition=MoveCost(acquisition, 100.0))
+    assert_allclose(dear.ask(8.0), [x], atol=1e-6)
 
 
 def test_in_the_window_of_abo_it_sees_when():

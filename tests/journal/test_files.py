@@ -320,18 +320,12 @@ def test_a_state_whose_arrays_are_garbled():
                 WDBO.from_json(json.dumps(garbled))
 
 
-@pytest.mark.parametrize("is_earlier", [False, True], ids=["", "as an earlier version stored it"])
-def test_a_resumed_run_is_where_it_was(is_earlier):
+def test_a_resumed_run_is_where_it_was():
     opt = RandomSearch([(0.0, 1.0)] * 2, max_step=StepLimit(0.1, per="time"), random_state=0)
     for t in range(4):
         opt.tell(opt.suggest(float(t)), 0.0, t + 0.9)  # measured later, where it was at t
-    content = json.loads(opt.to_json())
-    parts = content["state"]["parts"]
-    if is_earlier:
-        parts["step limit"]["state"]["at"] = parts.pop("at")
-    del content["sha256"]
-    text = json.dumps(content | {"sha256": digest(content)})
-    x, resumed = opt.ask(4.0), RandomSearch.from_json(text).ask(4.0)
+    resumed = RandomSearch.from_json(opt.to_json())
+    x, resumed = opt.ask(4.0), resumed.ask(4.0)
     np.testing.assert_array_equal(x, resumed)
     assert 0.05 < np.abs(x - opt.told_X_[-1, :2]).max() <= 0.1 + 1e-9
 
