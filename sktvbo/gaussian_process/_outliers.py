@@ -25,6 +25,7 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import kurtosis
 
 from .._values import extents_of_most
+from ._data import are_unconfirmed
 from ._exact_posterior import Dense
 
 # Scores up to this number L have weight 1, of many rows. Hyperparameters learnt from few rows are
@@ -139,19 +140,11 @@ def _latest_rows(rows, X):
     return latest
 
 
-def unconfirmed(weights):
-    """Return a mask (n,) of the latest rows if all have a weight below 1.
-
-    Further rows may show that they belong to a change of the function.
-    """
-    return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]
-
-
 def _confirmed(gp, standardize):
     """Condition a GP with the weights of outliers for the latest rows: no change follows."""
     weights, (scores, spread, noise) = gp.rows.weights, leave_one_out(gp)
     found = _weights(scores, spread, noise, limit(gp.rows.n, gp.rows.heavy_tails))
-    weights = np.where(unconfirmed(weights), np.minimum(weights, found), weights)
+    weights = np.where(are_unconfirmed(weights), np.minimum(weights, found), weights)
     return gp._recomputed(gp.rows.with_weights(weights, standardize))
 
 
