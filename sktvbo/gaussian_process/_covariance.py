@@ -90,7 +90,7 @@ class SeparableCovariance(ABC):
         # Lengths of the parts of theta, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
-            *self._kernel_sizes(),
+            *map(len, self._kernel_thetas()),
             int(not isinstance(self._noise_bounds, str)),
             0 if noise_model is None else len(noise_model.theta),
         ]
@@ -158,12 +158,8 @@ class SeparableCovariance(ABC):
         return self
 
     @abstractmethod
-    def _kernel_sizes(self):
-        """Return the numbers of hyperparameters in space, and in time with those of the level."""
-
-    @abstractmethod
     def _kernel_thetas(self):
-        """Return the parts of theta in space and in time."""
+        """Return the parts of theta in space, and in time with that of the level."""
 
     @abstractmethod
     def _set_kernel_thetas(self, spatial, temporal):
@@ -499,9 +495,6 @@ class CompiledCovariance(SeparableCovariance):
         return super().__getstate__() | {"_scaled": (None, None, None)}
 
     # --- hyperparameters --------------------------------------------------------------------------
-
-    def _kernel_sizes(self):
-        return [f.n_theta for f in self.factors]
 
     def _kernel_thetas(self):
         if self._thetas is None:
@@ -915,9 +908,6 @@ class GenericCovariance(PlainCoordinates, SeparableCovariance):
     @property
     def _kernels(self):
         return self._given
-
-    def _kernel_sizes(self):
-        return [len(theta) for theta in self._kernel_thetas()]
 
     def _kernel_thetas(self):
         space, *time = [np.empty(0) if k is None else k.theta for k in self._given]

@@ -20,8 +20,11 @@ from .kalman._state_space import LARGE_STATE, Composed, process_of
 _SOLVERS = ("auto", "dense", "kalman")
 
 # Parameters without a Kalman filter, and what they add to the model.
-_UNFILTERED = {"noise_model": "growing noise", "prior_mean": "a prior mean"}
-_UNFILTERED["level_kernel"] = "a level"
+_UNFILTERED = {
+    "noise_model": "growing noise",
+    "prior_mean": "a prior mean",
+    "level_kernel": "a level",
+}
 
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
 _MIN_ROWS = 256

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._validation import RESOLUTION, invalid
+from .._validation import RESOLUTION
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, try_cholesky
@@ -281,23 +281,15 @@ class Dense(BasisPosterior, Conditioned):
 
     def relevancy_sweep(self, now):
         """Return the `RelevancySweep` of the rows; ``now`` in the user's unit."""
-        rows, latest = self.rows, self.rows.latest
-        # Conversions of a time may have rounded it.
-        if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
-            now = latest
-        if not np.isfinite(now):
-            raise invalid("now", "finite", now)
-        if now < latest:
-            raise _relevancy.too_early(now, latest)
+        rows, cache, past = self.rows, self.cache, None
+        now = _relevancy.present(now, rows.latest) - rows.layout.origin
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
-        past, cache = None, self.cache
         if self.mean.is_learnt:
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if cache.places is None:
             cache.places = PlaceConvolutions.of(spatial, rows.S)
         cache.places = cache.places.extended(rows.S)
-        now = now - rows.layout.origin
         determined = self.inverse.diagonal.max() * RESOLUTION * signal > 1.0
         forms = None if determined else self._forms_at(now, temporal.future_basis)
         if forms is not None:

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, Ration
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
-from ._hyperparameters import MOST, extents_of, far_lengthscales, leaves, scaled_kernels
+from ._hyperparameters import MOST, far_lengthscales, leaves, scaled_kernels
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
@@ -146,7 +146,7 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     scaled = scaled_kernels(covariance, rows)
     held = [found for found in scaled if f"{found[0]}__length_scale" not in learnt]
     for name, value in far_lengthscales(held).items():
-        extent = extents_of(covariance, rows)[name]
+        extent = _extents_of(covariance, rows)[name]
         _warn(
             f"{name} is {value}, far from the scale of the data: its columns extend over "
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
@@ -155,7 +155,7 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     found = _at_bounds(covariance, rows) if searched else {}
     if not found:
         return
-    extents = extents_of(covariance, rows)
+    extents = _extents_of(covariance, rows)
     kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)}
     for (name, side), value in found.items():
         in_time = name.startswith(("temporal", "level"))
@@ -179,6 +179,14 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
         )
 
 
+def _extents_of(covariance, rows):
+    """Return the extents of the columns that have lengthscales: {name: extent}."""
+    return {
+        f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
+        for part, _, columns in scaled_kernels(covariance, rows)
+    }
+
+
 def _at_bounds(covariance, rows):
     """Return values of hyperparameters at a bound by name and side: 0 is the lower, 1 the upper.
 
@@ -190,8 +198,8 @@ def _at_bounds(covariance, rows):
         if sides.any():
             found.setdefault((name, int(sides[1])), value)
     # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
-    columns = {"spatial": rows.S, "temporal": rows.t[:, np.newaxis]}
-    columns["level"] = columns["temporal"]
+    t = rows.t[:, np.newaxis]
+    columns = {"spatial": rows.S, "temporal": t, "level": t}
     same = tuple(f"{part}_kernel__" for part, x in columns.items() if not np.ptp(x, axis=0).any())
     amplitudes = {key for key in found if key[0].endswith("constant_value")}
     found = {k: v for k, v in found.items() if not k[0].startswith(same) or k in amplitudes}

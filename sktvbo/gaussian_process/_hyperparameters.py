@@ -399,14 +399,6 @@ def likeliest(covariances, rows, hyperpriors):
     return covariances[np.argmax(largest)]
 
 
-def extents_of(covariance, rows):
-    """Return the extents of the columns that have lengthscales: {name: extent}."""
-    return {
-        f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
-        for part, _, columns in scaled_kernels(covariance, rows)
-    }
-
-
 def far_lengthscales(kernels):
     """Return the lengthscales that are far from the data's scale: {name: value}.
 

@@ -247,11 +247,22 @@ def _ages(t, now):
     """Return the ages now − t (n,), non-negative."""
     now = check_real(now, "now")
     if t.max() > now:
-        raise too_early(now, t.max())
+        raise _too_early(now, t.max())
     return now - t
 
 
-def too_early(now, latest):
+def present(now, latest):
+    """Return a present time, which conversions may have rounded, not before the latest one."""
+    if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
+        now = latest
+    if not np.isfinite(now):
+        raise invalid("now", "finite", now)
+    if now < latest:
+        raise _too_early(now, latest)
+    return now
+
+
+def _too_early(now, latest):
     """Return the error of a present time before the latest observation."""
     got = f"{now}, but an observation at {latest},"
     advice = "The integral over the future is not defined for later observations."

@@ -574,21 +574,16 @@ class FilterState:
                 "Solving with the covariance overflowed in the Kalman filter. Scale y to a "
                 "moderate range (normalize_y=True), or raise noise_variance."
             )
-        step = {"pending_u": u.reshape(1, -1), "pending_t": [t]}
+        return self._with_pending(u.ravel(), t, m=m.reshape(len(m), -1), blocks=blocks, sums=sums)
+
+    def _with_pending(self, u, t, **moments):
+        """Return the state after another step u (N,) at time t, with its other moments."""
+        step = {"pending_u": u[np.newaxis], "pending_t": [t]}
         pending, storage = append_rows(vars(self), step, self.storage)
-        new = replace(
-            self,
-            t=float(t),
-            m=m.reshape(len(m), -1),
-            blocks=blocks,
-            sums=sums,
-            n=self.n + 1,
-            storage=storage,
-            **pending,
-        )
+        new = replace(self, t=float(t), n=self.n + 1, storage=storage, **pending, **moments)
         if new.n_pending < _MAX_PENDING:
             return new
-        none = {"pending_u": np.empty((0, u.size)), "pending_t": np.empty(0), "storage": None}
+        none = {"pending_u": np.empty((0, len(u))), "pending_t": np.empty(0), "storage": None}
         return replace(new, base_P=new.P, base_t=new.t, **none)
 
     def _row(self, t, site, A, Q):
