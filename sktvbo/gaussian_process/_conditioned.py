@@ -1,4 +1,7 @@
-"""Abstract bases: a Gaussian process conditioned on rows, an immutable value, and its posterior."""
+"""Abstract bases: a Gaussian process conditioned on rows, an immutable value, and its posterior.
+
+For many evaluations, the posterior at one time or in an interval of time.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -291,7 +294,7 @@ def squares(V, full):
 
 
 class PosteriorView:
-    """Base of both: gradient at a place and time, and compiled posterior.
+    """Base of `TimeSlice` and `TimeWindow`: gradient at a place and time, compiled posterior.
 
     Parameters
     ----------

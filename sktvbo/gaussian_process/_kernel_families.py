@@ -1,5 +1,7 @@
 """Table of the kernels that have compiled code and closed forms, and their recognition.
 
+`FutureBasis` has the convolutions over the future of these and of their sums and products.
+
 A new stationary family is a row of `FAMILIES`, a branch in ``_fast/gram.pyx`` and its twin in the
 tests.
 """
