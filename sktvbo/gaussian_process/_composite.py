@@ -16,12 +16,13 @@ Series, for convolutions over the future. Without RBF in time, a composite is a 
     k(τ) = Σ_g p_g(τ) e^{−c_g τ} cos(ω_g τ),     τ ≥ 0,     p_g a polynomial,
 
 with the cosine series of ``ExpSineSquared``, whose coefficients are Bessel functions (Solin and
-Särkkä 2014). Such sums are closed under addition and multiplication; see `_future`.
+Särkkä 2014). Such sums are closed under addition and multiplication; see `FutureBasis`.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from math import factorial, prod
+from math import factorial
+from operator import attrgetter
 
 import numpy as np
 from numpy.polynomial.polynomial import polyadd
@@ -33,8 +34,14 @@ from .._fast.gram import Family
 from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
-from ._future import FutureBasis
-from ._kernel_families import FAMILIES, Factor, family_of, recognize, recognize_or_raise
+from ._kernel_families import (
+    FAMILIES,
+    Factor,
+    FutureBasis,
+    family_of,
+    recognize,
+    recognize_or_raise,
+)
 
 # A cosine series omits at most this part of the variance, with at most this many harmonics down to
 # this lengthscale.
@@ -85,50 +92,8 @@ class Amplitude:
 
 
 @dataclass(frozen=True)
-class Line:
-    """Known stationary kernel, of a `Factor`."""
-
-    factor: Factor
-
-    @property
-    def family(self):
-        return self.factor.family
-
-    @property
-    def n_theta(self):
-        return self.factor.n_theta
-
-    def with_theta(self, theta):
-        return Line(self.factor.with_theta(theta))
-
-    def points(self, t):
-        """Return coordinates (c, n) of times (n,), as ``_fast.gram`` takes them."""
-        return self.factor.scale(t[:, np.newaxis])
-
-    def velocity(self, t):
-        """Return the derivative (c,) of `points` at a time."""
-        return self.factor.units
-
-    def slopes(self, contract, K, t, t2):
-        """Return derivatives by theta (n_theta, ...) of a linear function of the matrix K.
-
-        ``contract`` (K) returns those by the logarithms of a factor of K, of the units of the
-        coordinates, and of another one. K is between times t (n,) and t2 (m,).
-        """
-        return self.factor.fold(contract(K)[1:-1])
-
-    @property
-    def series(self):
-        """Polynomials by (c, ω); None for RBF."""
-        alpha, rate = FAMILIES[self.family].polynomial, float(self.factor.units[0])
-        if alpha is None:
-            return None
-        return {(rate, 0.0): np.array(alpha) * rate ** np.arange(len(alpha))}
-
-
-@dataclass(frozen=True)
 class Circle:
-    """``ExpSineSquared``, of points on a circle.
+    """``ExpSineSquared``, of points on a circle. Methods are those of a `Factor` in time.
 
     Parameters
     ----------
@@ -210,7 +175,7 @@ class Composite:
 
     Parameters
     ----------
-    leaves : tuple of Amplitude, Line or Circle
+    leaves : tuple of Amplitude, Factor or Circle
         In the order of theta.
     terms : tuple of tuple of int
         Indices of the leaves of each product.
@@ -254,8 +219,8 @@ class Composite:
         leaf = self.leaves[0]
         if len(self.leaves) > 1 or self.n_shared:
             return None
-        if isinstance(leaf, Line):
-            return leaf.factor
+        if isinstance(leaf, Factor):
+            return leaf
         return _NO_LINE if leaf == Amplitude(1.0, 0) else None
 
     @property
@@ -282,10 +247,10 @@ class Composite:
 
     def with_theta(self, theta):
         """Return the composite with other hyperparameters theta (n_theta,)."""
-        leaves = [
-            leaf.with_theta(theta[part]) if leaf.n_theta else leaf
-            for leaf, part in zip(self.leaves, self.slices)
-        ]
+        leaves = list(self.leaves)
+        for i, part in enumerate(self.slices):
+            if leaves[i].n_theta:
+                leaves[i] = leaves[i].with_theta(theta[part])
         new = Composite(tuple(leaves), self.terms, self.n_shared)
         vars(new).update((name, getattr(self, name)) for name in _FOR_ALL_THETA)
         return new
@@ -317,19 +282,23 @@ class Composite:
 
     @cached_property
     def roles(self):
-        """Leaves of each term by index: amplitudes, the first `Line` (or None), and others."""
+        """Leaves of each term by index: amplitudes, the first `Factor` (or None), and others."""
         found = []
         for term in self.terms:
             kinds = {i: type(self.leaves[i]) for i in term}
-            first = next((i for i in term if kinds[i] is Line), None)
+            first = next((i for i in term if kinds[i] is Factor), None)
             amplitudes = [i for i in term if kinds[i] is Amplitude]
             found.append((amplitudes, first, [i for i in term if i not in (first, *amplitudes)]))
         return found
 
     @cached_property
     def amplitudes(self):
-        """Product of the amplitudes of each term."""
-        return [prod(self.leaves[i].value for i in amplitudes) for amplitudes, *_ in self.roles]
+        """Product of the amplitudes of each term, (R,)."""
+        found = np.ones(len(self.terms))
+        for r, (amplitudes, *_) in enumerate(self.roles):
+            for i in amplitudes:
+                found[r] *= self.leaves[i].value
+        return found
 
     @cached_property
     def variance(self):
@@ -347,8 +316,8 @@ class Composite:
 
     @cached_property
     def factors(self):
-        """Factor of the line of each term."""
-        return [_NO_LINE if i is None else self.leaves[i].factor for _, i, _ in self.roles]
+        """The first `Factor` of each term."""
+        return [_NO_LINE if i is None else self.leaves[i] for _, i, _ in self.roles]
 
     @cached_property
     def families(self):
@@ -359,7 +328,7 @@ class Composite:
 
     @cached_property
     def _members(self):
-        """1 where a hyperparameter is one of an amplitude, or of a line, (n_theta, 2 R)."""
+        """1 where a hyperparameter is one of an amplitude, or of a factor, (n_theta, 2 R)."""
         found = np.zeros((self.n_theta, 2, len(self.terms)))
         for r, (amplitudes, first, _) in enumerate(self.roles):
             for i in amplitudes:
@@ -368,40 +337,25 @@ class Composite:
                 found[self.slices[first], 1, r] = 1.0
         return found.reshape(self.n_theta, 2 * len(self.terms))
 
-    def compiled(self, spatial, signal_variance):
-        """Return the product with a spatial family, of a composite with `families`."""
-        weights = signal_variance * self.weights
-        return CompiledSum(spatial, self.families, self.rates, weights, self.n_shared)
-
     @cached_property
     def rates(self):
         """Rates (R,) of scaled to plain times, of a composite with `families`."""
         return np.array([factor.units[0] for factor in self.factors])
-
-    @cached_property
-    def weights(self):
-        """The `amplitudes` (R,) as an array."""
-        return np.array(self.amplitudes)
 
     def fold(self, slopes):
         """Return derivatives by theta (n_theta, ...), of a composite with `families`.
 
         From those (2 R, ...) by the logarithms of the R amplitudes and R lengthscales of its terms.
         """
-        return np.einsum("pi,i...->p...", self._chain, slopes)
-
-    @cached_property
-    def _chain(self):
-        """Derivatives by theta of the logarithms of amplitudes and lengthscales, (n_theta, 2 R)."""
-        slopes = [factor.log_slope for factor in self.factors]
-        if all(slope == 1.0 for slope in slopes):
-            return self._members
-        return self._members * np.append(np.ones(len(slopes)), slopes)
+        chain = np.ones((2, len(self.terms)))
+        chain[1] = list(map(attrgetter("log_slope"), self.factors))
+        return np.einsum("pi,i...->p...", self._members * chain.ravel(), slopes)
 
     @cached_property
     def _correlation(self):
         """The compiled kernel in time alone, of a composite with `families`."""
-        return self.compiled(Family.CONSTANT, 1.0)
+        weights = self.amplitudes, self.n_shared
+        return CompiledSum(Family.CONSTANT, self.families, self.rates, *weights)
 
     def row_with_slope(self, t, times):
         """Return k (n,) between a time and others, and its derivative (n,) in the former."""
@@ -526,24 +480,19 @@ def _expand(kernel, leaves):
             return None
         one, other = sides
         return one + other if kind is Sum else [a + b for a in one for b in other]
-    leaf = _leaf(kernel)
-    if leaf is None:
-        return None
-    leaves.append(leaf)
-    return [(len(leaves) - 1,)]
-
-
-def _leaf(kernel):
-    """Return the `Amplitude`, `Circle` or `Line` of a kernel, None if it is another kernel."""
-    if type(kernel) is ConstantKernel:
+    if kind is ConstantKernel:
         value = _positive(kernel, "constant_value")
-        return Amplitude(value, int(not kernel.hyperparameter_constant_value.fixed))
-    if type(kernel) is ExpSineSquared:
+        leaf = Amplitude(value, int(not kernel.hyperparameter_constant_value.fixed))
+    elif kind is ExpSineSquared:
         learnt = kernel.hyperparameter_length_scale, kernel.hyperparameter_periodicity
         values = _positive(kernel, "length_scale"), _positive(kernel, "periodicity")
-        return Circle(*values, tuple(not h.fixed for h in learnt))
-    factor = recognize(kernel, 1)
-    return None if factor is None else Line(factor)
+        leaf = Circle(*values, tuple(not h.fixed for h in learnt))
+    else:
+        leaf = recognize(kernel, 1)
+        if leaf is None:
+            return None
+    leaves.append(leaf)
+    return [(len(leaves) - 1,)]
 
 
 def _positive(kernel, name):
@@ -573,16 +522,10 @@ def _add(series, key, polynomial):
     series[key] = polyadd(series[key], polynomial) if key in series else polynomial
 
 
-def recognize_temporal(kernel):
-    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code."""
-    factor = recognize(kernel, 1)
-    return Composite.of(kernel) if factor is None else factor
-
-
 def recognize_temporal_or_raise(kernel, purpose):
     """Return the `Factor` or `Composite` of a temporal kernel that decays, or raise an error."""
     found = Composite.of(kernel) if family_of(kernel) is None else None
-    if found is None or any(isinstance(k, Line) and k.series is None for k in found.leaves):
+    if found is None or any(isinstance(k, Factor) and k.series is None for k in found.leaves):
         return recognize_or_raise(kernel, 1, purpose)
     if found.series is None:
         reason = f"a periodic lengthscale below {SHORTEST_PERIODIC:g} has more than "

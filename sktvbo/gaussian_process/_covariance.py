@@ -47,6 +47,7 @@ _FOR_THETA = (
     "temporal_length_scale",
     "_varying",
     "stationary_factors",
+    "pair",
     "_kernels",
     "_compiled",
 )
@@ -89,7 +90,7 @@ class SeparableCovariance(ABC):
         # Lengths of the parts of theta, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
-            *self._kernel_sizes(),
+            *map(len, self._kernel_thetas()),
             int(not isinstance(self._noise_bounds, str)),
             0 if noise_model is None else len(noise_model.theta),
         ]
@@ -157,12 +158,8 @@ class SeparableCovariance(ABC):
         return self
 
     @abstractmethod
-    def _kernel_sizes(self):
-        """Return the numbers of hyperparameters in space, and in time with those of the level."""
-
-    @abstractmethod
     def _kernel_thetas(self):
-        """Return the parts of theta in space and in time."""
+        """Return the parts of theta in space, and in time with that of the level."""
 
     @abstractmethod
     def _set_kernel_thetas(self, spatial, temporal):
@@ -499,9 +496,6 @@ class CompiledCovariance(SeparableCovariance):
 
     # --- hyperparameters --------------------------------------------------------------------------
 
-    def _kernel_sizes(self):
-        return [f.n_theta for f in self.factors]
-
     def _kernel_thetas(self):
         if self._thetas is None:
             space, *time = (h.theta for h in self._learnt)
@@ -509,7 +503,8 @@ class CompiledCovariance(SeparableCovariance):
         return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
 
     def _set_kernel_thetas(self, *thetas):
-        self.factors = tuple(f.with_theta(theta) for f, theta in zip(self.factors, thetas))
+        (spatial, temporal), (on_space, on_time) = self.factors, thetas
+        self.factors = spatial.with_theta(on_space), temporal.with_theta(on_time)
         self._thetas = thetas
         self._scaled = None, None, None
 
@@ -574,7 +569,9 @@ class CompiledCovariance(SeparableCovariance):
     @cached_property
     def _compiled(self):
         spatial, temporal = self.factors
-        return temporal.compiled(spatial.family, self.signal_variance)
+        weights = self.signal_variance * temporal.amplitudes
+        terms = temporal.families, temporal.rates, weights, temporal.n_shared
+        return CompiledSum(spatial.family, *terms)
 
     def _points(self, S, t):
         """Return the result of `_scale`, stored for the latest points."""
@@ -650,7 +647,7 @@ class CompiledCovariance(SeparableCovariance):
         spatial, temporal = self.factors
         if temporal.n_shared:
             return None
-        terms = temporal.families, temporal.rates, self.signal_variance * temporal.weights
+        terms = temporal.families, temporal.rates, self.signal_variance * temporal.amplitudes
         variance = self.signal_variance * temporal.variance
         families = spatial.family, Family.CONSTANT
         return families, spatial.units, self._points(S, t), time, variance, {"terms": terms}
@@ -689,13 +686,14 @@ class CompiledCovariance(SeparableCovariance):
 class PairCovariance(CompiledCovariance):
     """Covariance of two known kernels: the same, with a single exponential for both."""
 
-    @property
+    @cached_property
     def pair(self):
         return self.factors[0], self.factors[1].alone
 
     @property
     def _families(self):
-        return [factor.family for factor in self.pair]
+        spatial, temporal = self.pair
+        return spatial.family, temporal.family
 
     @cached_property
     def _compiled(self):
@@ -758,7 +756,7 @@ class ProductCovariance(CompiledCovariance):
     def _factors_of(self, r, points):
         """Return (points, families) of the products of two factors whose product is term r.
 
-        The first is that of space and a `Line`; then follow the other leaves.
+        The first is that of space and a `Factor`; then follow the other leaves.
         """
         (spatial, temporal), (Z, constant, leaves) = self.factors, points
         _, first, others = temporal.roles[r]
@@ -851,7 +849,7 @@ class ProductCovariance(CompiledCovariance):
             for i in term:
                 leaf = temporal.leaves[i]
                 if i == first:
-                    on_leaf = leaf.factor.fold(slopes[-1:])
+                    on_leaf = leaf.fold(slopes[-1:])
                 elif i in others:
                     where = factors[1 + others.index(i)]
                     on_leaf = leaf.slopes(partial(contract, *where), K_r, *times)
@@ -910,9 +908,6 @@ class GenericCovariance(PlainCoordinates, SeparableCovariance):
     @property
     def _kernels(self):
         return self._given
-
-    def _kernel_sizes(self):
-        return [len(theta) for theta in self._kernel_thetas()]
 
     def _kernel_thetas(self):
         space, *time = [np.empty(0) if k is None else k.theta for k in self._given]

@@ -19,6 +19,13 @@ from .kalman._state_space import LARGE_STATE, Composed, process_of
 
 _SOLVERS = ("auto", "dense", "kalman")
 
+# Parameters without a Kalman filter, and what they add to the model.
+_UNFILTERED = {
+    "noise_model": "growing noise",
+    "prior_mean": "a prior mean",
+    "level_kernel": "a level",
+}
+
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
 _MIN_ROWS = 256
 
@@ -50,7 +57,7 @@ def _dense_seconds(n):
 def _filter_seconds(process, n_places, n, n_times, n_gaps):
     """Return the same as `_dense_seconds` for the filter, at times with distinct gaps between them.
 
-    One place is compiled, see `_series`. Otherwise a time takes O(N²), which is limited by the
+    One place is compiled, see `Series`. Otherwise a time takes O(N²), which is limited by the
     memory, an observation O(N²) by BLAS, and a gap O(p²) for its matrices.
     """
     p = process.order
@@ -327,15 +334,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
         if rows.n < (_MIN_ROWS_HELD if held else _MIN_ROWS) or self._dense_class is not Dense:
             return False
-        if covariance.noise_model is not None or self.prior_mean is not None:
-            return False
-        process = process_of(covariance)
+        has_others = covariance.noise_model is not None or self.prior_mean is not None
+        process = None if has_others else process_of(covariance)
         if process is None:
             return False
-        tracked = sites
-        if sites is None:
-            tracked = distinct(rows.S) if self.sites is None else self.sites
-        m = len(tracked)
+        given = self.sites if sites is None else sites
+        m = len(distinct(rows.S) if given is None else given)
         if m * process.order > _MAX_STATE:
             return False
         for_steps = held and _steps_are_faster(process, m, rows.n)
@@ -347,15 +351,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Raise an error unless a Kalman filter supports the parameters."""
         if self._dense_class is not Dense:
             raise invalid("solver", "'auto' or 'dense'", self.solver, self)
-        if self.noise_model is not None:
-            expected = "None with solver='kalman', which does not support growing noise"
-            raise invalid("noise_model", expected, self.noise_model, self)
-        if self.prior_mean is not None:
-            expected = "None with solver='kalman', which does not support a prior mean"
-            raise invalid("prior_mean", expected, self.prior_mean, self)
-        if self.level_kernel is not None:
-            expected = "None with solver='kalman', which does not support a level"
-            raise invalid("level_kernel", expected, self.level_kernel, self)
+        for name, what in _UNFILTERED.items():
+            if (given := getattr(self, name)) is not None:
+                expected = f"None with solver='kalman', which does not support {what}"
+                raise invalid(name, expected, given, self)
         if process_of(covariance) is None:
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "

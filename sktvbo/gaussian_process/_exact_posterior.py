@@ -5,23 +5,29 @@ Notation: n rows with space S (n, d) and time t (n,), K = k((S, t), (S, t)), noi
 a = Δ⁻¹ (y − mean).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._validation import RESOLUTION, invalid
+from .._validation import RESOLUTION
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, try_cholesky
-from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, Criterion, squares
+from ._conditioned import BasisPosterior, Conditioned, Criterion, solve_for_weights, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
-from ._inverse import Inverse
-from ._prior_mean import ZERO, Mean, estimate_mean
-from ._relevancy_forms import MAX_AGE, MAX_LOSS, PlaceConvolutions, RelevancyForms, UpdatedForms
+from ._inverse import (
+    MAX_AGE,
+    MAX_LOSS,
+    Inverse,
+    PlaceConvolutions,
+    RelevancyForms,
+    UpdatedForms,
+)
+from ._prior_mean import ZERO, Mean
 
 # Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
 # compared after this many updates.
@@ -132,7 +138,7 @@ class Dense(BasisPosterior, Conditioned):
     @classmethod
     def _from_factor(cls, covariance, rows, solver, n_updates=0, cache=None):
         """Condition with a known factor, O(n²)."""
-        mean, weights, value = _solve_for_weights(solver, rows, covariance.mean_variance)
+        mean, weights, value = solve_for_weights(solver, rows.targets, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -229,13 +235,6 @@ class Dense(BasisPosterior, Conditioned):
             cache = Cache(places=cache.places, n_sweeps=cache.n_sweeps)
         return self._updated(rows, solver, cache.drop(indices))
 
-    def at(self, now):
-        """Move the present time, O(n³) with a noise model, O(1) without."""
-        rows = self.rows.at(now)
-        if not self._has_same_noise(rows):
-            return self._recomputed(rows)
-        return replace(self, rows=rows)
-
     def _updated(self, rows, solver, cache):
         """Condition on other rows, with their updated factor and matrices."""
         count = self.n_updates + 1
@@ -277,28 +276,20 @@ class Dense(BasisPosterior, Conditioned):
         return {"lower": self.solver.L}
 
     def log_likelihood(self, covariance, eval_gradient=False):
-        """Return `log_likelihood` of the same rows, with the jitter of the factor."""
-        return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
+        """Return the log likelihood of the same rows, with the jitter of the factor."""
+        return _Likelihood(self.rows, self.solver.jitter)(covariance, eval_gradient)
 
     def relevancy_sweep(self, now):
         """Return the `RelevancySweep` of the rows; ``now`` in the user's unit."""
-        rows, latest = self.rows, self.rows.latest
-        # Conversions of a time may have rounded it.
-        if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
-            now = latest
-        if not np.isfinite(now):
-            raise invalid("now", "finite", now)
-        if now < latest:
-            raise _relevancy.too_early(now, latest)
+        rows, cache, past = self.rows, self.cache, None
+        now = _relevancy.present(now, rows.latest) - rows.layout.origin
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
-        past, cache = None, self.cache
         if self.mean.is_learnt:
             past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
         if cache.places is None:
             cache.places = PlaceConvolutions.of(spatial, rows.S)
         cache.places = cache.places.extended(rows.S)
-        now = now - rows.layout.origin
         determined = self.inverse.diagonal.max() * RESOLUTION * signal > 1.0
         forms = None if determined else self._forms_at(now, temporal.future_basis)
         if forms is not None:
@@ -366,56 +357,14 @@ class Weighted(Dense):
         return explained + c @ excess, c + c_excess
 
 
-def log_likelihood(covariance, rows, eval_gradient, jitter=0.0):
-    """Return log p(y) (W-DBO section 2), and its gradient in theta or None.
-
-    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. With a learnt mean,
-    its prior variance is added to all entries of Δ. Minus infinity, so that a search turns back, if
-    Δ is not numerically positive definite.
-
-    Parameters
-    ----------
-    covariance : SeparableCovariance
-    rows : Rows
-    eval_gradient : bool
-    jitter : float, default=0.0
-        Added to the diagonal of Δ.
-    """
-    found = _evaluate(covariance, rows, eval_gradient, jitter=jitter)
-    return found.value, found.gradient
-
-
 class _Evaluation(NamedTuple):
     """Log likelihood with the values that conditioning reuses; P is a lower triangle."""
 
     value: float
-    gradient: np.ndarray | None
     solver: DenseCholesky
     mean: Mean
     weights: np.ndarray | None
     P: np.ndarray | None
-
-
-def _evaluate(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
-    """Return an `_Evaluation`; its solver and P are views of the ``workspace`` (3, n, n)."""
-    K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
-    K = covariance.gram(rows.S, rows.t, out=K)
-    L[:] = K
-    L.reshape(-1)[:: rows.n + 1] = K.diagonal() + rows.noise(covariance) + jitter
-    solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
-    if try_cholesky(L):
-        mean, a, value = _solve_for_weights(solver, rows, covariance.mean_variance)
-    found = _Evaluation(value, None, solver, mean, a, None)
-    return _differentiate(covariance, rows, K, P, found) if eval_gradient else found
-
-
-def _differentiate(covariance, rows, K, P, found):
-    """Add gradient and P to a result of `_evaluate`: two thirds of the time."""
-    if found.value == -np.inf:
-        return found._replace(gradient=np.zeros(len(covariance.bounds)))
-    P[:] = found.solver.L
-    P = found.mean.downdate(lower_inverse(P))
-    return found._replace(gradient=_gradient(covariance, rows, K, P, found.weights), P=P)
 
 
 def _gradient(covariance, rows, K, P, a):
@@ -426,30 +375,52 @@ def _gradient(covariance, rows, K, P, a):
 
 
 class _Likelihood(Criterion):
-    """Log likelihood of rows; its last evaluation can be reused for conditioning."""
+    """Log likelihood log p(y) of rows (W-DBO section 2), and its gradient in theta.
 
-    def __init__(self, rows):
-        self._rows, self._workspace, self._last = rows, None, None
+    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. With a learnt mean,
+    its prior variance is added to all entries of Δ. Minus infinity, so that a search turns back, if
+    Δ is not numerically positive definite. Conditioning can reuse the last evaluation.
+
+    Parameters
+    ----------
+    rows : Rows
+    jitter : float, default=0.0
+        Added to the diagonal of Δ.
+    """
+
+    def __init__(self, rows, jitter=0.0):
+        self._rows, self._jitter, self._workspace, self._last = rows, jitter, None, None
 
     def __call__(self, covariance, eval_gradient):
         """Return value and gradient, or with ``eval_gradient="later"`` a function that returns it.
 
         The function is valid until the next evaluation.
         """
+        rows, n, mean, a, value = self._rows, self._rows.n, ZERO, None, -np.inf
         if self._workspace is None:
-            self._workspace = [np.empty((self._rows.n, self._rows.n)) for _ in range(3)]
-        later = eval_gradient == "later"
-        now = eval_gradient and not later
-        found = _evaluate(covariance, self._rows, now, self._workspace)
-        self._last = covariance, found
-        return found.value, self._gradient if later else found.gradient
+            self._workspace = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+        K, L, _ = self._workspace
+        covariance.gram(rows.S, rows.t, out=K)
+        L[:] = K
+        L.reshape(-1)[:: n + 1] = K.diagonal() + rows.noise(covariance) + self._jitter
+        solver = DenseCholesky(L, self._jitter)
+        if try_cholesky(L):
+            mean, a, value = solve_for_weights(solver, rows.targets, covariance.mean_variance)
+        self._last = covariance, _Evaluation(value, solver, mean, a, None)
+        if eval_gradient == "later":
+            return value, self._gradient
+        return value, self._gradient() if eval_gradient else None
 
     def _gradient(self):
+        """Return the gradient of the last evaluation: two thirds of its time."""
         covariance, found = self._last
+        if found.value == -np.inf:
+            return np.zeros(len(covariance.bounds))
         K, _, P = self._workspace
-        found = _differentiate(covariance, self._rows, K, P, found)
-        self._last = covariance, found
-        return found.gradient
+        P[:] = found.solver.L
+        P = found.mean.downdate(lower_inverse(P))
+        self._last = covariance, found._replace(P=P)
+        return _gradient(covariance, self._rows, K, P, found.weights)
 
     def information(self):
         """Return the information on theta (n_theta, n_theta) at the last evaluation; O(n²).
@@ -485,17 +456,3 @@ class _Likelihood(Criterion):
             return None
         self._workspace = None  # the result owns it now
         return found
-
-
-def _solve_for_weights(solver, rows, mean_variance):
-    """Return mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity on overflow."""
-    y, mean = rows.targets, ZERO
-    a = solver.solve(y)
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-        if mean_variance > 0.0:
-            u = solver.solve(np.ones(len(y)))
-            mean, gain = estimate_mean(mean_variance, np.add.reduce(u), u @ y, u)
-            a -= mean.value * mean.direction
-            value += gain
-    return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

@@ -7,8 +7,8 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, Ration
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
+from ._hyperparameters import MOST, far_lengthscales, leaves, scaled_kernels
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
-from ._starts import MOST, extents_of, far_lengthscales, leaves, scaled_kernels
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -146,47 +146,28 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     scaled = scaled_kernels(covariance, rows)
     held = [found for found in scaled if f"{found[0]}__length_scale" not in learnt]
     for name, value in far_lengthscales(held).items():
-        extent = extents_of(covariance, rows)[name]
+        extent = _extents_of(covariance, rows)[name]
         _warn(
             f"{name} is {value}, far from the scale of the data: its columns extend over "
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
         )
     _advise_on_periods(covariance, rows)
-    if not searched:
+    found = _at_bounds(covariance, rows) if searched else {}
+    if not found:
         return
-    bounds, names = covariance.bounds, covariance.names
-    at_bound = np.isclose(covariance.theta[:, np.newaxis], bounds) & (bounds[:, :1] < bounds[:, 1:])
-    found = {}
-    for name, value, sides in zip(names, np.exp(covariance.theta), at_bound):
-        if sides.any():
-            found.setdefault((name, int(sides[1])), value)
-    # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
-    kernels = {"spatial": rows.S, "temporal": rows.t[:, np.newaxis], "level": rows.t[:, np.newaxis]}
-    same = tuple(f"{part}_kernel__" for part, x in kernels.items() if not np.ptp(x, axis=0).any())
-    found = {
-        key: value
-        for key, value in found.items()
-        if not key[0].startswith(same) or key[0].endswith("constant_value")
-    }
-    if ("signal_variance", 0) in found:
-        # Lengthscales of a model without a signal are arbitrary.
-        found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
-    sharp = {name for name, side in found if side == 0 and name in covariance.periodic_bounds}
-    if sharp:
-        # Amplitudes of seasons that are too smooth for the data are arbitrary.
-        found = {key: v for key, v in found.items() if not key[0].endswith("constant_value")}
-    extents = extents_of(covariance, rows) if found else {}
-    kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)} if found else {}
+    extents = _extents_of(covariance, rows)
+    kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)}
     for (name, side), value in found.items():
+        in_time = name.startswith(("temporal", "level"))
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]
         if not is_standardized:
             remedy = _UNSCALED.get((name, side), remedy)
-        if side and name.endswith("length_scale") and name.startswith(("temporal", "level")):
+        if side and name.endswith("length_scale") and in_time:
             remedy = _IN_TIME
         if covariance.periodic_bounds and name.startswith("temporal") and not has_priors:
             remedy += _SEASONS
-        if name in sharp:
+        if side == 0 and name in covariance.periodic_bounds:
             raised = value > 1.01 * covariance.periodic_bounds[name]
             remedy = f"the season is sharper. {_RAISED if raised else 'Lower the bound'}"
         if side and extents.get(name, 0.0) > value:
@@ -196,6 +177,39 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
             f"{value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
+
+
+def _extents_of(covariance, rows):
+    """Return the extents of the columns that have lengthscales: {name: extent}."""
+    return {
+        f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
+        for part, _, columns in scaled_kernels(covariance, rows)
+    }
+
+
+def _at_bounds(covariance, rows):
+    """Return values of hyperparameters at a bound by name and side: 0 is the lower, 1 the upper.
+
+    Those that are arbitrary, because of the rows or of others at a bound, are left out.
+    """
+    bounds, found = covariance.bounds, {}
+    at_bound = np.isclose(covariance.theta[:, np.newaxis], bounds) & (bounds[:, :1] < bounds[:, 1:])
+    for name, value, sides in zip(covariance.names, np.exp(covariance.theta), at_bound):
+        if sides.any():
+            found.setdefault((name, int(sides[1])), value)
+    # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
+    t = rows.t[:, np.newaxis]
+    columns = {"spatial": rows.S, "temporal": t, "level": t}
+    same = tuple(f"{part}_kernel__" for part, x in columns.items() if not np.ptp(x, axis=0).any())
+    amplitudes = {key for key in found if key[0].endswith("constant_value")}
+    found = {k: v for k, v in found.items() if not k[0].startswith(same) or k in amplitudes}
+    if ("signal_variance", 0) in found:
+        # Lengthscales of a model without a signal are arbitrary.
+        found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
+    if any(side == 0 and name in covariance.periodic_bounds for name, side in found):
+        # Amplitudes of seasons that are too smooth for the data are arbitrary.
+        found = {key: value for key, value in found.items() if key not in amplitudes}
+    return found
 
 
 def _described(name, kernels):

@@ -13,12 +13,11 @@ import numpy as np
 
 from .._validation import LARGEST_X, check_real, check_rows, finite_array, invalid, known_variance
 from .._values import replaced
-from ._conditioned import Conditioned
-from ._dates import finite_posterior
+from ._conditioned import Conditioned, TimeSlice, TimeWindow
+from ._dates import finite_posterior, numeric_durations
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
-from ._posterior_at import TimeSlice, TimeWindow
 from ._quasi_newton import completed
 
 if TYPE_CHECKING:
@@ -274,40 +273,41 @@ class FittedGP(Learnt):
 
     def refitted(self, extra_rows=None, temporal_kernel=None):
         """Return the result of `refit`: a computation in parts, see `completed`."""
-        rows, model, initial = self.gp.rows, self.model, self.initial
+        model, initial, n = self.model, self.initial, self.gp.rows.n
         if model.optimizer is None:
             return self
         if temporal_kernel is not None:
             model = copy.copy(model)
             model.temporal_kernel = temporal_kernel
             model._check_kernel("temporal_kernel")
-            temporal, _ = model._numeric_kernels(model._fitted_unit)
+            temporal = numeric_durations(temporal_kernel, model._fitted_unit)
             initial = initial and initial.with_temporal(temporal)
-        arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
-        if extra_rows is not None and np.size(extra_rows[0]):
-            extra = _rows(*extra_rows)
-            arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        known, n_known = None, 0
-        if model.robust and rows.weights is not None:
-            known = (
-                np.append(rows.weights, np.ones(n_extra)),
-                np.append(rows.scores, np.zeros(n_extra)),
-            )
-            n_known = rows.n
-        searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
-        if model.normalize_y and searched.is_constant:
-            searched = searched.with_scale_of(rows)
-        searched = searched.at(max(searched.now, rows.now))
+        rows = self._rows_to_search(model, extra_rows)
         if initial is None or None in (model.spatial_kernel, model.temporal_kernel):
-            initial = model._initial_covariance(searched, follow_data=True)  # for other rows
+            initial = model._initial_covariance(rows, follow_data=True)  # for other rows
         start, record = self.gp.covariance.theta, self.record
         if len(start) != len(initial.bounds):
             start, record = None, None  # theta has other entries
-        options = {"n_known": n_known, "initial": initial}
-        gp, record = yield from model._learn(searched, start, record, **options)
-        if n_extra:
-            gp = yield partial(gp.drop, rows.n + np.arange(n_extra), standardize=False)
+        options = {"n_known": 0 if self.gp.rows.weights is None else n, "initial": initial}
+        gp, record = yield from model._learn(rows, start, record, **options)
+        if rows.n > n:
+            gp = yield partial(gp.drop, np.arange(n, rows.n), standardize=False)
         return replace(self, model=model, gp=gp, record=record, initial=initial)
+
+    def _rows_to_search(self, model, extra_rows):
+        """Return the rows and further ones, standardized by all of them."""
+        rows, n_extra, known = self.gp.rows, 0, None
+        arrays = rows.X, rows.y, rows.variance, rows.total
+        if extra_rows is not None and np.size(extra_rows[0]):
+            extra = _rows(*extra_rows)
+            arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
+        if rows.weights is not None:
+            weights = np.append(rows.weights, np.ones(n_extra))
+            known = weights, np.append(rows.scores, np.zeros(n_extra))
+        searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
+        if model.normalize_y and searched.is_constant:
+            searched = searched.with_scale_of(rows)
+        return searched.at(max(searched.now, rows.now))
 
     def search_gain(self) -> float:
         """Return the gain that a hyperparameter search with the present rows predicts.

@@ -234,11 +234,6 @@ class Inducing(BasisPosterior, Conditioned):
         known = (self.Z, self.solver, self.sums.plus(change, sign), self.units, self.n_updates + 1)
         return self._from_sums(self.covariance, rows, *known)
 
-    def at(self, now):
-        """Move the present time, O(n m²) with a noise model, O(1) without."""
-        rows = self.rows.at(now)
-        return replace(self, rows=rows) if self._has_same_noise(rows) else self._recomputed(rows)
-
     def relevancy_sweep(self, now):
         return Dense.of(self.covariance, self.rows).relevancy_sweep(now)
 

@@ -1,4 +1,4 @@
-"""Inverse covariance of rows that come and go, updated by rank one.
+"""Inverse covariance of rows that come and go, and forms of it, updated by rank one.
 
 With P the inverse covariance of the rows, padded with a zero for a new one, a row that comes or
 goes changes it by w z zᵀ (block inverse):
@@ -8,15 +8,31 @@ goes changes it by w z zᵀ (block inverse):
 
 A change is stored rather than written into a matrix of n² entries. Values share the matrix that
 they began with, so a step that fails costs and changes nothing.
+
+Relevancies need the quadratic forms q_i = P_iᵀ C P_i of all rows, P_i a column of the inverse
+covariance, and C = C_S ∘ C_T the convolutions in space and over the future: a product of two
+matrices. For a kernel in time with a `FutureBasis`, C_T = B L Bᵀ with the m coefficients b of each
+row, and with D_k = diag(b_k)
+
+    q = Σ_kl L_kl G_kl,   G_kl = diag(P D_k C_S D_l P),   Σ_ij P_ij C_ij = Σ_kl L_kl V_kl,
+
+where G and V do not depend on L. A change of P by w z zᵀ changes them by
+
+    G_kl ← G_kl + w z ∘ (P (R_kl + R_lk)) + w² z² h_kl,   V_kl ← V_kl + w h_kl,
+
+with R_kl = D_k C_S D_l z and h_kl = zᵀ R_kl: one product of P with m (m + 1) / 2 columns. A later
+present, b ← b T, changes them by G ← Tᵀ G T. So a step costs O(n² m²) in place of O(n³).
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from .._fast import cholesky as _cholesky
 from .._values import replaced
-from ._cholesky import product
+from ._cholesky import Buffer, dot, half_product, matvec, product
+from ._kernel_families import FutureBasis
 
 # Write the changes into a new matrix after this many.
 _MAX_CHANGES = 16
@@ -189,3 +205,295 @@ def _square(n):
     """
     capacity = n + -n % _ALLOCATED_ROWS
     return np.empty(capacity * capacity)[: n * n].reshape(n, n)
+
+
+# --- quadratic forms of the relevancies -----------------------------------------------------------
+
+# Sums that differences reduce to this part of what they were are computed again.
+MAX_LOSS = 1e-3
+
+# Places of rows that have gone stay in memory until there are more than this many for each row, and
+# the second number.
+_MAX_FILLED, _SPARE_ROWS = 1.25, 32
+
+# Forms underflow if all rows are older, in units of the slowest decay.
+MAX_AGE = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceConvolutions:
+    """Convolutions C_S of a spatial kernel between places, updated with rows.
+
+    Attributes
+    ----------
+    spatial : Factor or Empirical
+    buffer : Buffer
+        Holds the convolutions of the rows that came, some of which have gone.
+    at : ndarray of int of shape (n,)
+        Positions of the rows in it.
+    """
+
+    spatial: object
+    buffer: Buffer
+    at: np.ndarray
+
+    @classmethod
+    def of(cls, spatial, S):
+        """Compute the convolutions of places S (n, d), O(n²)."""
+        C = spatial.convolution(S)
+        return cls(spatial, Buffer(C, len(C)), np.arange(len(C)))
+
+    @property
+    def block(self):
+        """C_S as a `Block`."""
+        filled = self.at[-1] + 1
+        return Block(self.buffer.array[:filled, :filled], self.at)
+
+    @property
+    def C(self):
+        """C_S (n, n)."""
+        return self.block.dense
+
+    def extended(self, S):
+        """Append those of places S that are more than n, O(n) each."""
+        places = self
+        for i in range(len(self.at), len(S)):
+            places = places.append(S[: i + 1])
+        return places
+
+    def append(self, S):
+        """Append the last one of places S (n + 1, d); O(n), O(n²) where many rows have gone."""
+        places, n = self, len(self.at)
+        if self.at[-1] >= _MAX_FILLED * n + _SPARE_ROWS:
+            buffer = Buffer.of_size(n, n)
+            buffer.array[:n, :n] = self.C
+            places = PlaceConvolutions(self.spatial, buffer, np.arange(n))
+        end = places.at[-1] + 1
+        buffer, at = places.buffer.with_row_after(end), np.append(places.at, end)
+        row = np.zeros(end + 1)
+        row[at] = self.spatial.convolution(S[-1:], S)[0]
+        buffer.array[end, : end + 1] = buffer.array[: end + 1, end] = row
+        return PlaceConvolutions(self.spatial, buffer, at)
+
+    def drop(self, i):
+        """Drop row i, O(n); one of those that were not appended changes nothing."""
+        if i >= len(self.at):
+            return self
+        return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.at, i))
+
+
+class FixedForms:
+    """q and sums of two matrices, while rows are dropped in place, O(n²) each.
+
+    Rows that were dropped stay, as zeros of P.
+
+    Parameters
+    ----------
+    P, C : ndarray of shape (n, n)
+        Inverse covariance and convolutions.
+    unit : float
+        Power of two. Of P times it, in which all results are, squares neither overflow nor
+        underflow.
+    """
+
+    def __init__(self, P, C, unit):
+        self.unit, self._P, self._C = unit, unit * P, np.ascontiguousarray(C)
+        self._at = np.arange(len(P))
+        self._q = 2.0 * np.einsum("ij,ij->i", self._P, half_product(self._P, self._C))
+        self._sum()
+
+    @property
+    def p(self):
+        return self._P.diagonal()[self._at]
+
+    @property
+    def q(self):
+        return self._q[self._at]
+
+    def column(self, i):
+        """Return column i of P (n,)."""
+        return self._P[self._at[i], self._at]
+
+    def mean_part(self, a):
+        """Return aᵀ C a."""
+        padded = np.zeros(len(self._P))
+        padded[self._at] = a
+        return dot(padded, matvec(self._C, padded))
+
+    def without(self, i):
+        """Drop row i of those left.
+
+        With ρ = P_i / P_ii and s = P C P_i, q_j ← q_j − 2 ρ_j s_j + ρ_j² q_i.
+        """
+        j = self._at[i]
+        v, q = self._P[j].copy(), self._q[j]
+        rho, s = v / v[j], matvec(self._P, matvec(self._C, v))
+        self._q += rho * (rho * q - 2.0 * s)
+        _cholesky.add_outer(self._P, v[np.newaxis], -1.0 / v[j])
+        self._P[j] = self._P[:, j] = 0.0
+        self._at = np.delete(self._at, i)
+        self.trace -= q / v[j]
+        if not self.trace > MAX_LOSS * self._largest:
+            self._sum()
+        return self
+
+    def _sum(self):
+        """Compute Σ_ij P_ij C_ij."""
+        self.trace = self._largest = float(np.einsum("ij,ij->", self._P, self._C))
+
+
+@dataclass(frozen=True, eq=False)
+class RelevancyForms:
+    """q and sums, updated with rows and the present time.
+
+    Attributes
+    ----------
+    basis : FutureBasis
+    places : PlaceConvolutions
+    now : float
+        Present time, not before any row.
+    unit : float
+        Power of two. Of P times it the squares neither overflow nor underflow.
+    B : ndarray of shape (n, m)
+        b of the rows.
+    G : ndarray of shape (n, r)
+        G_kl of the pairs k ≤ l, of P times its unit.
+    V : ndarray of shape (r,)
+        V_kl of P times its unit.
+    loss : float
+        Sum of V over the largest one that it was updated from.
+    """
+
+    basis: FutureBasis
+    places: PlaceConvolutions
+    now: float
+    unit: float
+    B: np.ndarray
+    G: np.ndarray
+    V: np.ndarray
+    loss: float = 1.0
+
+    @classmethod
+    def of(cls, basis, places, t, now, P, unit):
+        """Compute the forms of P (n, n) and rows at times t (n,), O(n³ m)."""
+        B, C, P = basis(now - t), places.C, unit * P
+        k, l = basis.pairs
+        # diag(P D_l T D_k P), C_S = T + Tᵀ, is one half of G_kl; the other one is that of k and l.
+        halves = np.stack([product(half_product(P * b, C) * P, B) for b in B.T], axis=1)
+        G = halves[:, k, l] + halves[:, l, k]
+        weighted = product(P * C, B)
+        V = np.einsum("nr,nr->r", B[:, k], weighted[:, l])
+        return cls(basis, places, now, unit, B, G, V)
+
+    @property
+    def q(self):
+        return self.G @ self.basis.weights
+
+    @property
+    def trace(self):
+        return self.V @ self.basis.weights
+
+    def mean_part(self, a):
+        """Return aᵀ C a."""
+        k, l = self.basis.pairs
+        A = a[:, np.newaxis] * self.B
+        forms = product(A.T, self.places.block.product(A))
+        return self.basis.weights @ forms[k, l]
+
+    def at(self, now):
+        """Return the forms at a later time, O(n)."""
+        if now == self.now:
+            return self
+        T, pairs = self.basis.transition(now - self.now), self.basis.pairs
+        # b b' of a pair of coefficients is linear in those of all pairs before.
+        k, l = pairs
+        both = np.einsum("ik,jl->ijkl", T, T)[:, :, k, l]
+        both = (both + np.swapaxes(both, 0, 1))[pairs] * np.where(k == l, 0.5, 1.0)[:, np.newaxis]
+        return replaced(
+            self, now=now, B=product(self.B, T), G=product(self.G, both), V=self.V @ both
+        )
+
+    def append(self, places, t, inverse, u, variance):
+        """Append the last one of rows at places and times t (n + 1,) to those of an `Inverse`.
+
+        u and ``variance`` are as in `Inverse.append`. A later row moves the present time.
+        """
+        moved = self.at(max(t[-1], self.now))
+        B, z = np.vstack([moved.B, self.basis(moved.now - t[-1:])]), np.append(u, -1.0)
+        R = _products(B, places.block, z, self.basis.pairs)
+        PR = np.vstack([inverse.product(R[:-1]), np.zeros(len(self.V))])
+        longer = replaced(moved, places=places, B=B, G=np.vstack([moved.G, np.zeros(len(self.V))]))
+        return longer._changed(R, PR, z, 1.0 / variance)
+
+    def drop(self, i, inverse):
+        """Drop row i of an `Inverse`."""
+        column = inverse.column(i)
+        z = column / column[i]
+        R = _products(self.B, self.places.block, z, self.basis.pairs)
+        new = self._changed(R, inverse.product(R), z, -column[i])
+        B, G, places = np.delete(new.B, i, axis=0), np.delete(new.G, i, axis=0), self.places.drop(i)
+        return replaced(new, B=B, G=G, places=places)
+
+    @property
+    def C(self):
+        """C (n, n)."""
+        return product(product(self.B, self.basis.products), self.B.T) * self.places.C
+
+    def is_accurate(self, inverse):
+        """Return False if round-off shows in q of one row, of those of an `Inverse`; O(n²).
+
+        Compared every few updates only.
+        """
+        if inverse.n_updates % COMPARE_EVERY:
+            return True
+        i, q = inverse.n_updates // COMPARE_EVERY * 7919 % inverse.n, self.q
+        return bool(
+            abs(self.mean_part(self.unit * inverse.column(i)) - q[i]) <= MAX_ERROR * q.max()
+        )
+
+    def _changed(self, R, PR, z, w):
+        """Return the forms after a change of P by w z zᵀ; R is R_kl + R_lk (n, r), PR P R."""
+        h, w, z = 0.5 * (z @ R), self.unit * w, z[:, np.newaxis]
+        G = self.G + w * z * (self.unit * PR) + (w * z) ** 2 * h
+        V = self.V + w * h
+        old, total = self.trace, V @ self.basis.weights
+        loss = min(self.loss * total / old, 1.0) if old > 0.0 else 0.0
+        return replaced(self, G=G, V=V, loss=loss)
+
+
+@dataclass(frozen=True, eq=False)
+class UpdatedForms:
+    """The same of an `Inverse` and its `RelevancyForms`: a value.
+
+    Attributes
+    ----------
+    inverse : Inverse
+    forms : RelevancyForms
+    """
+
+    inverse: Inverse
+    forms: RelevancyForms
+
+    column = property(attrgetter("inverse.column"))
+    unit = property(attrgetter("forms.unit"))
+    q = property(attrgetter("forms.q"))
+    trace = property(attrgetter("forms.trace"))
+    mean_part = property(attrgetter("forms.mean_part"))
+
+    @property
+    def p(self):
+        return self.unit * self.inverse.diagonal
+
+    def without(self, i):
+        """Return the forms without row i; `FixedForms` where the sums have lost digits."""
+        inverse, forms = self.inverse.drop(i), self.forms.drop(i, self.inverse)
+        if forms.loss > MAX_LOSS:
+            return UpdatedForms(inverse, forms)
+        return FixedForms(inverse.P, forms.C, self.unit)
+
+
+def _products(B, C, z, pairs):
+    """Return D_k C_S D_l z + D_l C_S D_k z (n, r) of the pairs k ≤ l."""
+    k, l = pairs
+    Y = C.product(B * z[:, np.newaxis])
+    return B[:, k] * Y[:, l] + B[:, l] * Y[:, k]

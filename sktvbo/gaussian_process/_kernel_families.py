@@ -1,5 +1,7 @@
 """Table of the kernels that have compiled code and closed forms, and their recognition.
 
+`FutureBasis` has the convolutions over the future of these and of their sums and products.
+
 A new stationary family is a row of `FAMILIES`, a branch in ``_fast/gram.pyx`` and its twin in the
 tests.
 """
@@ -10,7 +12,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import binom, erfcx, gamma
 from scipy.stats import t as student_t
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
@@ -21,7 +23,7 @@ from .._fast.gram import Family
 from .._validation import LARGEST_X, invalid
 from ..exceptions import UnsupportedKernelError
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
-from ._future import FutureBasis
+from ._cholesky import product
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,17 @@ class Correlation:
         Compiled code uses z = ``scale`` r / l.
     polynomial : tuple of float or None
         Coefficients α_k if the correlation is exp(-z) Σ_k α_k z^k.
-    spectrum : frozen scipy.stats distribution or None
-        Distribution of 2π l f for frequencies f drawn from the spectral density.
     """
 
     kernels: tuple
     order: float | None
     scale: float
     polynomial: tuple | None
-    spectrum: object
+
+    @property
+    def spectrum(self):
+        """Distribution of 2π l f for frequencies f drawn from the spectral density, or None."""
+        return None if self.order is None else matern_spectrum(self.order)
 
 
 def matern_spectrum(order):
@@ -54,38 +58,15 @@ def matern_spectrum(order):
     return student_t(2.0 * order)
 
 
+_MATERN12 = (Matern, 0.5), (Forgetting, None)
+_MATERN52 = (Matern, 2.5), (ProportionalMatern, 2.5)
+
 FAMILIES = {
-    Family.CONSTANT: Correlation(
-        kernels=((ConstantKernel, None),), order=None, scale=1.0, polynomial=None, spectrum=None
-    ),
-    Family.RBF: Correlation(
-        kernels=((RBF, None), (Matern, np.inf)),
-        order=np.inf,
-        scale=np.sqrt(0.5),
-        polynomial=None,
-        spectrum=matern_spectrum(np.inf),
-    ),
-    Family.MATERN12: Correlation(
-        kernels=((Matern, 0.5), (Forgetting, None)),
-        order=0.5,
-        scale=1.0,
-        polynomial=(1.0,),
-        spectrum=matern_spectrum(0.5),
-    ),
-    Family.MATERN32: Correlation(
-        kernels=((Matern, 1.5),),
-        order=1.5,
-        scale=np.sqrt(3.0),
-        polynomial=(1.0, 1.0),
-        spectrum=matern_spectrum(1.5),
-    ),
-    Family.MATERN52: Correlation(
-        kernels=((Matern, 2.5), (ProportionalMatern, 2.5)),
-        order=2.5,
-        scale=np.sqrt(5.0),
-        polynomial=(1.0, 1.0, 1.0 / 3.0),
-        spectrum=matern_spectrum(2.5),
-    ),
+    Family.CONSTANT: Correlation(((ConstantKernel, None),), None, 1.0, None),
+    Family.RBF: Correlation(((RBF, None), (Matern, np.inf)), np.inf, np.sqrt(0.5), None),
+    Family.MATERN12: Correlation(_MATERN12, 0.5, 1.0, (1.0,)),
+    Family.MATERN32: Correlation(((Matern, 1.5),), 1.5, np.sqrt(3.0), (1.0, 1.0)),
+    Family.MATERN52: Correlation(_MATERN52, 2.5, np.sqrt(5.0), (1.0, 1.0, 1.0 / 3.0)),
 }
 
 _FAMILY_OF = {
@@ -165,7 +146,8 @@ class Factor:
         if self.ratios is not None:
             scales = self.ratios * scales[self.members]
         new = object.__new__(Factor)  # many in a search, whose other fields are the same
-        vars(new).update(vars(self), length_scales=scales, units=self._scale / scales)
+        units = FAMILIES[self.family].scale / scales
+        vars(new).update(vars(self), length_scales=scales, units=units)
         vars(new).pop("future_basis", None)
         return new
 
@@ -176,16 +158,13 @@ class Factor:
             return np.empty(0)
         return np.log(np.maximum.reduceat(self.length_scales, self.groups))
 
-    @property
-    def _scale(self):
-        return FAMILIES[self.family].scale
-
     def __post_init__(self):
         lengths, members, ratios = self.length_scales, None, None
         if self.n_theta and len(self.groups) < len(lengths):
             members = np.repeat(np.arange(len(self.groups)), np.diff([*self.groups, len(lengths)]))
             ratios = lengths / np.maximum.reduceat(lengths, self.groups)[members]
-        vars(self).update(units=self._scale / lengths, members=members, ratios=ratios)
+        units = FAMILIES[self.family].scale / lengths
+        vars(self).update(units=units, members=members, ratios=ratios)
 
     def __getstate__(self):
         # Without values computed on demand.
@@ -227,7 +206,31 @@ class Factor:
         _convolution.spatial(Z, W, self.family, twice_mu, 1.0, out, Y is None)
         return out
 
-    # --- closed forms in time, of one lengthscale -------------------------------------------------
+    # --- in time, of one lengthscale --------------------------------------------------------------
+
+    def points(self, t):
+        """Return coordinates (c, n) of times (n,), as ``_fast.gram`` takes them."""
+        return self.scale(t[:, np.newaxis])
+
+    def velocity(self, t):
+        """Return the derivative (c,) of `points` at a time."""
+        return self.units
+
+    def slopes(self, contract, K, t, t2):
+        """Return derivatives by theta (n_theta, ...) of a linear function of the matrix K.
+
+        ``contract`` (K) returns those by the logarithms of a factor of K, of the units of the
+        coordinates, and of another one. K is between times t (n,) and t2 (m,).
+        """
+        return self.fold(contract(K)[1:-1])
+
+    @property
+    def series(self):
+        """Polynomials by (c, ω) of a series, see `_composite`; None for RBF."""
+        alpha, rate = FAMILIES[self.family].polynomial, float(self.units[0])
+        if alpha is None:
+            return None
+        return {(rate, 0.0): np.array(alpha) * rate ** np.arange(len(alpha))}
 
     def future(self, u, v, origin=0.0):
         """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
@@ -329,9 +332,9 @@ def hyperparameters(kernel):
     products several times: most of the time of a search in few rows.
     """
     if type(kernel) in (Sum, Product):
-        sides = [hyperparameters(side) for side in (kernel.k1, kernel.k2)]
-        names = [f"k{i}__{name}" for i, side in enumerate(sides, 1) for name in side.names]
-        bounds, theta = (np.concatenate(parts) for parts in list(zip(*sides))[1:])
+        one, other = hyperparameters(kernel.k1), hyperparameters(kernel.k2)
+        names = [f"k1__{name}" for name in one.names] + [f"k2__{name}" for name in other.names]
+        bounds, theta = map(np.concatenate, list(zip(one, other))[1:])
         return Hyperparameters(names, bounds, theta)
     kind, learnt = type(kernel), []
     if kind in _KINDS:
@@ -356,11 +359,9 @@ def parameters(kernel):
     """
     if type(kernel) not in (Sum, Product):
         return vars(kernel) if type(kernel) in _KINDS else kernel.get_params()
-    return {
-        f"{side}__{name}": value
-        for side in ("k1", "k2")
-        for name, value in parameters(getattr(kernel, side)).items()
-    }
+    one, other = parameters(kernel.k1), parameters(kernel.k2)
+    found = {f"k1__{name}": value for name, value in one.items()}
+    return found | {f"k2__{name}": value for name, value in other.items()}
 
 
 def is_like(kernel, other):
@@ -413,3 +414,163 @@ def rescaled(kernel, scales, typical, groups):
                 changed = {name: np.multiply(value, scales if np.ndim(value) and own else typical)}
             new.set_params(**changed)
     return new
+
+
+# --- convolutions over the future -----------------------------------------------------------------
+
+
+@cache
+def _constants(n):
+    """Return C(k, m), k − m and (k + m)! (n, n) of powers k and m; the first two 0 where k < m."""
+    k, m = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    return np.where(k >= m, binom(k, m), 0.0), np.maximum(k - m, 0), gamma(k + m + 1.0)
+
+
+@cache
+def _shifts(n):
+    """Return C(m + j, m) and m + j (n, n) of powers m and j; the first one 0 from m + j = n on."""
+    k = np.add.outer(np.arange(n), np.arange(n))
+    return np.where(k < n, binom(k, np.arange(n)[:, np.newaxis]), 0.0), np.minimum(k, n - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FutureBasis:
+    """Basis of the future of a decaying kernel in time, in which the present moves linearly.
+
+    Without RBF, such a kernel is a sum of exponentials times polynomials and cosines,
+
+        k(τ) = Re Σ_g e^{−s_g τ} Σ_k α_gk (c_g τ)^k,     s_g = c_g − i ω_g,     τ ≥ 0.
+
+    At a time τ from now on, the covariance with a row of age u is k(τ + u), the same sum with other
+    coefficients: those of (c_g τ)^m in the polynomials are
+
+        b_gm(u) = e^{−s_g u} Σ_{k≥m} α_gk C(k, m) (c_g u)^{k−m}.
+
+    With the real numbers b (m,) of each row, the convolution over the future is b(u)ᵀ L b(v), where
+    L are integrals of exponentials times powers. This is shorter and more accurate than the
+    Lyapunov equation of the state-space form, which needs a Schur decomposition of nearly defective
+    matrices. For Matérn kernels it equals W-DBO eq. (72)-(75), without cancellation. A later
+    present is one linear map for all rows: b(u + δ) = b(u) T(δ).
+
+    Attributes
+    ----------
+    rates, frequencies : ndarray of shape (g,)
+        c > 0 and ω of each exponential.
+    polynomials : ndarray of shape (g, p + 1)
+        α, padded with zeros.
+    """
+
+    rates: np.ndarray
+    frequencies: np.ndarray
+    polynomials: np.ndarray
+
+    @cached_property
+    def is_real(self):
+        """True without seasons."""
+        return not self.frequencies.any()
+
+    @cached_property
+    def size(self):
+        """Number m of coefficients of a row."""
+        return int(np.count_nonzero(self._used))
+
+    @cached_property
+    def _used(self):
+        """Mask of the real and, with seasons, minus the imaginary parts of b that are not 0."""
+        degrees = np.arange(self.polynomials.shape[1])
+        last = np.where(self.polynomials != 0.0, degrees, 0).max(axis=1)
+        real = degrees <= last[:, np.newaxis]
+        if self.is_real:
+            return real.ravel()
+        imaginary = real & (self.frequencies > 0.0)[:, np.newaxis]
+        return np.append(real.ravel(), imaginary.ravel())
+
+    @cached_property
+    def _expansion(self):
+        """Coefficients (p + 1, g, p + 1) of e^{s u} b (g, m) in c u, the highest power first."""
+        binomials, powers = _shifts(self.polynomials.shape[1])
+        return (binomials * self.polynomials[:, powers]).transpose(2, 0, 1)[::-1]
+
+    def _decays(self, z, steps, origin=0.0):
+        """Return e^{−s δ} (n, g) of steps δ (n,), over e^{−c origin}; z is c δ (n, g).
+
+        c in the divisor is that of the slowest exponential.
+        """
+        decay = np.exp(self.rates.min() * origin - z)
+        if self.is_real:
+            return decay
+        return decay * np.exp(1j * np.multiply.outer(steps, self.frequencies))
+
+    def __call__(self, ages, origin=0.0):
+        """Return b (n, m) of ages (n,), over the decay of the slowest exponential at an origin."""
+        z = np.multiply.outer(ages, self.rates)
+        polynomials, *lower = self._expansion  # Horner's rule
+        for coefficients in lower:
+            polynomials = z[..., np.newaxis] * polynomials + coefficients
+        b = self._decays(z, ages, origin)[..., np.newaxis] * polynomials
+        b = b.reshape(len(ages), -1)
+        parts = b if self.is_real else np.hstack([b.real, -b.imag])
+        return np.ascontiguousarray(parts[:, self._used])
+
+    def transition(self, step):
+        """Return T (m, m), which maps b at a present time to that ``step`` later."""
+        binomials, gaps, _ = _constants(self.polynomials.shape[1])
+        z, n = self.rates * step, len(gaps)
+        powers = (z[:, np.newaxis] ** np.arange(n))[:, gaps]
+        found = self._decays(z, step)[:, np.newaxis, np.newaxis] * (binomials * powers)
+        T = np.zeros((found.size // n, found.size // n), dtype=found.dtype)
+        for g, block in enumerate(found):
+            T[g * n : (g + 1) * n, g * n : (g + 1) * n] = block
+        if np.iscomplexobj(T):
+            T = np.block([[T.real, -T.imag], [T.imag, T.real]])
+        return T[np.ix_(self._used, self._used)]
+
+    @cached_property
+    def pairs(self):
+        """Pairs k ≤ l of coefficients, two arrays (r,)."""
+        return np.triu_indices(self.size)
+
+    @cached_property
+    def weights(self):
+        """Weights (r,) of symmetric forms of the pairs in their sum with L."""
+        k, l = self.pairs
+        return self.products[k, l] * np.where(k == l, 1.0, 2.0)
+
+    @cached_property
+    def products(self):
+        """L (m, m), the integrals ½ Re(x (y + ȳ)) of the parts of the basis."""
+        n = self.polynomials.shape[1]
+        c, s = np.repeat(self.rates, n), np.repeat(self.rates - 1j * self.frequencies, n)
+        power = np.tile(np.arange(n), len(self.rates))
+        factorials = np.tile(_constants(n)[2], (len(self.rates), len(self.rates)))
+
+        def integrals(other):
+            total = np.add.outer(s, other)
+            scaled = (c[:, np.newaxis] / total) ** power[:, np.newaxis] * (c / total) ** power
+            return factorials * scaled / total
+
+        plain = integrals(s)
+        if self.is_real:
+            found = plain.real
+        else:
+            conjugate = integrals(s.conj())
+            total, difference = plain + conjugate, plain - conjugate
+            found = 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
+        return np.ascontiguousarray(found[self._used][:, self._used])
+
+    @property
+    def integral(self):
+        """∫ k² over the future of age 0."""
+        b = self.polynomials.ravel()  # b(0) has no imaginary parts
+        b = np.append(b, np.zeros(len(self._used) - len(b)))[np.newaxis, self._used]
+        return float(product(product(b, self.products), b.T)[0, 0])
+
+    def convolution(self, u, v, origin=0.0):
+        """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
+
+        The division prevents underflow for large ages.
+        """
+        B = self(u, origin)
+        A = B if v is u else self(v, origin)
+        # NumPy's products start the threads of its BLAS: on a busy machine they wait for cores.
+        return product(product(B, self.products), A.T)

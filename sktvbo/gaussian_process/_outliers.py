@@ -25,6 +25,7 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import kurtosis
 
 from .._values import extents_of_most
+from ._data import are_unconfirmed
 from ._exact_posterior import Dense
 
 # Scores up to this number L have weight 1, of many rows. Hyperparameters learnt from few rows are
@@ -99,36 +100,45 @@ def appended(gp, rows, standardize):
             # Location and scale are not those of the screened rows.
             new = new._recomputed(found.with_weights(found.weights, standardize))
         return new
-    X, y, variance, total = rows
-    mean, spread = gp.joint(*gp.rows.layout.split(X), full=False)
-    scale, heavy = gp.rows.scale, gp.rows.heavy_tails
-    noise = np.where(total, 0.0, gp.covariance.noise_variance) + variance / scale / scale
-    spread, least = np.maximum(spread, 0.0) + noise, limit(n + m, heavy)
-    scores = (y - mean) / scale / np.sqrt(spread)
-    weights = _weights(scores, spread, noise, least)
-    changed = are_changes(gp.rows.scores, gp.rows.S, gp.rows.t, heavy, _APPENDED_CHANGE)
-    if changed[_latest_rows(gp.rows, X)].any():
-        # The hyperparameters are held, and do not explain the change.
-        weights[:] = 1.0
+    scores, weights = _compared(gp, rows)
     is_outlier = weights.min(initial=1.0) < 1.0
-    if m == 1 and is_outlier:
-        excess = np.minimum(np.abs(scores), _LARGEST) / least - 1.0
-        weights = np.maximum(weights, noise / (noise + spread * np.maximum(excess, 0.0)))
-    elif gp.rows.weights[-1] < 1.0:
+    if gp.rows.weights[-1] < 1.0 and not (m == 1 and is_outlier):
         gp = _confirmed(gp, standardize)
     new = gp.append(*rows, standardize=standardize, weights=weights, scores=scores)
     if not is_outlier:
         return new
     if m > 1:
         return reweighted(new, n)
-    weights = new.rows.weights.copy()
+    rows, weights = new.rows, new.rows.weights.copy()
     if are_too_many(weights < 1.0):
         weights[np.argmax(np.where(weights < 1.0, weights, 0.0))] = 1.0
-    changed = are_changes(new.rows.scores, new.rows.S, new.rows.t, heavy, _APPENDED_CHANGE)
-    weights[changed | ~may_be_outliers(new.rows.y)] = 1.0
-    if (weights == new.rows.weights).all():
+    changed = are_changes(rows.scores, rows.S, rows.t, rows.heavy_tails, _APPENDED_CHANGE)
+    weights[changed | ~may_be_outliers(rows.y)] = 1.0
+    if (weights == rows.weights).all():
         return new
-    return new._recomputed(new.rows.with_weights(weights, standardize))
+    return new._recomputed(rows.with_weights(weights, standardize))
+
+
+def _compared(gp, rows):
+    """Return scores (m,) of more rows, by the predictions for them, and their weights (m,).
+
+    Of an outlier that is alone it is not known if the function changes: it has Huber's weight.
+    """
+    X, y, variance, total = rows
+    mean, spread = gp.joint(*gp.rows.layout.split(X), full=False)
+    scale, heavy = gp.rows.scale, gp.rows.heavy_tails
+    noise = np.where(total, 0.0, gp.covariance.noise_variance) + variance / scale / scale
+    spread, least = np.maximum(spread, 0.0) + noise, limit(gp.rows.n + len(y), heavy)
+    scores = (y - mean) / scale / np.sqrt(spread)
+    weights = _weights(scores, spread, noise, least)
+    changed = are_changes(gp.rows.scores, gp.rows.S, gp.rows.t, heavy, _APPENDED_CHANGE)
+    if changed[_latest_rows(gp.rows, X)].any():
+        # The hyperparameters are held, and do not explain the change.
+        weights[:] = 1.0
+    if len(y) == 1 and weights[0] < 1.0:
+        excess = np.minimum(np.abs(scores), _LARGEST) / least - 1.0
+        weights = np.maximum(weights, noise / (noise + spread * np.maximum(excess, 0.0)))
+    return scores, weights
 
 
 def _latest_rows(rows, X):
@@ -139,19 +149,11 @@ def _latest_rows(rows, X):
     return latest
 
 
-def unconfirmed(weights):
-    """Return a mask (n,) of the latest rows if all have a weight below 1.
-
-    Further rows may show that they belong to a change of the function.
-    """
-    return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]
-
-
 def _confirmed(gp, standardize):
     """Condition a GP with the weights of outliers for the latest rows: no change follows."""
     weights, (scores, spread, noise) = gp.rows.weights, leave_one_out(gp)
     found = _weights(scores, spread, noise, limit(gp.rows.n, gp.rows.heavy_tails))
-    weights = np.where(unconfirmed(weights), np.minimum(weights, found), weights)
+    weights = np.where(are_unconfirmed(weights), np.minimum(weights, found), weights)
     return gp._recomputed(gp.rows.with_weights(weights, standardize))
 
 

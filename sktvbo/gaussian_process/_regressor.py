@@ -30,7 +30,7 @@ from .._validation import (
 from .._values import replaced
 from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
-from ._data import Layout, Rows, rows_beyond, time_position
+from ._data import Layout, Rows, time_position
 from ._dates import (
     NUMBERS,
     check_no_texts,
@@ -48,12 +48,22 @@ from ._fit_warnings import (
     advise_on_rows,
 )
 from ._fitted import FittedGP, Learnt
-from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
+from ._hyperparameters import (
+    SearchRecord,
+    default_spatial,
+    default_temporal,
+    explains_little,
+    likeliest,
+    log_posterior,
+    restarts,
+    screened_starts,
+    search,
+)
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
 from ._prior_mean import QuadraticMean, prior_variance
 from ._quasi_newton import completed
-from ._starts import default_spatial, default_temporal, likeliest, restarts, screened_starts
+from ._relevancy import rows_beyond
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -411,7 +421,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if extra_rows is not None and np.size(extra_rows[0]):
             X, y, *variance = extra_rows
             extra_rows = *self._validated(X, y), *variance
-        return self._with(fitted.refit(extra_rows, temporal_kernel=temporal_kernel))
+        return self._with(completed(fitted.refitted(extra_rows, temporal_kernel)))
 
     def _validated(self, X, y):
         """Return X (m, d + 1) and y (m,) of rows for a fitted estimator."""
@@ -523,18 +533,23 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return likeliest(covariances, rows, self.hyperpriors)
 
     def _learn(self, rows, start=None, record=None, *, n_known=0, **options):
-        """Learn hyperparameters: a computation in parts, see `completed`.
+        """Return a search of the hyperparameters: a computation in parts, see `completed`.
 
-        It returns a GP conditioned on the rows, and a `SearchRecord`. The search starts from theta
-        ``start`` if given; ``record`` is that of the previous search. Options are the covariance
-        ``initial`` of the kernels as given, if known, and ``warn``.
-
-        With ``robust`` the weights follow from the hyperparameters found. Hyperparameters are
-        searched again until both agree; once, if a weight changes by more than a half, where the
-        first ``n_known`` rows have been in an earlier search.
+        Its result is a GP conditioned on the rows, and a `SearchRecord`. It starts from theta
+        ``start`` if given; ``record`` is that of the previous search. With ``robust``, the first
+        ``n_known`` rows have been in an earlier search. Options are the covariance ``initial`` of
+        the kernels as given, if known, and ``warn``.
         """
-        if not self.robust:
-            return (yield from self._learn_with_mean(rows, start, record, **options))
+        if self.robust:
+            return self._learn_with_weights(rows, start, record, n_known, **options)
+        return self._learn_with_mean(rows, start, record, **options)
+
+    def _learn_with_weights(self, rows, start, record, n_known, **options):
+        """Learn as `_learn`, with weights that follow from the hyperparameters found.
+
+        Hyperparameters are searched again until both agree; once, if a weight changes by more than
+        a half, where rows are known.
+        """
         first = self._learn_with_mean if n_known else self._learn_without_screened
         gp, record = yield from first(rows, start, record, **options)
         n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
@@ -553,7 +568,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return gp, record
 
     def _learn_without_screened(self, rows, start, record, **options):
-        """Return the same as `_learn_with_mean`, with hyperparameters of the rows with weight 1.
+        """Learn as `_learn_with_mean`, from the rows with weight 1.
 
         The weights of screened rows are too small for their residuals: in a search, these would
         make a small noise variance likely.
@@ -567,7 +582,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return (yield partial(self._condition, gp.covariance, rows)), record
 
     def _learn_with_mean(self, rows, start, record, **options):
-        """Return the same as `_learn`, with the weights of the rows.
+        """Learn with the weights of the rows.
 
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
         is searched as well: at the first fit always, later from its own latest hyperparameters, and
@@ -597,12 +612,13 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return held[0], replaced(held[1], other=(other[0].covariance.theta, other[1]))
 
     def _learn_one(self, rows, start=None, record=None, *, initial=None, warn=False, retries=True):
-        """Return the same as `_learn`, with the prior mean of the rows.
+        """Learn with the weights and the prior mean of the rows.
 
         With ``retries`` a search that explains little counts as a failure, and others follow some.
         """
         if initial is None:
-            initial = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+            follow_data = self.optimizer is not None
+            initial = yield partial(self._initial_covariance, rows, follow_data)
         at_start = initial
         if start is not None:
             at_start = initial.with_theta(np.clip(start, *initial.bounds.T))

@@ -21,6 +21,7 @@ whose correlation in time with the newest one is below 1e-8 is irrelevant, as wi
 
 from __future__ import annotations
 
+from itertools import islice
 from math import frexp, ldexp, sqrt
 from typing import TYPE_CHECKING
 
@@ -38,19 +39,22 @@ from .._validation import (
     finite_array,
     invalid,
 )
+from ..exceptions import UnsupportedKernelError
 from ..kernels import Empirical, split_time
 from ._cholesky import DenseCholesky, cholesky
 from ._composite import recognize_temporal_or_raise
+from ._conditioned import solve_for_weights
 from ._covariance import SeparableCovariance
+from ._data import are_unconfirmed
+from ._inverse import FixedForms
 from ._kernel_families import FAMILIES, recognize_or_raise
-from ._prior_mean import ZERO, estimate_mean, prior_variance
-from ._relevancy_forms import FixedForms
+from ._prior_mean import prior_variance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Indices, Mask
-    from ._relevancy_forms import UpdatedForms
+    from ._inverse import UpdatedForms
 
 # Largest |log| of an integral: floats lose digits beyond.
 _MAX_LOG = 700.0
@@ -243,11 +247,22 @@ def _ages(t, now):
     """Return the ages now − t (n,), non-negative."""
     now = check_real(now, "now")
     if t.max() > now:
-        raise too_early(now, t.max())
+        raise _too_early(now, t.max())
     return now - t
 
 
-def too_early(now, latest):
+def present(now, latest):
+    """Return a present time, which conversions may have rounded, not before the latest one."""
+    if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
+        now = latest
+    if not np.isfinite(now):
+        raise invalid("now", "finite", now)
+    if now < latest:
+        raise _too_early(now, latest)
+    return now
+
+
+def _too_early(now, latest):
     """Return the error of a present time before the latest observation."""
     got = f"{now}, but an observation at {latest},"
     advice = "The integral over the future is not defined for later observations."
@@ -289,13 +304,8 @@ def sweep(solver, y, mean_variance, signal_variance, C, past):
     if P.diagonal().max() * least > 1.0:
         solver = solver.with_added_variance(least)
         P = solver.inverse()
-    a, mean = solver.solve(y), ZERO
-    if mean_variance > 0.0:
-        u = solver.solve(np.ones(len(y)))
-        mean, _ = estimate_mean(mean_variance, u.sum(), u @ y, u)
-        a = a - mean.value * mean.direction
-    P = mean.downdate(P)
-    return RelevancySweep(P, a, C, past=past)
+    mean, a, _ = solve_for_weights(solver, y, mean_variance)
+    return RelevancySweep(mean.downdate(P), a, C, past=past)
 
 
 class RelevancySweep:
@@ -408,3 +418,72 @@ class RelevancySweep:
 def unit_of(precisions):
     """Return a power of four near 1 / max P_ii, from the P_ii (n,)."""
     return ldexp(1.0, -2 * max((frexp(precisions.max())[1] + 1) // 2, -500))
+
+
+# --- rows in the order of their relevancy ---------------------------------------------------------
+
+
+def rows_beyond(size, surrogate, now, times):
+    """Return the rows (k,) to drop until ``size`` of a surrogate's n rows stay.
+
+    ``times`` (n,) are those of the rows.
+    """
+    if not _supports_relevancy(surrogate):
+        return np.argsort(times, kind="stable")[: max(len(times) - size, 0)]
+    return rows_of(least_relevant_beyond(size, surrogate, now))
+
+
+def least_relevant_beyond(size, surrogate, now):
+    """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
+    n_removed = max(len(surrogate.X_train_) - size, 0)
+    found = islice(from_least_relevant(surrogate, now), n_removed)
+    return [(row, relevancy) for _, row, relevancy in found]
+
+
+def rows_of(removals):
+    """Return the rows (k,) of (row, relevancy) pairs."""
+    return np.array([row for row, _ in removals], dtype=np.intp)
+
+
+def from_least_relevant(surrogate, now):
+    """Yield (n, row, relevancy) of the least relevant of n observations, then of the n - 1 others.
+
+    An observation is removed once the next one is asked for.
+    """
+    sweep, weights = surrogate.relevancy_sweep(now), getattr(surrogate, "outlier_weights_", None)
+    # Outliers that are confirmed have the smallest relevancies.
+    unconfirmed = None if weights is None else are_unconfirmed(weights)
+    while True:
+        least, relevancy = _least_relevant(sweep, unconfirmed)
+        yield sweep.n, int(sweep.index[least]), relevancy
+        sweep.remove(least)
+
+
+def _least_relevant(sweep, excluded):
+    """Return the least relevant observation of a `RelevancySweep`: position and relevancy.
+
+    Rows of the mask ``excluded``, unless it is None, count as relevant.
+    """
+    relevancy = np.asarray(sweep.relevancy())
+    if excluded is not None and not excluded[sweep.index].all():
+        relevancy = relevancy + np.where(excluded[sweep.index], np.inf, 0.0)
+    least = int(np.argmin(relevancy))  # the first NaN, if there is one
+    if np.isnan(relevancy[least]):
+        unknown = np.count_nonzero(np.isnan(relevancy))
+        raise invalid(
+            "The relevancies of the surrogate",
+            "numbers",
+            got=f"NaN for {unknown} of {relevancy.size} observations",
+            advice="Check the kernels of the surrogate.",
+        )
+    return least, float(relevancy[least])
+
+
+def _supports_relevancy(surrogate):
+    if not hasattr(surrogate, "check_relevancy"):
+        return False
+    try:
+        surrogate.check_relevancy()
+    except UnsupportedKernelError:
+        return False
+    return True

@@ -23,11 +23,16 @@ from .._values import distinct_rows
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
-from ._hyperparameters import SearchRecord, search
+from ._hyperparameters import (
+    SearchRecord,
+    learn_from_subset,
+    random_subset,
+    search,
+    with_added_noise,
+)
 from ._inducing_posterior import Inducing, bound
 from ._quasi_newton import completed
 from ._regressor import TimeVaryingGP
-from ._starts import learn_from_subset, random_subset, with_added_noise
 
 if TYPE_CHECKING:
     from typing import Literal

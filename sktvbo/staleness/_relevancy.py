@@ -9,15 +9,15 @@ from scipy.optimize import nnls
 
 from .._validation import check_int, check_real
 from ..gaussian_process._composite import recognize_temporal_or_raise
-from ..gaussian_process._data import (
+from ..gaussian_process._dates import numeric_durations
+from ..gaussian_process._kernel_families import recognize_or_raise
+from ..gaussian_process._regressor import held, length_scale_in_time
+from ..gaussian_process._relevancy import (
     from_least_relevant,
     least_relevant_beyond,
     rows_beyond,
     rows_of,
 )
-from ..gaussian_process._dates import numeric_durations
-from ..gaussian_process._kernel_families import recognize_or_raise
-from ..gaussian_process._regressor import held, length_scale_in_time
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy

@@ -10,8 +10,8 @@ from theory.spectra import SPECTRA, fourier_power
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo._values import extents_of_most
 from sktvbo.acquisition._objective import expected
-from sktvbo.gaussian_process._data import rows_beyond
 from sktvbo.gaussian_process._outliers import has_heavy_tails
+from sktvbo.gaussian_process._relevancy import rows_beyond
 from sktvbo.problems._moving_peaks import _reflect
 from sktvbo.theory._regret import power_above
 

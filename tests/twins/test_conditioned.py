@@ -14,11 +14,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, _exact_posterior
+from sktvbo.gaussian_process._conditioned import TimeSlice
 from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.gaussian_process._data import Layout, Rows
-from sktvbo.gaussian_process._exact_posterior import Dense, Weighted, log_likelihood
+from sktvbo.gaussian_process._exact_posterior import Dense, Weighted
 from sktvbo.gaussian_process._inducing_posterior import Inducing
-from sktvbo.gaussian_process._posterior_at import TimeSlice
 
 INDUCING = lifted(11, seed=7)[0]
 KINDS = {"dense": (Dense,), "weighted": (Weighted,), "inducing": (Inducing, INDUCING)}
@@ -219,10 +219,10 @@ def test_a_row_needs_no_factorization(monkeypatch):
 def test_a_likelihood_that_overflows_is_minus_infinity(covariance):
     X, y, variance, total = given(30, "none")
     rows = Rows.of(X, 1e200 * y, variance, total, Layout(2, 50.0), standardize=False)
-    value, gradient = log_likelihood(covariance, rows, eval_gradient=True)
+    value, gradient = Dense.criterion(rows)(covariance, True)
     assert value == -np.inf
     assert_array_equal(gradient, np.zeros(len(covariance.bounds)))
-    assert log_likelihood(covariance, rows, eval_gradient=False) == (-np.inf, None)
+    assert Dense.criterion(rows)(covariance, False) == (-np.inf, None)
 
 
 def test_conditioning_that_overflows(kind, covariance):

@@ -14,14 +14,14 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process._exact_posterior import _MIN_ROWS_TO_UPDATE as N
 from sktvbo.gaussian_process._exact_posterior import Dense
-from sktvbo.gaussian_process._inverse import Inverse
-from sktvbo.gaussian_process._kernel_families import recognize
-from sktvbo.gaussian_process._relevancy_forms import (
+from sktvbo.gaussian_process._inverse import (
     FixedForms,
+    Inverse,
     PlaceConvolutions,
     RelevancyForms,
     UpdatedForms,
 )
+from sktvbo.gaussian_process._kernel_families import recognize
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, with_seasons
 from sktvbo.relevancy import wasserstein_relevancy

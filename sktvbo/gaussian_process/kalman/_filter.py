@@ -33,9 +33,7 @@ from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
 from .._prior_mean import ZERO, Mean, estimate_mean
-from ._series import timeline
-from ._smoother import Observations, Timeline
-from ._state import FilterState
+from ._smoother import FilterState, Observations, Timeline, timeline
 from ._state_space import Composed, process_of
 
 # The states before this many latest observations are stored: a row that is late by at most this
@@ -228,9 +226,6 @@ class Filter(Conditioned):
     def drop(self, indices, standardize=None):
         """Drop rows, O(n N²)."""
         return self._recomputed(self.rows.drop(indices, standardize))
-
-    def at(self, now):
-        return replace(self, rows=self.rows.at(now))
 
     def relevancy_sweep(self, now):
         return Dense.of(self.covariance, self.rows).relevancy_sweep(now)

@@ -1,16 +1,23 @@
 """Kalman filter and smoother over observations of a few places in the order of time.
 
+All observations at once: a `Timeline` of any number of places, or a `Series` of a single one. One
+after another: a `FilterState`.
+
 Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
 means. K (M, M) is K_S. See ``_fast/kalman.pyx`` for the recursions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ..._fast import kalman as _kalman
+from ..._fast import series as _series
+from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
+from ._state_space import Chains
 
 # Number of entries of the derivatives in one hyperparameter that are stored at once.
 _MAX_SLOPES = 2**20
@@ -298,3 +305,340 @@ class Timeline:
                 cov[: new.stop, new] = C[:M, : new.stop].T @ H[new].T
                 cov[new, :old] = cov[:old, new].T
         return mean.T, cov - V.T @ V
+
+
+# --- a single place -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Observations of one place and further times, in the order of time; see `Timeline`.
+
+    Filter and smoother are compiled for the process as a sum of chains. The state of a cosine of
+    time is constant here and its weight in f varies, whereas in `_state_space` its state rotates.
+    So no matrix is stored for each time gap, and the matrices of a move are block-diagonal.
+
+    Attributes
+    ----------
+    process : Stationary or Composed
+    chains : Chains
+    t : ndarray of shape (n,)
+        Times since the first one.
+    gap : ndarray of shape (n,)
+        Times since the one before.
+    asked : ndarray of int of shape (q,)
+        Positions of the further times.
+    data : Observations
+        Of all times, those without an observation have infinite noise.
+    """
+
+    process: object
+    chains: Chains
+    t: np.ndarray
+    gap: np.ndarray
+    asked: np.ndarray
+    data: Observations
+
+    def filter_all(self, K):
+        m, P = self._prior(K)
+        k = len(m)
+        sums = np.zeros((k, k + 1))
+        failed = self._compiled(K).filter(m, P, sums)
+        check_filtered(failed, sums)
+        B = self.process.from_chains(self.t[-1])
+        return sums, m @ B.T, B @ P @ B.T
+
+    def smooth(self, K, combine=None, learning=False, queries=None):
+        data, chains = self.data, self.chains
+        if combine is not None:
+            data = replace(data, Y=data.Y @ combine)
+        m, P = self._prior(K, data)
+        r, Lambda, n = np.zeros_like(m), np.zeros_like(P), len(data)
+        on_weight, on_rate = np.zeros(len(chains.weight)), np.zeros(len(chains.rate))
+        on_R, on_H = np.zeros(n), np.zeros(chains.H.shape) if chains.learns_H else None
+        out = None if queries is None else np.empty((n, len(m) + 1))
+        slopes = (on_weight, on_rate, on_R, on_H) if learning else None
+        failed = self._compiled(K, data).smooth(m, P, r, Lambda, slopes, out)
+        check_filtered(failed, r)
+        answers = None
+        if learning:
+            on_weight += chains.contract_prior(r.T @ r - Lambda)
+            on_K = on_weight @ chains.weight
+            arguments = chains.weight, K[0, 0] * on_weight, on_rate, on_H
+            slopes = self.process.contract_chains(self.t, *arguments), np.array([[on_K]]), on_R
+        if queries is not None:
+            _, place, W = queries
+            answers = out[self.asked]
+            if len(W):
+                scale = np.append(1.0, W[:, 0])[place, np.newaxis]
+                answers *= np.hstack([np.repeat(scale, len(m), axis=1), scale**2])
+        return slopes, answers
+
+    def _prior(self, K, data=None):
+        P = K[0, 0] * self.chains.prior
+        return np.zeros(((data or self.data).Y.shape[1], len(P))), P
+
+    def _compiled(self, K, data=None):
+        chains, data = self.chains, data or self.data
+        return _series.Chains(
+            chains.order,
+            chains.rate,
+            chains.line,
+            K[0, 0] * chains.weight,
+            self.gap,
+            data.Y,
+            data.R,
+            chains.H,
+        )
+
+
+def timeline(process, M, data, stops=()):
+    """Return a `Series` at M = 1 place if the process allows it, otherwise a `Timeline`.
+
+    Parameters
+    ----------
+    process : Stationary, Brownian or Composed
+    M : int
+    data : Observations
+    stops : array-like of shape (q,)
+        Further times, ascending.
+    """
+    if M > 1 or not process.has_chains:
+        return Timeline.of(process, data, stops)
+    asked = np.searchsorted(data.t, stops)
+    new = data.t[np.minimum(asked, len(data) - 1)] != stops
+    if new.any():
+        where = asked[new]
+        data = Observations(
+            np.insert(data.t, where, stops[new]),
+            data.site,
+            np.insert(data.Y, where, 0.0, axis=0),
+            np.insert(data.R, where, np.inf),
+        )
+        asked += np.cumsum(new) - new
+    t = data.t - data.t[0]
+    return Series(process, process.chains(t), t, np.diff(data.t, prepend=data.t[0]), asked, data)
+
+
+# --- one observation after another ----------------------------------------------------------------
+
+# Maximum number of pending steps, and size of the state from which deferring is faster.
+_MAX_PENDING = 64
+_MIN_SIZE_TO_DEFER = 256
+
+
+@dataclass(frozen=True, eq=False)
+class FilterState:
+    """Mean and covariance of the state of M places at one time, a value that observations update.
+
+    With many places the covariance is not rewritten at every step. It is that of an earlier time,
+    P₀, propagated, less the outer products of the steps since then,
+
+        P(t) = A P₀ Aᵀ + Q ⊗ K − Σ_k u_k(t) u_k(t)ᵀ,     u_k(t) = A(t − t_k) c_k / √s_k.
+
+    A step needs one row of P, O(N r) with r steps pending. `_MAX_PENDING` pending steps are applied
+    in one matrix product: O(N²) a step at the speed of BLAS. P₀ and the u_k are shared with earlier
+    states, which stay valid. Posterior variances of all places are updated at every step.
+
+    Attributes
+    ----------
+    process : Stationary, Brownian or Composed
+    K : ndarray of shape (M, M)
+        Prior covariance of the places.
+    t : float
+        Time of the latest observation.
+    m : ndarray of shape (k, N)
+        Mean for each column of targets.
+    blocks : ndarray of shape (p, p, M)
+        Covariance of the p components at each place.
+    sums : ndarray of shape (k, k + 1)
+        Yᵀ Δ⁻¹ Y, and log |Δ| as the last entry of the first row.
+    n : int
+        Number of observations.
+    base_P : ndarray of shape (N, N)
+        P₀, the covariance at the time ``base_t``.
+    pending_u : ndarray of shape (r, N)
+        u_k(t_k) of the steps since then, at the times ``pending_t``.
+    storage : GrowableArrays or None
+        Of the pending steps; shared with earlier states.
+    """
+
+    process: object
+    K: np.ndarray
+    t: float
+    m: np.ndarray
+    blocks: np.ndarray
+    sums: np.ndarray
+    n: int
+    base_P: np.ndarray
+    base_t: float
+    pending_u: np.ndarray
+    pending_t: np.ndarray
+    storage: GrowableArrays | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, process, K, data):
+        """Filter all observations, from the prior."""
+        sums, m, P = timeline(process, len(K), data).filter_all(K)
+        return cls._without_pending(process, K, float(data.t[-1]), m, P, sums, len(data))
+
+    @classmethod
+    def _without_pending(cls, process, K, t, m, P, sums, n):
+        M, p = len(K), process.order
+        blocks = np.einsum("aibi->abi", P.reshape(p, M, p, M)).copy()
+        return cls(process, K, t, m, blocks, sums, n, P, t, np.empty((0, p * M)), np.empty(0))
+
+    def __getstate__(self):
+        # Without values computed on demand and spare storage.
+        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return state | {"storage": None}
+
+    @property
+    def n_pending(self):
+        return len(self.pending_t)
+
+    @property
+    def M(self):
+        return len(self.K)
+
+    @cached_property
+    def P(self):
+        """Covariance (N, N) at the time t."""
+        if not self.n_pending and self.base_t == self.t:
+            return self.base_P
+        P = self.base_P.copy()
+        m = np.zeros((1, len(P)))
+        A, Q = self._transitions(self.t, self.base_t)
+        nothing = np.empty((0, 1)), np.empty(0), m, P, np.zeros((1, 2))
+        _kalman.filter(np.zeros(1, dtype=np.intp), A, Q, self.K, *NO_ROWS, *nothing)
+        if self.n_pending:
+            U = self._pending_at(self.t).reshape(self.n_pending, -1)
+            blas.dgemm(-1.0, U.T, U.T, 1.0, P.T, trans_b=1, overwrite_c=1)
+        return P
+
+    def _pending_at(self, t):
+        """Return the pending u (r, p, M) at time t."""
+        r, p = self.n_pending, self.process.order
+        U = self.pending_u.reshape(r, p, -1)
+        return np.matmul(self._transitions(t, self.pending_t)[0], U)
+
+    def _transitions(self, t, since):
+        """Return A and Q of moves to times from others; one of both may be a single time."""
+        clock = self.process.clock
+        return self.process.transitions(clock(np.atleast_1d(t)) - clock(np.atleast_1d(since)))
+
+    def update(self, data):
+        """Return the state after observations that are not before t."""
+        few = len(data) < 8 * len(np.unique(data.t))
+        if few and self.m.shape[1] >= _MIN_SIZE_TO_DEFER:
+            state = self
+            for i in range(len(data)):
+                state = state.update_with(data.t[i], data.site[i], data.Y[i], data.R[i])
+            return state
+        line = Timeline.of(self.process, data, after=self.t)
+        m, P = self.m.copy(), self.P.copy()
+        sums = self.sums + line.filter(self.K, m, P)
+        n = self.n + len(data)
+        return self._without_pending(self.process, self.K, float(line.t[-1]), m, P, sums, n)
+
+    def update_with(self, t, site, y, R):
+        """Return the state after one observation y (k,) at a place, not before t; O(N r)."""
+        p, M = self.process.order, self.M
+        A, Q = self._transitions(t, [self.t, self.base_t])
+        m = np.matmul(A[0], self.m.reshape(-1, p, M))
+        c = self._row(t, site, A[1], Q[1])
+        variance = c[0, site] + R
+        if not variance > 0.0:
+            raise NotPositiveDefiniteError(
+                f"The variance of the observation at time {t} is not positive in the Kalman "
+                "filter. Raise noise_variance or its lower bound, or use solver='dense'."
+            )
+        root = np.sqrt(variance)
+        E = (y - m[:, 0, site]) / root
+        u = c / root
+        m += E[:, np.newaxis, np.newaxis] * u
+        blocks = (
+            np.einsum("ac,cdi,bd->abi", A[0], self.blocks, A[0], optimize=p > 3)
+            if p > 1
+            else (A[0, 0, 0] ** 2 * self.blocks)
+        )
+        blocks += np.multiply.outer(Q[0], np.diagonal(self.K))
+        blocks -= u[:, np.newaxis] * u
+        # The subtraction may cancel the digits of the observed variance.
+        blocks[:, 0, site] = blocks[0, :, site] = c[:, site] * (R / variance)
+        sums = self.sums.copy()
+        sums[:, :-1] += np.outer(E, E)
+        sums[0, -1] += np.log(variance)
+        if not np.isfinite(sums).all():
+            raise NotPositiveDefiniteError(
+                "Solving with the covariance overflowed in the Kalman filter. Scale y to a "
+                "moderate range (normalize_y=True), or raise noise_variance."
+            )
+        return self._with_pending(u.ravel(), t, m=m.reshape(len(m), -1), blocks=blocks, sums=sums)
+
+    def _with_pending(self, u, t, **moments):
+        """Return the state after another step u (N,) at time t, with its other moments."""
+        step = {"pending_u": u[np.newaxis], "pending_t": [t]}
+        pending, storage = append_rows(vars(self), step, self.storage)
+        new = replace(self, t=float(t), n=self.n + 1, storage=storage, **pending, **moments)
+        if new.n_pending < _MAX_PENDING:
+            return new
+        none = {"pending_u": np.empty((0, len(u))), "pending_t": np.empty(0), "storage": None}
+        return replace(new, base_P=new.P, base_t=new.t, **none)
+
+    def _row(self, t, site, A, Q):
+        """Return the covariance (p, M) of the state at time t with f at a place."""
+        p, M, r = self.process.order, self.M, self.n_pending
+        rows = self.base_P[site::M].reshape(p, p, M)
+        c = A @ np.tensordot(A[0], rows, 1) + np.outer(Q[:, 0], self.K[site])
+        if r:
+            moved = self._transitions(t, self.pending_t)[0]
+            U = self.pending_u.reshape(r, p, M)
+            share = np.einsum("ra,ra->r", moved[:, 0], U[:, :, site])
+            weights = (share[:, np.newaxis, np.newaxis] * moved).transpose(1, 0, 2).reshape(p, -1)
+            c -= blas.dgemm(1.0, U.reshape(r * p, M).T, weights.T).T
+        return c
+
+    def extended(self, K, W):
+        """Return the state with more places, interpolated with weights W (w, M) of the others.
+
+        K (M + w, M + w) is the prior covariance of all places.
+        """
+        p, M, M2, prior = self.process.order, self.M, len(K), self.process.prior(self.t)
+        # Variance reduction at the present places, interpolated to the others.
+        reduction = np.kron(prior, self.K) - self.P
+        reduction = self._interpolated(self._interpolated(reduction, W).T, W)
+        P = (np.kron(prior, K) - reduction).reshape(p, M2, p, M2)
+        # Without round-off at the present places.
+        P[:, :M, :, :M] = self.P.reshape(p, M, p, M)
+        m, P = self._interpolated(self.m.T, W).T.copy(), P.reshape(p * M2, -1)
+        return self._without_pending(self.process, K, self.t, m, P, self.sums, self.n)
+
+    def _interpolated(self, X, W):
+        """Return columns X (N, r) of the state with more places; see `extended`."""
+        X = X.reshape(-1, self.M, X.shape[1])
+        return np.concatenate([X, np.matmul(W, X)], axis=1).reshape(-1, X.shape[2])
+
+    # --- posterior --------------------------------------------------------------------------------
+
+    def marginals(self, site, t):
+        """Return means (q, k) and variances (q,) of f at places (q,) and times (q,) from t on."""
+        if len(t) and (t == t[0]).all():
+            A, Q = self._transitions(t[:1], self.t)
+            m = np.tensordot(self.m.reshape(len(self.m), -1, self.M), A[0, 0], (1, 0))
+            v = np.einsum("a,b,abi->i", A[0, 0], A[0, 0], self.blocks)
+            v += Q[0, 0, 0] * np.diagonal(self.K)
+            return m[:, site].T, v[site]
+        A, Q = self._transitions(t, self.t)
+        m = np.einsum("qa,kaq->qk", A[:, 0], self.m.reshape(len(self.m), -1, self.M)[:, :, site])
+        v = np.einsum("qa,qb,abq->q", A[:, 0], A[:, 0], self.blocks[:, :, site])
+        return m, v + Q[:, 0, 0] * self.K[site, site]
+
+    def at(self, t):
+        """Return means (k, M) and covariance (M, M) of f at the places at a time from t on."""
+        p, M = self.process.order, self.M
+        A, Q = self._transitions(t, self.t)
+        A = A[0, 0]
+        m = np.tensordot(self.m.reshape(-1, p, M), A, (1, 0))
+        P = np.einsum("a,aibj,b->ij", A, self.P.reshape(p, M, p, M), A, optimize=True)
+        return m, P + Q[0, 0, 0] * self.K

@@ -33,8 +33,8 @@ from scipy.special import gammainc
 
 from ..._fast.gram import Family
 from ...kernels import Wiener
-from .._composite import SHORTEST_PERIODIC, Circle, Composite, Line, recognize_temporal
-from .._kernel_families import FAMILIES
+from .._composite import SHORTEST_PERIODIC, Circle, Composite
+from .._kernel_families import FAMILIES, Factor, recognize
 
 # States of composite kernels with more numbers are slow.
 LARGE_STATE = 300
@@ -326,8 +326,8 @@ class Composed:
 
     @cached_property
     def _factors(self):
-        kinds = {Line: lambda leaf: _stationary(leaf.factor)}
-        return [kinds.get(type(leaf), Oscillators)(leaf) for leaf in self.composite.leaves]
+        leaves = self.composite.leaves
+        return [_stationary(k) if isinstance(k, Factor) else Oscillators(k) for k in leaves]
 
     @cached_property
     def order(self):
@@ -354,7 +354,7 @@ class Composed:
         """Matérn leaf (or None) and other leaves of each term; None with products of Matérn."""
         found = []
         for term in self.composite.terms:
-            lines = [i for i in term if isinstance(self.composite.leaves[i], Line)]
+            lines = [i for i in term if isinstance(self.composite.leaves[i], Factor)]
             if len(lines) > 1:
                 return None
             found.append((lines[0] if lines else None, [i for i in term if i not in lines]))
@@ -525,7 +525,7 @@ def state_space(kernel):
     """
     if type(kernel) is Wiener:
         return Brownian(kernel)
-    found = recognize_temporal(kernel)
+    found = recognize(kernel, 1) or Composite.of(kernel)
     if isinstance(found, Composite):
         return None if found.series is None else Composed(found)
     return None if found is None else _stationary(found)
