@@ -78,17 +78,6 @@ def test_one_that_does_not_look_is_the_same_as_one_that_does_not_see():
     assert_allclose(*(drive(opt, 12).told_X_ for opt in opts), atol=1e-5)
 
 
-def test_failures_are_heeded_as_well():
-    opt = BayesianOptimizer(
-        [(0.0, 10.0)], acquisition=UCBLessCost(0.02), n_initial_points=5, random_state=0
-    )
-    for t in range(30):
-        x = opt.ask(t)
-        fails = 5.0 < x[0] < 7.0
-        opt.tell(x, *([] if fails else [np.exp(-((x[0] - 6.0) ** 2) / 4.0)]), failed=fails)
-    assert 1 <= opt.n_failed_ <= 10
-
-
 @pytest.mark.parametrize(
     ("found", "message"),
     [

@@ -27,6 +27,7 @@ def test_probabilities_and_their_slopes(low, high):
         _, _, on_std = within(mean, std, low, high, *widened)
         up, down = (within(mean, std + s, low, high, *widened)[0] for s in (step, -step))
         assert_allclose(on_std, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-7)
+    assert len(within(mean[:0], std[:0], low, high)[0]) == 0
 
 
 def test_the_log_probability_is_exact_in_the_tails():
@@ -104,11 +105,8 @@ def test_limits_of_several_outcomes(options):
             mean, std = posterior(U)
             std = np.hypot(width * std, less)
             log_p = log_p + twin.within(mean, std, *bounds)
-            beyond = (
-                beyond + twin.excess(mean, std, *bounds, **options) / scale
-                if limits.decides
-                else 0.0
-            )
+            if limits.decides:
+                beyond = beyond + twin.excess(mean, std, *bounds, **options) / scale
         return -beyond if limits.decides else twin.log_weights(log_p, **options)
 
     assert_allclose(found, expected(U), rtol=1e-6, atol=1e-9)

@@ -18,10 +18,8 @@ from sktvbo.theory._regret import power_above
 
 def test_of_outliers_alone_the_least_relevant_is_dropped():
     X, y = (array[::-1] for array in data(n=10))
-    gp, arguments = (
-        TimeVaryingGPRegressor(RBF(0.4), Matern(3.0, nu=1.5), optimizer=None).fit(X, y),
-        (X[0, -1], X[:, -1]),
-    )
+    gp = TimeVaryingGPRegressor(RBF(0.4), Matern(3.0, nu=1.5), optimizer=None).fit(X, y)
+    arguments = X[0, -1], X[:, -1]
     expected = rows_beyond(7, gp.fitted_, *arguments)
     assert len(expected) == 3
     assert 0 not in expected

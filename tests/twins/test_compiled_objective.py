@@ -28,15 +28,8 @@ from sktvbo.domain import Box
 from sktvbo.kernels import Forgetting
 
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
-COMPILED = (
-    "matern",
-    "ard-rbf",
-    "forgetting-injection",
-    "static",
-    "prior-mean",
-    "time-first",
-    "sparse",
-)
+COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "prior-mean")
+COMPILED += ("time-first", "sparse")
 # At one time any temporal kernel has a compiled form.
 AT_A_TIME = (*COMPILED, "season", "wiener", "rational-time", "weighted", "sparse-wiener")
 
@@ -158,20 +151,6 @@ def test_both_climbers_find_a_near_maximum(fitted, name, acquisition, window, mo
     assert (raced <= values + 1e-9).all()
 
 
-def test_climbs_far_behind_the_best_are_stopped(fitted, monkeypatch):
-    score, posterior = score_of(fitted["matern"], UCB(2.0), 61.0)
-    objective, starts = (
-        objective_of(score, posterior),
-        np.random.RandomState(1).uniform(size=(6, 2)),
-    )
-    found = []
-    for lead in (math.inf, 1e-3):
-        monkeypatch.setattr(_compiled, "_LEAD", lead)
-        found.append(objective.climb(starts, unit_box(2), 1.0)[1])
-    assert_allclose(found[0].max(), found[1].max(), rtol=1e-9)
-    assert found[1].sum() < found[0].sum()
-
-
 def random_problem(seed):
     """Return score, posterior, domain and random state of a random problem."""
     rng = np.random.RandomState(seed)
@@ -201,10 +180,8 @@ def test_the_maximum_is_never_worse_than_without_compiled_code():
     """Up to the tolerances, on 40 problems."""
     for seed in range(40):
         score, posterior, space, rng = random_problem(seed)
-        objective, twin = (
-            objective_of(score, posterior),
-            ScipyClimber.of_posterior(score, posterior),
-        )
+        objective = objective_of(score, posterior)
+        twin = ScipyClimber.of_posterior(score, posterior)
         candidates = space.candidates(512, rng)
         places = [search(each, space, candidates, 6) for each in (objective, twin)]
         found, expected = objective.values(np.array(places))
@@ -235,12 +212,3 @@ def test_fixed_coordinates_stay_the_same_to_the_bit(fitted):
     moved, _ = objective_of(score, posterior).climb(starts, space, 1.0)
     assert_array_equal(moved[:, 0], starts[:, 0])
     assert (moved[:, 1] != starts[:, 1]).any()
-
-
-def test_a_maximum_at_a_bound_is_exactly_there(fitted):
-    """A maximum at a face of the unit box has a coordinate of exactly 0 or 1."""
-    score, posterior = score_of(fitted["ard-rbf"], UCB(1e6), 61.0)
-    starts = np.array([[0.01, 0.02], [0.98, 0.99], [0.02, 0.97], [0.99, 0.01]])
-    moved, _ = objective_of(score, posterior).climb(starts, unit_box(2), 1.0)
-    assert np.isin(moved, [0.0, 1.0]).any()
-    assert ((moved == 0.0) | (moved == 1.0) | ((moved > 1e-9) & (moved < 1.0 - 1e-9))).all()

@@ -54,8 +54,6 @@ def each_posterior(**others):
 
 
 SCALES, KNOWN = (False, True), ("none", "known", "total")
-every_scale = pytest.mark.parametrize("standardize", SCALES, ids=["plain", "standardized"])
-every_noise = pytest.mark.parametrize("known", KNOWN)
 
 
 def given(n, known, seed=0):
@@ -125,10 +123,11 @@ def test_many_changes(kind, covariance):
         rows, gp = rows.append(*more), gp.append(*more)
         out = np.sort(rng.choice(rows.n, rows.n - 30, replace=False))
         rows, gp = rows.drop(out), gp.drop(out)
+        gp = pickle.loads(pickle.dumps(gp)) if seed % 10 == 0 else gp
     assert_equal(gp, condition(kind, covariance, rows), 1e-8)
 
 
-@every_scale
+@pytest.mark.parametrize("standardize", SCALES)
 def test_a_change_sets_whether_the_scale_follows_y(kind, covariance, standardize):
     gp = condition(kind, covariance, rows_of("known", standardize))
     more = given(3, "known", seed=1)
@@ -152,24 +151,14 @@ def test_conditioned_gps_are_immutable(kind, covariance):
         assert change is not gp
         change.append(*more).drop(np.array([0, 1]))
     assert_array_equal(gp.posterior(PLACES, AT, return_std=True), before)
-    for name in ("covariance", "rows", "solver", "weights", "objective"):
-        with pytest.raises(FrozenInstanceError):
-            setattr(gp, name, None)
-        with pytest.raises(FrozenInstanceError):
-            delattr(gp, name)
-
-
-def test_pickles(kind, covariance):
-    gp = condition(kind, covariance, rows_of("total", True)).append(*given(1, "total", seed=1))
-    other = pickle.loads(pickle.dumps(gp))
-    more = given(2, "total", seed=2)
-    assert_equal(other.append(*more).drop([3]), gp.append(*more).drop([3]), 1e-12)
+    with pytest.raises(FrozenInstanceError):
+        gp.rows = None
 
 
 # --- posterior and objective ----------------------------------------------------------------------
 
 
-@every_noise
+@pytest.mark.parametrize("known", KNOWN)
 def test_dense_is_the_formula(covariance, known):
     rows = rows_of(known, True).at(63.0)
     gp = Dense.of(covariance, rows)

@@ -37,15 +37,6 @@ def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domai
     assert_array_equal(window.continuous, [*domain.continuous, True])
 
 
-@pytest.mark.parametrize("low", [0.1, 1.7e9 + 0.1])
-def test_times_stay_in_the_window(low):
-    window = ARMS.search_space().during(low, low + 0.3)
-    times = window.decode(np.column_stack([np.zeros((101, 2)), np.linspace(0, 1, 101)]))[:, -1]
-    assert times[0] == low
-    assert times[-1] == low + 0.3
-    assert np.all(np.diff(times) > 0.0)
-
-
 @DOMAINS
 def test_window_pairs_each_candidate_with_spread_out_times(domain):
     window = domain.search_space().during(5.0, 6.0)
@@ -92,24 +83,21 @@ def test_maximum_over_a_window_is_that_of_a_dense_search(domain, seed):
     gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(1.0, nu=2.5), optimizer=None)
     gp.fit(X, rng.normal(size=25))
 
+    def mean(V):
+        return gp.predict(np.column_stack([V[:, :-1], 4.0 + 2.0 * V[:, -1]]))
+
     class Posterior(Function):
-        def __init__(self):
-            super().__init__(lambda v: self.mean(v[np.newaxis])[0])
-
-        def mean(self, V):
-            return gp.predict(np.column_stack([V[:, :-1], 4.0 + 2.0 * V[:, -1]]))
-
         def __call__(self, V):
-            return self.mean(V), np.zeros(len(V))
+            return mean(V), np.zeros(len(V))
 
-    posterior = Posterior()
+    posterior = Posterior(lambda v: mean(v[np.newaxis])[0])
     dense = np.vstack([np.column_stack([U, np.full(len(U), u)]) for u in np.linspace(0, 1, 41)])
     window = domain.search_space().during(4.0, 6.0)
     x = optimize(objective(upper_bound(0.0), posterior), window, rng, n_candidates=128)
     assert 4.0 <= x[-1] <= 6.0
     assert domain.contains(x[:-1])
     found = np.append(domain.to_unit(x[:-1]), (x[-1] - 4.0) / 2.0)
-    assert posterior(found[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
+    assert mean(found[np.newaxis])[0] >= mean(dense).max() - 1e-9
 
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (1.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
@@ -152,7 +140,6 @@ def test_late_joint_draws_are_finer_than_the_candidates():
 
     assert missed(None) > 0.01
     assert missed([peak + 0.005]) < 0.003
-    assert missed([peak]) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_joint_draws_try_the_neighbours_of_an_anchor():
@@ -174,22 +161,8 @@ def test_joint_draws_try_the_neighbours_of_an_anchor():
     assert len(np.unique(rows[:, 1:], axis=0)) >= 1 + 6
 
 
-# A joint draw enumerates no more than these; above, it is made at a part of the members.
-ALL, MORE = (FiniteSet(np.random.RandomState(6).uniform(size=(m, 2))) for m in (1024, 20_000))
-
-
-def test_a_joint_draw_is_made_at_all_of_the_members_that_it_can_take():
-    calls = []
-
-    def draw(U):
-        calls.append(U)
-        return -np.arange(len(U), dtype=float)
-
-    rng = np.random.RandomState(0)
-    x = maximize_joint(draw, ALL.search_space(), rng, anchors=ALL.candidates(512)[:3])
-    assert_array_equal(calls, [ALL.candidates(512)])
-    assert_array_equal(x, ALL.points[0])
-    assert rng.randint(2**31) == np.random.RandomState(0).randint(2**31)  # nothing was drawn
+# A joint draw enumerates no more than 1024 members; of more it is made at a part.
+MORE = FiniteSet(np.random.RandomState(6).uniform(size=(20_000, 2)))
 
 
 def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
@@ -212,8 +185,7 @@ def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
     assert len(np.unique(index)) == len(index)
     assert 1024 + 3 * 20 < len(index) <= 1024 + 3 * 33
     for anchor in anchors:
-        nearest = np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]
-        assert set(nearest) <= set(index)
+        assert set(np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]) <= set(index)
     assert_array_equal(index, places(0))
     assert len(np.intersect1d(index, places(1))) < 300  # 99 around the anchors, 52 by chance
     assert len(places(0, anchors=None)) == 1024
