@@ -139,11 +139,3 @@ def test_constraints_are_of_what_is_chosen():
     space = domain.search_space()
     assert space.allowed(space.candidates(64, np.random.RandomState(0))).all()
     assert not space.allowed(np.array([[0.5, 0.5, 0.7]]))[0]
-
-
-def test_rows_are_drawn_from_where_contexts_usually_are():
-    X = NAMED.sample(200, 0)
-    assert X.shape == (200, 5)
-    assert 0.0 <= X[:, 2].min() < 10.0
-    assert 90.0 < X[:, 2].max() <= 100.0
-    assert set(X[:, 4]) == {0.0, 1.0}

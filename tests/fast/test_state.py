@@ -18,16 +18,10 @@ def test_a_longer_log_leaves_the_shorter_as_it_was():
     one = empty.append("a")
     two, other = one.append("b"), one.append("c")
     three = two.append("d")
-    assert [list(log) for log in (empty, one, two, other, three)] == [
-        [],
-        ["a"],
-        ["a", "b"],
-        ["a", "c"],
-        ["a", "b", "d"],
-    ]
-    assert [len(log) for log in (empty, one, two, other, three)] == [0, 1, 2, 2, 3]
-    assert not empty
-    assert one
+    logs = empty, one, two, other, three
+    assert ["".join(log) for log in logs] == ["", "a", "ab", "ac", "abd"]
+    assert [len(log) for log in logs] == [0, 1, 2, 2, 3]
+    assert [bool(log) for log in logs] == [False, True, True, True, True]
 
 
 def test_positions_and_slices_know_the_length():

@@ -62,7 +62,6 @@ LABELS = {
         ComparisonDisplay.from_comparison,
         ["", "normalized average regret\n(best 0, worst 1)", "mean ± s.e. of 2 problems"],
     ),
-    "posterior": ("tracked", PosteriorDisplay.from_run, ["time", "x", "", "posterior mean"]),
     "units": (
         "tracked",
         lambda optimizer: PosteriorDisplay.from_run(optimizer, **UNITS),
@@ -74,11 +73,6 @@ LABELS = {
         ["time", "index of the arm", "", "posterior mean"],
     ),
     "relevancy": ("tracked", RelevancyDisplay.from_optimizer, ["time", "x", "", "relevancy"]),
-    "relevancy of arms": (
-        "arms",
-        lambda found: RelevancyDisplay.from_optimizer(found[0], time_unit="h"),
-        ["time (h)", "index of the arm", "", "relevancy"],
-    ),
     "relevancy in several dimensions": (
         "forgetful",
         lambda found: RelevancyDisplay.from_optimizer(found, time_unit="min"),
@@ -98,14 +92,6 @@ def test_labels_and_units(name, request, plt):
     assert found + ([] if bar is None else [bar.ax.get_ylabel()]) == labels
 
 
-def test_bars_and_dots_take_the_users_style(comparison, forgetful, plt):
-    bars = ComparisonDisplay.from_comparison(comparison).plot(ec="red", alpha=0.5).bars_
-    for container in bars.values():
-        assert container[0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
-    (dots,) = RelevancyDisplay.from_optimizer(forgetful).plot(s=9.0, lw=2.0).ax_.collections
-    assert (dots.get_sizes().tolist(), dots.get_linewidth().tolist()) == ([9.0], [2.0])
-
-
 @pytest.mark.parametrize("display", CURVES)
 def test_curves_take_the_users_style(display, three_runs, plt):
     table = evaluation.Comparison({(name, "p"): three_runs for name in "ab"})
@@ -115,6 +101,8 @@ def test_curves_take_the_users_style(display, three_runs, plt):
     bands = [tuple(band.get_facecolor()[0][:3]) for band in drawn.ax_.collections]
     assert bands == [(1.0, 0.0, 0.0)] * 2
     assert [text.get_text() for text in drawn.ax_.get_legend().get_texts()] == ["a", "b"]
+    bars = ComparisonDisplay.from_comparison(table).plot(ec="red", alpha=0.5).bars_
+    assert bars["a"][0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
 
 
 @pytest.mark.parametrize("axes_given", [False, True])

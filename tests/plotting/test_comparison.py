@@ -89,19 +89,14 @@ def test_sizes_picture(three_runs, log, plt):
     assert early.plot(log=log).ax_.get_xlim()[0] == (1.0 if log else 0.0)
 
 
-@pytest.mark.parametrize(
-    ("runs", "message"), [({}, "Got no algorithm"), ({"a": []}, "Got none for 'a'")]
-)
-def test_sizes_need_runs(runs, message):
-    with pytest.raises(ValueError, match=message):
-        DatasetSizeDisplay.from_runs(runs)
-
-
 @pytest.mark.parametrize("display", [RegretDisplay, DatasetSizeDisplay])
 def test_a_run_needs_a_query_after_the_initial_ones(display):
     table = evaluation.Comparison({("a", "p"): [made_run([0, 1], [1, 2], n_initial=2)]})
     with pytest.raises(InvalidObservationError, match="at least one query after the 2 initial"):
         display.from_comparison(table)
+    for runs, message in (({}, "Got no algorithm"), ({"a": []}, "Got none for 'a'")):
+        with pytest.raises(ValueError, match=message):
+            DatasetSizeDisplay.from_runs(runs)
 
 
 # --- normalized regret over problems --------------------------------------------------------------

@@ -30,12 +30,7 @@ def test_posterior_is_the_surrogates_own(tracked, camel):
         assert_allclose(display.mean[:, j], tracked.surrogate_.predict(rows))
         assert display.optimum[j] == camel.optimum(t)[0][0]
     assert display.now == 39.0
-
-
-def test_posterior_splits_kept_from_removed(tracked, camel):
-    display = PosteriorDisplay.from_run(tracked, camel, n_times=3)
     assert_array_equal(display.kept, tracked.X_)
-    assert len(display.removed) == tracked.n_removed_
     both = np.vstack([display.kept, display.removed])
     assert sorted(both.tolist()) == sorted(tracked.told_X_.tolist())
 
@@ -164,10 +159,10 @@ def test_relevancy_against_time_in_several_dimensions(forgetful, plt):
     ax = display.plot().ax_
     assert display.colorbar_ is None
     (dots,) = ax.collections
-    drawn = sorted(dots.get_offsets().tolist())
-    assert drawn == sorted(np.column_stack([display.times, display.relevancy]).tolist())
-    assert dots.get_array().tolist() == sorted(display.relevancy)
-    assert dots.get_array().tolist() == dots.get_offsets()[:, 1].tolist()
+    order = np.argsort(display.relevancy)
+    rows = np.column_stack([display.times, display.relevancy])[order]
+    assert_array_equal(dots.get_offsets(), rows)
+    assert_array_equal(dots.get_array(), rows[:, 1])
     crosses = next(line for line in ax.lines if line.get_marker() == "x")
     assert_array_equal(crosses.get_xdata(), display.removed_times)
     # At the lower end of the axis, for any scale.

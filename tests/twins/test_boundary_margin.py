@@ -72,30 +72,6 @@ def test_the_score_and_its_slopes(fitted, name, window):
         assert_allclose(on_place[:, i], (up - down) / 2e-6, atol=1e-7 * max(1.0, std.max()))
 
 
-class Own(UCB):
-    """The same bound without a compiled form."""
-
-
-@pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("window", [False, True])
-def test_compiled_climbs_end_at_maxima(fitted, name, window):
-    """Climbs of the same score as a function end there, and no small step leads up."""
-    gp, posterior = fitted[name], posterior_of(fitted[name], window)
-    rates, u = ([5.0, 2.0, 0.0] if window else [5.0, 2.0]), 2 + window
-    score = score_of(gp, posterior, rates)
-    known = objective_of(score, posterior)
-    own = objective_of(Score(Own(2.0, margin=0.2), score.state, score.margin), posterior)
-    assert own.formula is None
-    starts = np.random.RandomState(3).uniform(size=(5, u))
-    places, values = known.climb(starts, unit_box(u), 1.0)
-    best = values.argmax()
-    others, found = own.climb(starts, unit_box(u), 1.0)
-    assert_allclose(others[found.argmax()], places[best], atol=1e-5)
-    assert_allclose(known.values(places), values, rtol=1e-9, atol=1e-12)
-    near = np.clip(places[best] + 1e-4 * np.random.RandomState(4).normal(size=(200, u)), 0.0, 1.0)
-    assert known.values(near).max() <= values[best] + 1e-10
-
-
 def test_the_maximum_is_the_same_without_compiled_code(fitted):
     gp, space = fitted["matern"], unit_box(2)
     for window in (False, True):

@@ -176,15 +176,6 @@ def test_a_search_that_was_too_long_once_is_timed_again():
     assert timer.expected(SEARCH, 40) < 1.0
 
 
-def test_a_search_that_fits_waits_for_time():
-    timer, fits = StepTimer(1.0), Search(Counted(lambda: 1), {}, 0.1)
-    for i in range(60):
-        assert timer.n_sure(fits) == 0, i
-        timer.begin()
-        timer.model_updated(30, fresh=False)
-    assert timer.n_sure(replaced(fits, expected=100.0)) == 1
-
-
 def test_refit_is_the_search_of_the_surrogate():
     opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
     expected = opt.surrogate_.refit(**temporal_kernel_for(objective(opt._run), opt.X_[:, -1]))

@@ -9,10 +9,8 @@ from theory.spectra import SPECTRA, fourier_power
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo._values import extents_of_most
-from sktvbo.acquisition._objective import expected
 from sktvbo.gaussian_process._data import rows_beyond
 from sktvbo.gaussian_process._outliers import has_heavy_tails
-from sktvbo.problems._moving_peaks import _reflect
 from sktvbo.theory._regret import power_above
 
 
@@ -50,29 +48,6 @@ def test_large_scores_of_neighbours_in_time_are_a_change():
     assert has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
     scores[21:100:10] = scores[20:100:10]
     assert not has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
-
-
-def test_values_are_reflected_at_the_ends():
-    values = np.array([1.0, 1.0, 9.0, 9.0, 5.0, 5.0])
-    steps = np.array([2.0, -3.0, 0.5, 4.0, 27.0, 0.0])
-    moved, signs = _reflect(values, steps, np.zeros(6), np.full(6, 10.0))
-    assert_allclose(moved, [3.0, 2.0, 9.5, 7.0, 8.0, 5.0])
-    assert_array_equal(signs, [1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
-
-
-def test_the_worth_of_a_failure():
-    """It falls from the floor, or from the score below it, by the loss, and is continuous."""
-    value, floor, loss = np.array([3.0, 3.0, 3.0, 3.0, 0.5]), 1.0, 4.0
-    w = np.array([1.0, 0.5, 0.25, 0.0, 0.0])
-    with np.errstate(divide="ignore"):
-        found, on_value, _ = expected(value, np.log(w), floor, loss)
-    assert_allclose(found, [3.0, 2.0, 1.5 - 2.0, -3.0, -3.5])
-    assert_allclose(on_value, [1.0, 0.5, 0.25, 0.0, 1.0])
-    log_w, step = np.log([0.9, 0.4, 0.1]), 1e-6
-    for value in (np.full(3, 3.0), np.full(3, 0.5)):
-        up, down = (expected(value, log_w + s, floor, loss)[0] for s in (step, -step))
-        slopes = expected(value, log_w, floor, loss)[2]
-        assert_allclose(slopes, (up - down) / (2.0 * step), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", SPECTRA.values(), ids=list(SPECTRA))

@@ -1,14 +1,11 @@
 """Compiled scores and climbs against the posterior, and against L-BFGS-B."""
 
-import math
-
 import numpy as np
 import pytest
 from acquisition.cases import unit_box
 from gaussian_process.models import MODELS
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import TimeVaryingGPRegressor
@@ -19,7 +16,6 @@ from sktvbo.acquisition import (
     ExpectedImprovement,
     PosteriorMean,
     ProbabilityOfImprovement,
-    _compiled,
 )
 from sktvbo.acquisition._compiled import CompiledObjective, objective_of
 from sktvbo.acquisition._objective import ScipyClimber, Score
@@ -71,22 +67,6 @@ def test_other_kernels_have_none_where_time_moves(fitted, name):
     assert gp.fitted_.posterior_between(61.0, 62.0).compiled() is None
 
 
-def polished(posterior, score, start):
-    """Return the maximum that L-BFGS-B finds, to the last digits."""
-
-    def minus(u):
-        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-        parts = score.with_gradient(np.array([mean]), np.array([std]), u[np.newaxis])[:3]
-        value, on_mean, on_std = np.ravel(parts)
-        return -value, -(on_mean * mean_slope + on_std * std_slope)
-
-    options = {"ftol": 0.0, "gtol": 1e-12, "maxls": 100}
-    for _ in range(3):
-        bounds = [(0.0, 1.0)] * len(start)
-        start = minimize(minus, start, jac=True, bounds=bounds, options=options).x
-    return start
-
-
 @pytest.mark.parametrize(
     ("acquisition", "name", "n"),
     pairs_of([*ACQUISITIONS, Own(2.0)], COMPILED, (1, 6, 20)),
@@ -122,33 +102,6 @@ def test_few_places_are_evaluated_exactly():
     objective, places = objective_of(score, posterior), rng.uniform(size=(512, 2))
     changed = objective.leading(places, 6) > objective.values(places)
     assert changed.sum() > 400
-
-
-@pytest.mark.parametrize(
-    ("acquisition", "name", "window"), pairs_of(ACQUISITIONS, COMPILED, (False, True)), ids=str
-)
-def test_both_climbers_find_a_near_maximum(fitted, name, acquisition, window, monkeypatch):
-    gp = fitted[name]
-    score, posterior = score_of(gp, acquisition, 61.0)
-    if window:
-        posterior = gp.fitted_.posterior_between(61.0, 64.0)
-    u = 2 + window
-    starts = np.random.RandomState(1).uniform(size=(4, u))
-    objective, space = objective_of(score, posterior), unit_box(u)
-    monkeypatch.setattr(_compiled, "_LEAD", math.inf)
-    # The first climb ends near a maximum, from which both start.
-    near, _ = objective.climb(starts, space, 1.0)
-    near = np.clip(near + 1e-3, 0.0, 1.0)
-    found, values = objective.climb(near, space, 1.0)
-    expected = np.array([polished(posterior, score, start) for start in near])
-    assert_allclose(found, expected, atol=1e-6)
-    assert_allclose(objective.values(found), values, rtol=1e-9, atol=1e-12)
-    assert (objective.values(found) >= objective.values(expected) - 1e-10).all()
-    # Climbs far behind the best may stop; the best ends at the same value.
-    monkeypatch.undo()
-    _, raced = objective.climb(near, space, 1.0)
-    assert_allclose(raced.max(), values.max(), rtol=1e-9, atol=1e-12)
-    assert (raced <= values + 1e-9).all()
 
 
 def random_problem(seed):

@@ -1,8 +1,8 @@
-"""Compiled covariance against the general one, and both against differences."""
+"""Derivatives of covariances against differences, hyperparameters, noise and closed forms."""
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MyConstant, MyForgetting, MyMatern, MyRBF
+from gaussian_process.cases import MyRBF
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
@@ -15,22 +15,7 @@ from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 BOUNDS, D = (1e-3, 1e3), 2
 
-# name: (spatial, temporal), and the same for the general covariance
-PAIRS = {
-    "ard-matern": (
-        (Matern([0.4, 0.9], nu=2.5), Matern(2.0, nu=1.5)),
-        (MyMatern([0.4, 0.9], nu=2.5), MyMatern(2.0, nu=1.5)),
-    ),
-    "rbf-forgetting": ((RBF(0.5), Forgetting(0.2)), (RBF(0.5), MyForgetting(0.2))),
-    "rough": ((Matern(0.8, nu=0.5), RBF(1.5)), (MyMatern(0.8, nu=0.5), RBF(1.5))),
-    "space-fixed": ((RBF(0.5, "fixed"), RBF(1.5)), (MyRBF(0.5, "fixed"), RBF(1.5))),
-    "static": (
-        (RBF([0.4, 0.9]), ConstantKernel(1.0, "fixed")),
-        (RBF([0.4, 0.9]), MyConstant(1.0, "fixed")),
-    ),
-    "time-alone": ((None, Matern(2.0, nu=2.5)), (None, MyMatern(2.0, nu=2.5))),
-}
-every_pair = pytest.mark.parametrize(("known", "unknown"), PAIRS.values(), ids=list(PAIRS))
+FUSED = (Matern([0.4, 0.9], nu=2.5), Matern(2.0, nu=1.5))
 # Kernels without a compiled form, stationary and not.
 GENERAL = (RationalQuadratic(0.5, 1.5), Wiener(0.3))
 
@@ -47,66 +32,16 @@ def places(kernels, n, seed=0):
     return rng.uniform(size=(n, 0 if kernels[0] is None else D)), rng.uniform(1.0, 6.0, n)
 
 
-def both(known, unknown, **options):
-    one, other = covariance(known, **options), covariance(unknown, **options)
-    assert one.pair is not None
-    assert other.pair is None
-    return one, other
-
-
 def slopes(function, theta, step=1e-6):
     moves = step * np.eye(len(theta))
     return np.array([(function(theta + m) - function(theta - m)) / (2.0 * step) for m in moves])
 
 
-# --- matrices -------------------------------------------------------------------------------------
-
-
-@every_pair
-def test_the_matrices_are_the_same(known, unknown):
-    points, others = places(known, 9), places(known, 5, seed=1)
-    for moved in (0.0, 0.2):
-        one, other = (c.with_theta(c.theta + moved) for c in both(known, unknown))
-        assert_allclose(np.tril(one.gram(*points)), np.tril(other.gram(*points)), rtol=1e-12)
-        assert_allclose(one.cross(*points, *others), other.cross(*points, *others), rtol=1e-12)
-        assert_allclose(one.cross(*points), other.cross(*points), rtol=1e-12)
-        assert_allclose(one.variance(*points), other.variance(*points), rtol=1e-14)
-        assert_allclose(one.cross(*points), one.kernel(np.column_stack(points)), rtol=1e-12)
-        for c in (one, other):
-            out = np.full((9, 5), np.nan)
-            assert c.cross(*points, *others, out=out) is out
-            assert_array_equal(out, c.cross(*points, *others))
-            square = np.full((9, 9), np.nan)
-            assert c.gram(*points, out=square) is square
-            assert_array_equal(np.tril(square), np.tril(c.gram(*points)))
-
-
-@every_pair
-def test_the_sums_over_derivatives_are_the_same(known, unknown, rng):
-    (S, t), others = places(known, 9), places(known, 5, seed=1)
-    age = 6.0 - t
-    for signal in ((1.7, BOUNDS), (1.7, "fixed")):
-        options = {"signal": signal, "noise_model": QuadraticInjection(0.2, BOUNDS)}
-        one, other = both(known, unknown, **options)
-        assert one.names == other.names
-        K = other.gram(S, t)
-        P = np.linalg.inv(K + np.diag(one.noise(age)))
-        a = P @ rng.normal(size=9)
-        found, expected = (
-            np.append(c.gradient(S, t, K, P.copy(), a), c.noise_gradient(a * a - np.diag(P), age))
-            for c in (one, other)
-        )
-        assert found.shape == one.theta.shape
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
-        K, W = other.cross(S, t, *others), rng.normal(size=(9, 5))
-        found, expected = (c.cross_gradient(S, t, *others, K, W) for c in (one, other))
-        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
-        found, expected = (c.variance_gradient(S, t, a) for c in (one, other))
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+# --- derivatives ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("signal", [(1.7, BOUNDS), (1.7, "fixed")], ids=["learnt", "fixed"])
-@pytest.mark.parametrize("kernels", [PAIRS["ard-matern"][0], GENERAL], ids=["fused", "general"])
+@pytest.mark.parametrize("kernels", [FUSED, GENERAL], ids=["fused", "general"])
 def test_the_sums_are_the_derivatives_in_theta(kernels, signal, rng):
     c = covariance(kernels, signal=signal, noise_model=GeometricInjection(0.9, (0.5, 1.0)))
     (S, t), others = places(kernels, 9), places(kernels, 5, seed=1)
@@ -135,22 +70,6 @@ def test_the_sums_are_the_derivatives_in_theta(kernels, signal, rng):
     assert_allclose(np.append(found, [0.0, 0.0]), expected, rtol=1e-5, atol=1e-7)
 
 
-@every_pair
-def test_a_row_and_its_gradient_in_scaled_coordinates(known, unknown):
-    (S, t), (s, at) = places(known, 9), places(known, 1, seed=1)
-    rows, gradients = [], []
-    for c in both(known, unknown):
-        units = c.units()
-        assert units.shape == (S.shape[1] + 1,)
-        k, dk = c.cross_with_gradient(s[0] * units[:-1], at[0] * units[-1], *c.to_scaled(S, t))
-        assert_allclose(k, c.cross(s, at, S, t)[0], rtol=1e-12)
-        rows.append(k)
-        gradients.append(dk * units[:, np.newaxis])
-    assert_allclose(*rows, rtol=1e-12)
-    assert_allclose(*gradients, rtol=1e-5, atol=1e-6)
-    assert_array_equal(units, 1.0)
-
-
 def test_fixed_coordinates_have_no_gradient():
     arms, temporal = Empirical(np.eye(3) + 1.0), Matern(2.0, nu=1.5)
     c = SeparableCovariance.of(arms, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 1)
@@ -163,7 +82,7 @@ def test_fixed_coordinates_have_no_gradient():
     assert_array_equal(slope, 0.0)
 
 
-@pytest.mark.parametrize("kernels", [PAIRS["ard-matern"][0], GENERAL], ids=["fused", "general"])
+@pytest.mark.parametrize("kernels", [FUSED, GENERAL], ids=["fused", "general"])
 def test_the_variance_has_a_gradient(kernels):
     c, (S, t) = covariance(kernels), places(kernels, 1)
     variance, slope = c.variance_with_gradient(S[0], t[0])
@@ -227,7 +146,7 @@ class Leap(BaseEstimator):
     ("free", "noise"), [((), BOUNDS), (("delay",), "fixed"), (("delay", "size"), BOUNDS)]
 )
 def test_a_noise_model_has_any_number_of_hyperparameters(free, noise, rng):
-    c = covariance(PAIRS["rbf-forgetting"][0], noise=(0.05, noise), noise_model=Leap(free=free))
+    c = covariance((RBF(0.5), Forgetting(0.2)), noise=(0.05, noise), noise_model=Leap(free=free))
     age, w = rng.uniform(0.0, 9.0, 7), rng.normal(size=7)
     names = ["noise_variance"] * (noise != "fixed") + [f"noise_model__{name}" for name in free]
     n_kernels = len(c.theta) - len(names)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -160,37 +161,6 @@ def test_the_gradient_on_many_sites_needs_no_smoother(rng, monkeypatch):
     assert_allclose(filtered.gradient, expected, rtol=1e-7, atol=1e-9)
 
 
-SERIES = {
-    "two Matern": Matern(3.0, nu=0.5) + ConstantKernel(0.3) * Matern(9.0, nu=2.5),
-    "season": ConstantKernel(2.0) * ExpSineSquared(0.8, 7.0) * Matern(30.0, nu=1.5)
-    + Matern(5.0, nu=2.5),
-    "without decay": ExpSineSquared(1.2, 7.0, "fixed", "fixed") + ConstantKernel(0.5),
-    "two seasons": Matern(30.0, nu=1.5) * ExpSineSquared(8.0, 7.0) * ExpSineSquared(8.0, 31.0),
-    "two decays": Matern(30.0, nu=1.5) * ExpSineSquared(2.0, 7.0) * Matern(9.0, nu=0.5),
-    "Wiener": Wiener(0.1, start=-20.0),
-}
-
-
-@pytest.mark.parametrize(
-    ("temporal", "tau"), [*zip(SERIES.values(), [*MEANS.values()] * 2)], ids=list(SERIES)
-)
-def test_series_with_a_composite_kernel(temporal, tau):
-    """Irregular times, some equal, far from the origin; likelihood elsewhere, past and future."""
-    rng = np.random.RandomState(0)
-    t = 500.0 + np.round(np.cumsum(rng.exponential(1.0, size=90)), 1)
-    t[40:43] = t[40]
-    y = np.sin(2.0 * np.pi / 7.0 * t) + 0.1 * rng.normal(size=90)
-    options = {"spatial_kernel": None, "temporal_kernel": temporal, "mean_prior_std": tau}
-    dense, kalman = both(t[:, np.newaxis], y, **options)
-    (one, slope), (other, found) = likelihoods([dense, kalman], 0.1)
-    assert_allclose(other, one, rtol=1e-8)
-    assert_allclose(found, slope, rtol=1e-7, atol=1e-7 * np.abs(slope).max())
-    Q = rng.uniform(t[0] - 9.0, t[-1] + 9.0, size=(30, 1))
-    assert_equal(dense, kalman, np.vstack([Q, Q[:2], t[38:44, np.newaxis]]), draws=False)
-    rows = np.array([[t[-1] + 3.3], [t[30] + 0.1]]), np.array([0.3, -0.2])
-    assert_equal(dense.condition_on(*rows), kalman.condition_on(*rows), Q, draws=False)
-
-
 @pytest.mark.parametrize(
     ("temporal", "tau", "normalize_y"), pairs_of(TEMPORAL.values(), MEANS.values(), (False, True))
 )
@@ -249,29 +219,33 @@ def grown(dense, kalman, rows, check=()):
 
 
 @pytest.mark.parametrize("name", ["Matern 5/2", "Wiener"])
-def test_150_steps_with_missing_sites_irregular_and_coincident_times(name):
+def test_150_steps_with_missing_sites_irregular_and_coincident_times(name, monkeypatch):
+    """No row is filtered again, except for the 32 latest."""
+    filtered, call = [], Timeline.filter
+    monkeypatch.setattr(
+        Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
+    )
     rng = np.random.RandomState(4)
     gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=150)
     t = np.cumsum(gaps)
     X = np.column_stack([SITES[rng.randint(3, size=150)], t])
     y = 2.0 + rng.normal(size=150)
     options = {"temporal_kernel": TEMPORAL[name], "normalize_y": True, "mean_prior_std": 3.0}
+    X[20::9, -1] -= 0.3  # late
     dense, kalman = both(X[:5], y[:5], **options)
-    grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 60, 144])
+    for i, (x, value) in enumerate(zip(X[5:], y[5:])):
+        dense, kalman = (gp.condition_on([x], [value]) for gp in (dense, kalman))
+        if i in (0, 60):
+            assert_equal(dense, kalman)
+            filtered.clear()
+    assert max(len(line.data) for line in filtered) <= 32
     assert len(kalman._gp.tail) == 32
+    assert_equal(dense, kalman)
 
 
-# Each model with a mean and a seed, in turns; the others are slow.
-MODELS_IN_TURNS = [
-    pytest.param(MODELS[model], MEANS[mean], seed, marks=marks, id=f"{model}-{mean}-{seed}")
-    for i, model in enumerate(MODELS)
-    for j, mean in enumerate(MEANS)
-    for seed in range(3)
-    for marks in [() if i % 3 == j == seed else pytest.mark.slow]
-]
-
-
-@pytest.mark.parametrize(("temporal", "tau", "seed"), MODELS_IN_TURNS)
+@pytest.mark.parametrize(
+    ("temporal", "tau", "seed"), [*zip(MODELS.values(), cycle(MEANS.values()), cycle(range(3)))]
+)
 def test_queries_after_all_changes(temporal, tau, seed):
     """At sites, new sites and other places; in order, late, very late, and forgotten.
 
@@ -495,23 +469,6 @@ def test_sites_are_checked_before_a_filter_needs_them(sites, message, solver, me
     with pytest.raises(ValueError, match=message):
         getattr(gp, method)(*stream(10))
     assert not hasattr(gp, "fitted_")
-
-
-def test_no_row_is_filtered_again(monkeypatch):
-    """Neither for rows on time nor for late ones, except for the 32 latest."""
-    X, y = stream(400)
-    X = X[np.argsort(X[:, -1], kind="stable")]
-    X[20::9, -1] -= 0.3
-    dense, gp = both(X[:10], y[:10])
-    filtered, call = [], Timeline.filter
-    monkeypatch.setattr(
-        Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
-    )
-    for i in range(10, 400):
-        gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
-    assert max(len(line.data) for line in filtered) <= 32
-    dense.fit(X, y)
-    assert_equal(dense, gp)
 
 
 @pytest.mark.parametrize("case", ["few sites", "many sites"])

@@ -24,7 +24,6 @@ from sktvbo.gaussian_process._relevancy_forms import (
 )
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, with_seasons
-from sktvbo.relevancy import wasserstein_relevancy
 
 TEMPORAL = {
     "forgetting": Forgetting(0.05),
@@ -253,16 +252,7 @@ def test_a_search_leaves_its_inverse():
     assert without._gp.cache.lower_precision is None
     held = gp.condition_on(*observed(rng, 41.0)).without([3])
     for each in (gp, without, held):
-        expected = wasserstein_relevancy(
-            each.X_train_,
-            (each.y_train_ - gp.y_train_.mean()) / gp.y_train_.std(),
-            spatial_kernel=each.spatial_kernel_,
-            temporal_kernel=each.temporal_kernel_,
-            signal_variance=each.signal_variance_,
-            noise_variance=each.noise_variance_,
-            now=42.0,
-            mean_prior_std=0.7,
-        )
+        expected = afresh(each, each.X_train_, each.y_train_).relevancy(42.0)
         assert_allclose(each.relevancy(42.0), expected, rtol=1e-8)
     assert gp._gp.cache.lower_precision is None
 

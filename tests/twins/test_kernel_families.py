@@ -163,17 +163,6 @@ def test_units_are_the_slopes_of_the_scaled_coordinates(rng, kernel, n_dims):
     assert_allclose(factor.scale(np.ones((1, n_dims)))[:, 0], factor.units, rtol=0.0)
 
 
-def test_slopes_by_lengthscales_are_folded_to_those_by_theta():
-    slopes = np.array([1.0, 2.0])
-    assert_allclose(recognize(RBF([0.5, 2.0]), 2).fold(slopes), [1.0, 2.0])
-    assert_allclose(recognize(RBF(0.5), 2).fold(slopes), [3.0])
-    assert recognize(RBF(0.5, "fixed"), 2).fold(slopes).shape == (0,)
-    step = 1e-6
-    up, down = (np.log(Forgetting(0.2 * np.exp(s * step)).length_scale) for s in (1, -1))
-    folded = recognize(Forgetting(0.2), 1).fold(np.array([3.0]))
-    assert_allclose(folded, [3.0 * (up - down) / (2.0 * step)], rtol=1e-8)
-
-
 @pytest.mark.parametrize("epsilon", [1e-4, 0.03, 0.5])
 def test_forgetting_rate_of_equal_kernels(epsilon):
     kernel = Forgetting(epsilon)

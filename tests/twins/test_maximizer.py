@@ -55,14 +55,6 @@ def test_window_pairs_each_candidate_with_spread_out_times(domain):
     assert_allclose(np.diff(later), 1.0 / len(later))
 
 
-def test_times_of_a_window_over_a_box_are_spread_in_each_part_of_the_box():
-    window = BOX.search_space().during(5.0, 6.0)
-    U = window.candidates(64, np.random.RandomState(0))[64:128]
-    for u in U[:, :2].T:  # the first half of the window: one in each of 8 x 8 cells
-        cells = np.floor(8 * u) + 8 * np.floor(16 * U[:, 2])
-        assert_array_equal(np.sort(cells), np.arange(64))
-
-
 def test_window_over_a_finite_set_has_all_other_arms_as_neighbours():
     window = ARMS.search_space().during(5.0, 6.0)
     U = ARMS.to_unit(ARMS.points)

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 from acquisition.cases import ARMS, BOX, COUNTABLE, MIXED
-from domain.constraints import CASES, MADE, obeyed
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
@@ -183,19 +182,3 @@ def test_certified_members_of_a_small_space_are_counted():
     assert part.among(whole.candidates(64)[:3]).reachable.size == 3
     assert part.at(10.0).size < n
     assert part.during(5.0, 6.0).size == np.inf
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_draws_are_made_at_members(name):
-    domain, rng, seen = MADE[name], np.random.RandomState(0), []
-
-    def draw(U):
-        seen.append(U)
-        return rng.normal(size=len(U))
-
-    anchors = domain.to_unit(np.vstack([domain.sample(2, 0), CASES[name][0].sample(2, 0)]))
-    maximize_joint(draw, domain.search_space(), rng, anchors)
-    assert obeyed(name, seen[0]).all()
-    if not domain.size < np.inf and name != "answer":
-        near = np.linalg.norm(seen[0] - anchors[0], axis=1)
-        assert np.sum(near < 0.05) >= 5
