@@ -2,7 +2,6 @@
 
 import tracemalloc
 import warnings
-from functools import partial
 from itertools import product
 from math import log, pi, sqrt
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import chisquare, norm
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import GPUCB, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.acquisition import (
@@ -30,7 +29,6 @@ from sktvbo.acquisition import (
     ThompsonSampling,
 )
 from sktvbo.domain import FiniteSet
-from sktvbo.kernels import Wiener
 
 STATE = AcquisitionState(n=30, n_told=50, n_dims=2)
 
@@ -102,7 +100,9 @@ def test_information_gain_beta_is_igp_ucbs(gain):
 
 def test_the_root_of_information_gain_beta_is_sparqs():
     """SparQ theorem 3.1, with the determinants written out."""
-    gp = fitted(Matern(0.3, nu=2.5))
+    X = np.column_stack([np.random.RandomState(1).uniform(size=(25, 2)), np.arange(25.0)])
+    kernels = Matern(0.3, nu=2.5), Matern(20.0, nu=1.5)
+    gp = TimeVaryingGPRegressor(*kernels, optimizer=None).fit(X, np.sin(5.0 * X[:, 0]))
     K = gp.signal_variance_ * gp.spatial_kernel_(gp.X_train_[:, :-1])
     K = K * gp.temporal_kernel_(gp.X_train_[:, -1:])
     Sigma = gp.noise_variance_ * np.eye(len(K))
@@ -163,38 +163,6 @@ def test_beta_of_a_bound(beta, expected):
     score, on_mean, on_std = UCB(beta)(mean, std, STATE)
     assert_allclose(score, mean + np.sqrt(expected) * std)
     assert (on_mean, on_std) == (1.0, pytest.approx(np.sqrt(expected)))
-
-
-# --- slopes of the posterior ----------------------------------------------------------------------
-
-
-def fitted(kernel):
-    X = np.column_stack([np.random.RandomState(1).uniform(size=(25, 2)), np.arange(25.0)])
-    y = np.sin(5.0 * (X[:, 0] + X[:, 1]) + 0.1 * X[:, 2])
-    return TimeVaryingGPRegressor(kernel, Matern(20.0, nu=1.5), optimizer=None).fit(X, y)
-
-
-def starting():
-    """A model whose temporal kernel starts at the time of a query: no step may lead before it."""
-    rng = np.random.RandomState(1)
-    X = np.column_stack([rng.uniform(size=(12, 2)), 1.7e9 + np.arange(12.0)])
-    gp = TimeVaryingGPRegressor(RBF(0.3), Wiener(0.03, start=1.7e9), optimizer=None)
-    return gp.fit(X, np.sin(5.0 * X[:, 0]))
-
-
-@pytest.mark.parametrize(
-    ("make", "t"),
-    [(partial(fitted, kernel), 26.0) for kernel in (Matern(0.3, nu=1.5), RationalQuadratic(0.3))]
-    + [(starting, 1.7e9)],
-)
-def test_posterior_gradient_agrees_with_differences(make, t):
-    posterior = make().posterior_at(t)
-    u, h = np.array([0.41, 0.67]), 1e-5
-    mean, std, *slopes = posterior.with_gradient(u)
-    assert_allclose([[mean], [std]], posterior(u[np.newaxis]), rtol=1e-9)
-    moves = h * np.eye(2)
-    expected = (np.array(posterior(u + moves)) - posterior(u - moves)) / (2.0 * h)
-    assert_allclose(slopes, expected, rtol=1e-5, atol=1e-7)
 
 
 # --- improvement ----------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 from _presets import PRESETS
 from _report import published_numbers
 from _sensors import ALGORITHMS
-from _stored import describe_optimizer
 from _tasks import AS_PUBLISHED
 from benchmarks.cases import run
 from datasets import MissingDataError
@@ -55,13 +54,6 @@ def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, dat
         named |= set(made.optimizers)
     assert named == set(preset.algorithms)
     assert preset.rival in (None, *preset.algorithms)
-
-
-@pytest.mark.parametrize(("preset", "problem"), [("et-table1", "gp-slow"), ("tvgp-fig2", None)])
-def test_own_versions_have_their_defaults(preset, problem):
-    made = PRESETS[preset].tasks[problem or "RBF, eps=0.01"]()
-    for name, optimizer in made.optimizers.items():
-        assert describe_optimizer(optimizer) == describe_optimizer(ALGORITHMS[name]())
 
 
 def test_an_algorithm_that_nobody_has_thought_of_runs_on_the_sensors_too(data, monkeypatch):

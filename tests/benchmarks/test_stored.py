@@ -188,13 +188,9 @@ def test_settings_are_the_same_in_another_process(capsys):
         ], sort_keys=True))
     """
     code = textwrap.dedent(code)
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": "1",
-        "PYTHONPATH": os.path.dirname(_stored.__file__),
-    }
-    command = [sys.executable, "-c", code]
-    other = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    options = {"PYTHONHASHSEED": "1", "PYTHONPATH": os.path.dirname(_stored.__file__)}
+    options = {"env": os.environ | options, "capture_output": True, "text": True}
+    other = subprocess.run([sys.executable, "-c", code], check=True, **options)
     exec(code, {"__name__": "__main__"})
     one = capsys.readouterr().out
     assert len(json.loads(one)) == 7

@@ -12,15 +12,7 @@ from sklearn.base import clone
 
 import sktvbo.domain
 from sktvbo import GPUCB
-from sktvbo.domain import (
-    Arms,
-    Box,
-    Context,
-    FiniteSet,
-    ParameterSpace,
-    WithContext,
-    as_domain,
-)
+from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
 DEPTHS = ParameterSpace({"depth": ("integer", 1, 4)})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo.acquisition import maximize
 from sktvbo.domain import Box, Constrained, Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
@@ -88,34 +87,6 @@ def test_contexts_that_make_no_sense_are_refused(domain, context, message):
 def test_domains_that_make_no_sense_are_refused(domain, context, message):
     with pytest.raises(DomainError, match=message):
         as_domain(domain) if context is None else WithContext(domain, context)
-
-
-class Ridge:
-    """A function whose maximum over what is chosen follows the context: u0 = context / 2."""
-
-    def __init__(self, k):
-        self.k = k
-
-    def __call__(self, U):
-        gap = U[:, 0] - 0.5 * U[:, self.k]
-        return 5.0 * U[:, self.k] - gap**2, np.zeros(len(U))
-
-    def with_gradient(self, u):
-        slope = np.zeros(len(u))
-        gap = u[0] - 0.5 * u[self.k]
-        slope[0], slope[self.k] = -2.0 * gap, 5.0 + gap
-        return 5.0 * u[self.k] - gap**2, 0.0, slope, np.zeros(len(u))
-
-
-@pytest.mark.parametrize("load", [0.0, 40.0, 150.0])
-def test_only_what_is_chosen_is_moved(load):
-    def mean(mean, std):
-        return mean, 1.0, 0.0
-
-    domain = BOX.in_context(np.array([load]))
-    x = maximize(mean, Ridge(2), domain, 0, anchors=domain.search_space().candidates(4)[:2])
-    assert x[2] == load
-    assert x[0] == pytest.approx(load / 100.0, abs=1e-5)
 
 
 def test_of_a_finite_set_all_members_are_compared_in_the_context():

@@ -1,16 +1,13 @@
 """Finite sets of points, and arms."""
 
-import pickle
-
 import numpy as np
 import pytest
 from domain.cases import ARMS
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import GPUCB, TVGPUCB, TimeVaryingGPRegressor
+from sktvbo import GPUCB
 from sktvbo.domain import Arms, FiniteSet, as_domain
 from sktvbo.exceptions import DomainError
-from sktvbo.kernels import Empirical, Forgetting
 
 
 @pytest.mark.parametrize(
@@ -41,8 +38,7 @@ def test_finite_set_samples_without_replacement_when_it_can():
 def test_finite_set_repairs_rounding_errors_and_nothing_more():
     assert_array_equal(ARMS.validate_point([1.0 + 1e-9, 5.0 - 1e-9, 3.0]), [1.0, 5.0, 3.0])
     with pytest.raises(
-        DomainError,
-        match=r"one of the 3 points.*Got \[1.1, .* nearest is \[1.0, 5.0, 3.0\].*1\)",
+        DomainError, match=r"one of the 3 points.*Got \[1.1, .* nearest is \[1.0, 5.0, 3.0\].*1\)"
     ):
         ARMS.validate_point([1.1, 5.0, 3.0])
     with pytest.raises(DomainError, match=r"X\[1\] must be one of"):
@@ -99,25 +95,6 @@ def test_other_numbers_are_no_arms(x):
 def test_number_of_arms_is_a_positive_int(n_arms):
     with pytest.raises(DomainError, match=r"'n_arms' parameter of Arms must be an int .* Got"):
         Arms(n_arms)
-
-
-CORRELATED = Empirical(np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]))
-
-
-@pytest.mark.parametrize("algorithm", [GPUCB, TVGPUCB])
-@pytest.mark.parametrize("options", [{"optimizer": None}, {}], ids=["fixed", "noise is learnt"])
-def test_optimizers_choose_among_arms(algorithm, options):
-    fixed = {"signal_variance_bounds": "fixed", "noise_variance": 0.01}
-    surrogate = TimeVaryingGPRegressor(CORRELATED, Forgetting(0.03, "fixed"), **fixed, **options)
-    best = {"surrogate": surrogate, "n_initial_points": 3, "random_state": 0}
-    opt = algorithm(Arms(3), clock="step", **best)
-    for _ in range(12):
-        x = opt.ask()
-        opt.tell(x, [0.0, 0.1, 1.0][int(x[0])])
-    assert_array_equal(opt.recommend(), [2.0])
-    assert_array_equal(opt.surrogate_.X_train_[:, :-1], opt.X_[:, :-1])
-    again = pickle.loads(pickle.dumps(opt))
-    assert_array_equal(again.ask(), opt.ask())
 
 
 # --- the repr -------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Boxes and named parameters."""
 
 from collections import Counter
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -72,19 +71,6 @@ def test_box_offers_sobol_points_and_gradients_only():
 
 
 # --- Named parameters: rows, dicts and the unit form ----------------------------------------------
-
-
-def test_callers_dict_is_neither_changed_nor_kept():
-    values = ["l1", "l2"]
-    parameters = {"a": ["integer", 0, 3], "b": ("categorical", values)}
-    before = deepcopy(parameters)
-    space = ParameterSpace(parameters)
-    space.sample(3, 0)
-    assert parameters == before
-    parameters["c"] = ("real", 0, 1)
-    values.append("l3")
-    space.parameters["b"][1].append("l4")
-    assert space.parameters == {"a": ("integer", 0, 3), "b": ("categorical", ["l1", "l2"])}
 
 
 def test_dict_becomes_a_row_and_the_row_a_dict_of_python_types():

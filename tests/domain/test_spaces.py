@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from scipy.optimize import LinearConstraint
 
-from sktvbo import WDBO, Journal, RandomSearch
 from sktvbo.domain import Context, ParameterSpace, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
@@ -130,30 +128,6 @@ def test_the_nearest_listed_number_and_its_neighbours():
     assert not space.contains({"a": 10.001})
     with pytest.raises(DomainError, match=r"one of the listed numbers from 0.0 to 40.0. Got 3.0"):
         space.validate_point({"a": 3})
-
-
-@pytest.mark.parametrize("kind", [WDBO, RandomSearch])
-def test_a_run_over_listed_numbers(kind, tmp_path):
-    path, values = tmp_path / "run.db", [0, 1, 2, 10, 40]
-    domain = {"n": ("discrete", values), "load": Context("discrete", [0.5, 8.0])}
-    # Whole numbers next to one another: no step is longer than 0.3 of the range.
-    rules = {"max_step": {"n": 0.3}, "constraints": LinearConstraint([1.0, 1.0], -np.inf, 12.0)}
-    opt = kind(domain, **rules, random_state=0, journal=path)
-    asked = []
-    for t in range(12):
-        query = opt.suggest(t, context={"load": 0.5 if t % 2 else 3.0})
-        asked.append(query.x["n"])
-        opt.tell(query, -abs(query.x["n"] - 10.0))
-    assert set(asked) == {0, 1, 2, 10}
-    assert all(type(value) is int for value in asked)
-    assert opt.to_frame()["n"].tolist() == asked
-    assert opt.to_frame()["load"].tolist() == [3.0, 0.5] * 6
-    copy = kind.from_json(opt.to_json())
-    found = opt.ask(12.0, context={"load": 0.5})
-    assert copy.ask(12.0, context={"load": 0.5}) == found
-    opt.close()
-    resumed = kind(domain, **rules, random_state=0, journal=Journal(path, resume=True))
-    assert resumed.pending_[0].x == found
 
 
 # --- scalars of NumPy -----------------------------------------------------------------------------

@@ -174,10 +174,11 @@ def test_frames_without_names_are_refused_for_named_parameters():
             opt.tell(X.iloc[0], 1.0, 0.0)
     with pytest.raises(InvalidObservationError, match=r"one point. Got a table.*iloc\[0\]"):
         opt.tell(pd.DataFrame({"a": [0.1], "b": [0.2]}), 1.0, 0.0)
-    with pytest.raises(InvalidObservationError, match="unique column names"):
-        opt.tell_many(pd.DataFrame([[0.1, 0.2, 0.3]], columns=["a", "b", "b"]), [1.0], 0.0)
-    with pytest.raises(InvalidObservationError, match="columns of one length"):
-        opt.tell_many({"a": [0.1, 0.2], "b": [0.1]}, [1.0, 2.0], 0.0)
+    twice = pd.DataFrame([[0.1, 0.2, 0.3]], columns=["a", "b", "b"])
+    short = {"a": [0.1, 0.2], "b": [0.1]}
+    for X, message in ((twice, "unique column names"), (short, "columns of one length")):
+        with pytest.raises(InvalidObservationError, match=message):
+            opt.tell_many(X, [1.0], 0.0)
 
 
 # --- domains without names ------------------------------------------------------------------------
@@ -236,6 +237,8 @@ def test_tables_of_contexts(form):
     both = TABLES[form]({"day": ["no", "yes"], "power": [0.2, 0.4], "load": [30.0, 120.0]})
     expected = RandomSearch(LOADS, random_state=0)
     expected.tell_many([{"power": 0.2}, {"power": 0.4}], [1.0, 2.0], 0.0, context=listed)
+    row = pd.Series({"day": "no", "load": 30.0})
+    assert RandomSearch(LOADS, random_state=0).suggest(0.0, context=row).context == listed[0]
     for X, context in ((points, contexts), (both, None), (both, contexts), (points, both)):
         opt = RandomSearch(LOADS, random_state=0)
         opt.tell_many(X, [1.0, 2.0], 0.0, context=context)
@@ -257,24 +260,6 @@ def test_a_date_is_no_number(value):
         RandomSearch(LOADS).ask(0.0, context={"load": value, "day": "no"})
     with pytest.raises(DomainError, match=r"parameters\['a'\] must be .* in place of dates"):
         RandomSearch({"a": ("real", value, value)}).ask(0.0)
-
-
-def test_a_series_is_one_context():
-    row = pd.Series({"day": "no", "load": 30.0})
-    opt = GPUCB(LOADS, n_initial_points=1, random_state=0)
-    query = opt.suggest(0.0, context=row)
-    assert query.context == {"load": 30.0, "day": "no"}
-    opt.tell(query, 1.0)
-    opt.tell(pd.Series({"load": 30.0, "day": "no", "power": 0.5}), 1.0, 1.0)
-    opt.tell({"load": 40.0, "day": "no", "power": 0.5}, 1.0, 1.0)
-    assert_array_equal(opt.told_X_[1:, 1], [30.0, 40.0])
-    mean = opt.predict([{"power": 0.5}], 2.0, context={"load": 30.0, "day": "no"})
-    assert_array_equal(opt.predict([{"power": 0.5}], 2.0, context=row), mean)
-    assert_array_equal(opt.recommend(2.0, context=row), opt.recommend(2.0, context=dict(row)))
-    box = WithContext([(0.0, 1.0)], [(0.0, 1.0), (0.0, 100.0)])
-    assert_array_equal(
-        box.contexts(pd.DataFrame({"context1": [30.0], "context0": [0.3]}), 1), [[0.3, 30.0]]
-    )
 
 
 # --- the frame of a run ---------------------------------------------------------------------------

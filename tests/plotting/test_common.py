@@ -105,8 +105,7 @@ def test_curves_take_the_users_style(display, three_runs, plt):
     assert bars["a"][0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
 
 
-@pytest.mark.parametrize("axes_given", [False, True])
-def test_missing_matplotlib_names_the_extra(comparison, tracked, axes_given, monkeypatch):
+def test_missing_matplotlib_names_the_extra(comparison, tracked, monkeypatch):
     displays = [display.from_comparison(comparison, "eggholder") for display in CURVES]
     displays.append(ComparisonDisplay.from_comparison(comparison))
     displays.extend(make(tracked) for make in OF_OPTIMIZERS.values())
@@ -114,7 +113,7 @@ def test_missing_matplotlib_names_the_extra(comparison, tracked, axes_given, mon
     for display in displays:
         expected = rf'{type(display).__name__}\.plot needs .*pip install "sktvbo\[plot\]"'
         with pytest.raises(MissingExtraError, match=expected):
-            display.plot(object() if axes_given else None)
+            display.plot(object())
 
 
 @pytest.mark.parametrize("name", OF_OPTIMIZERS)

@@ -112,17 +112,6 @@ def test_tracks_are_the_posterior_over_time(named):
     assert_array_equal([track.queried for track in display.tracks], named.told_X_[:, :-1].T)
 
 
-def test_arms_have_one_axis(arms):
-    opt = arms[0]
-    slices = SliceDisplay.from_optimizer(opt).slices
-    (track,) = TrackDisplay.from_optimizer(opt, n_times=3).tracks
-    assert [part.axis.label for part in slices] == ["index of the arm"]
-    assert slices[0].mean.shape == (1, 6)
-    assert track.mean.shape == (6, 3)
-    assert_array_equal(track.queried, as_domain(opt.domain).indices(opt.told_X_[:, :-1]))
-    assert_allclose(slices[0].distance, 0.0)
-
-
 # --- axes -----------------------------------------------------------------------------------------
 
 

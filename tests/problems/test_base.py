@@ -70,16 +70,6 @@ def test_noise_has_the_stated_variance():
     assert noise.var() == pytest.approx(problem.noise_variance, rel=5 * np.sqrt(2 / n))
 
 
-def test_objective_variance_over_named_parameters():
-    class Named(Problem):
-        def _values(self, X, t):
-            return np.log10(X[:, 0]) + X[:, 1]
-
-    problem = Named("named", {"a": ("log-real", 1e-3, 1.0), "b": ("integer", 0, 3)}, horizon=1.0)
-    problem._set_noise(1.0)
-    assert problem.noise_variance == pytest.approx(3.0**2 / 12 + 15 / 12, rel=1e-3)
-
-
 # --- functions of users ---------------------------------------------------------------------------
 
 

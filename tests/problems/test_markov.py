@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo.exceptions import DomainError
 from sktvbo.problems import make
 
 ALL = ["gp-abrupt", "gp-slow", "markov-gp"]
@@ -101,17 +100,9 @@ def test_the_slowly_changing_function_is_a_sample_at_each_time():
 # --- domain and time ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_grid_has_as_many_dimensions_as_asked_for(name):
-    problem = small(name, n_grid=3, n_dims=3)
-    assert problem.domain.points.shape == (27, 3)
-    assert problem.value([0.5, 0.0, 1.0], 2.0) == everywhere(problem, 2.0)[11]
-    with pytest.raises(DomainError, match="one of the 27 points"):
-        problem.value([0.4, 0.0, 1.0], 2.0)
-
-
 def test_the_markov_function_is_constant_within_a_step():
-    problem = small(epsilon=0.5, horizon=7.5)
+    problem = small(epsilon=0.5, horizon=7.5, n_grid=3, n_dims=3)
+    assert problem.domain.points.shape == (27, 3)
     for step in range(8):
         now = everywhere(problem, float(step))
         assert_array_equal(everywhere(problem, step + 0.4), now)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from acquisition.cases import unit_box
 from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.test_margin import drive
 from scipy.integrate import quad
@@ -10,8 +9,7 @@ from scipy.integrate import quad
 from sktvbo import ABO, WDBO
 from sktvbo.acquisition import UCB, AcquisitionState
 from sktvbo.acquisition._compiled import objective_of
-from sktvbo.acquisition._objective import BoundaryMargin, ScipyClimber, Score
-from sktvbo.acquisition._optimize import optimize
+from sktvbo.acquisition._objective import BoundaryMargin, Score
 from sktvbo.domain import WithContext
 
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "sparse")
@@ -70,19 +68,6 @@ def test_the_score_and_its_slopes(fitted, name, window):
     for i in range(len(U.T)):
         up, down = (score.values(mean, std, inner + s * step[i]) for s in (1.0, -1.0))
         assert_allclose(on_place[:, i], (up - down) / 2e-6, atol=1e-7 * max(1.0, std.max()))
-
-
-def test_the_maximum_is_the_same_without_compiled_code(fitted):
-    gp, space = fitted["matern"], unit_box(2)
-    for window in (False, True):
-        posterior = posterior_of(gp, window)
-        space = space.during(61.0, 64.0) if window else space
-        score = score_of(gp, posterior, [5.0, 5.0, 0.0] if window else [5.0, 5.0])
-        rows = [
-            optimize(make(score, posterior), space, np.random.RandomState(0))
-            for make in (objective_of, ScipyClimber.of_posterior)
-        ]
-        assert_allclose(*rows, atol=1e-4)
 
 
 def test_places_excluded_by_the_margin_are_not_evaluated(fitted, monkeypatch):

@@ -68,9 +68,7 @@ def test_other_kernels_have_none_where_time_moves(fitted, name):
 
 
 @pytest.mark.parametrize(
-    ("acquisition", "name", "n"),
-    pairs_of([*ACQUISITIONS, Own(2.0)], COMPILED, (1, 6, 20)),
-    ids=str,
+    ("acquisition", "name", "n"), pairs_of([*ACQUISITIONS, Own(2.0)], COMPILED, (1, 6, 20)), ids=str
 )
 def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
     """The others are bounds, below all of them."""

@@ -17,12 +17,7 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.gaussian_process._composite import (
-    SHORTEST_PERIODIC,
-    Circle,
-    Composite,
-    temporal_length_scale,
-)
+from sktvbo.gaussian_process._composite import SHORTEST_PERIODIC, Composite, temporal_length_scale
 from sktvbo.gaussian_process._covariance import (
     GenericCovariance,
     PairCovariance,
@@ -230,29 +225,14 @@ def test_bounds_of_a_filter_limit_its_state():
         assert_array_equal(again.bounds, found.bounds)
 
 
-def test_the_series_omits_little_at_the_bound():
-    circle = Circle(SHORTEST_PERIODIC, 1.0, (True, True))
-    assert 0.0 < 1.0 - circle.coefficients.sum() < 1e-10
-
-
 def test_a_shorter_lengthscale_has_neither_relevancies_nor_a_filter():
     kernel = Matern(3.0) * ExpSineSquared(0.09, 1.0)
     assert state_space(kernel) is None
-    with pytest.raises(
-        UnsupportedKernelError, match=r"periodic lengthscale below 0\.1 has more than"
-    ):
+    with pytest.raises(UnsupportedKernelError, match=r"periodic lengthscale below 0\.1 has more"):
         temporal_convolution(kernel, [0.0], 1.0)
 
 
 # --- sharp seasons --------------------------------------------------------------------------------
-
-
-def days(n, shape, seed=0):
-    """Return hours (24 n, 1), and values of a shape of each day with noise 0.1."""
-    hours = np.arange(24.0 * n)
-    return hours[:, np.newaxis], shape(hours % 24.0) + 0.1 * np.random.RandomState(seed).normal(
-        size=len(hours)
-    )
 
 
 SHAPES = {
@@ -267,11 +247,12 @@ SHAPES = {
     ("name", "trend"), [*zip(SHAPES, [Matern(), Matern(24.0, nu=2.5), Matern()])], ids=str
 )
 def test_seasons_of_any_shape_are_forecast(name, solver, trend):
-    hours, y = days(20, SHAPES[name])
+    hours, noise = np.arange(480.0), 0.1 * np.random.RandomState(0).normal(size=480)
     kernel, priors = with_seasons(trend, 24.0), season_priors(24.0)
     gp = TimeVaryingGPRegressor(None, kernel, hyperpriors=priors, solver=solver)
     future = np.arange(480.0, 528.0)
-    forecast = gp.fit(hours, y).predict(future[:, np.newaxis])
+    gp.fit(hours[:, np.newaxis], SHAPES[name](hours % 24.0) + noise)
+    forecast = gp.predict(future[:, np.newaxis])
     assert np.sqrt(np.mean((forecast - SHAPES[name](future % 24.0)) ** 2)) < 0.05
     # A later search starts from what was learnt.
     assert_allclose(gp.refit().theta_, gp.theta_, atol=0.1)

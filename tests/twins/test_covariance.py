@@ -113,22 +113,12 @@ def test_theta_is_in_the_order_of_its_names():
 class Leap(BaseEstimator):
     """Custom noise model σ² (1 + size age / (age + delay)), with any of its parameters free."""
 
-    def __init__(self, size=2.0, delay=3.0, free=("size", "delay")):
-        self.size = size
-        self.delay = delay
-        self.free = free
+    def __init__(self, size=2.0, delay=3.0, free=()):
+        self.size, self.delay, self.free = size, delay, free
 
-    @property
-    def hyperparameter_names(self):
-        return list(self.free)
-
-    @property
-    def theta(self):
-        return np.log([getattr(self, name) for name in self.free])
-
-    @property
-    def bounds(self):
-        return np.log(np.tile(BOUNDS, (len(self.free), 1)))
+    hyperparameter_names = property(lambda self: list(self.free))
+    theta = property(lambda self: np.log([getattr(self, name) for name in self.free]))
+    bounds = property(lambda self: np.log(np.tile(BOUNDS, (len(self.free), 1))))
 
     def clone_with_theta(self, theta):
         return Leap(**self.get_params() | dict(zip(self.free, np.exp(theta))))

@@ -76,24 +76,9 @@ def test_the_chance_is_that_of_a_gaussian_process_of_labels():
     assert_allclose(np.exp(chance.log_weight(places)), weight, rtol=1e-9)
 
 
-def test_all_queries_at_a_place_count(monkeypatch):
-    """One label stands for all of them, if a place may not begin to fail meanwhile."""
-    monkeypatch.setattr(_failures, "_CHANGES", 0.0)
-    opt, place, labels = GPUCB(UNIT, random_state=0), [0.3, 0.3], [0.0, 0.0, 1.0, 0.0, 1.0]
-    for t, failed in enumerate(labels):
-        told(opt, place, t, failed)
-    variances, X = np.where(labels, failed_with(3), SUCCEEDED), np.array([place] * 5)
-    mean, variance = expected(X[:1], 4.0, X, np.arange(5.0), labels, variances)
-    share = 1.0 - variance / 0.25
-    label, noise = mean / share, variance / share
-    p = probability(*expected(X[:1], 6.0, X[:1], [4.0], label, noise + NEAR))
-    assert_allclose(np.exp(chance_of(opt, 6.0).log(X[:1])), p, rtol=1e-9)
-
-
 def test_a_place_that_failed_once_among_many_is_no_bad_place():
     opt, here = GPUCB(UNIT, random_state=0), np.array([[0.3, 0.3]])
-    for t in range(9):
-        opt.tell([0.3, 0.3], 1.0, t)
+    opt.tell_many([[0.3, 0.3]] * 9, [1.0] * 9, [float(t) for t in range(9)])
     opt.tell([0.32, 0.3], t=9.0, failed=True)
     assert chance_of(opt, 9.0).log(here)[0] > np.log(0.5)
     opt.tell_many([[0.3, 0.305]] * 4, None, [10.0, 11.0, 12.0, 13.0], failed=[True] * 4)

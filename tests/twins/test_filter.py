@@ -161,27 +161,6 @@ def test_the_gradient_on_many_sites_needs_no_smoother(rng, monkeypatch):
     assert_allclose(filtered.gradient, expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("temporal", "tau", "normalize_y"), pairs_of(TEMPORAL.values(), MEANS.values(), (False, True))
-)
-def test_queries_of_a_series_after_all_changes(temporal, tau, normalize_y):
-    """Before, between, at and after the rows, in one call and in no order, some of them twice."""
-    rng = np.random.RandomState(5)
-    t = np.sort(np.append(np.round(rng.uniform(0.0, 40.0, 40), 1), [3.0, 3.0, 17.0]))
-    y = 20.0 + 3.0 * np.sin(t / 4.0) + 0.2 * rng.normal(size=len(t))
-    times = np.array([30.0, -6.0, 47.0, 3.0, 3.0, t[0], t[-1], 17.3, -0.5, 47.0])
-    X, Q, options = t[:, np.newaxis], times[:, np.newaxis], {"spatial_kernel": None}
-    options |= {"temporal_kernel": temporal, "mean_prior_std": tau, "normalize_y": normalize_y}
-    dense, kalman = both(X[:30], y[:30], **options)
-    assert_equal(dense, kalman, Q)
-    late = [*range(31, 43), 30]
-    grown(dense, kalman, zip(X[late], y[late]))
-    assert_equal(dense, kalman, Q)
-    for gp in (dense, kalman):
-        gp.forget([0, 7, 33])
-    assert_equal(dense, kalman, Q)
-
-
 def test_the_time_column_may_be_first():
     X, y = stream()
     dense, kalman = both(X[:, [2, 0, 1]], y, time_column=0)
@@ -407,18 +386,6 @@ def test_a_hundred_thousand_rows_of_a_series():
 
 
 # --- choice of the solver -------------------------------------------------------------------------
-
-
-def test_auto_uses_the_filter_for_many_rows_of_few_sites():
-    X, y = stream(300)
-    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(3.0, nu=1.5), optimizer=None)
-    assert gp.solver == "auto"
-    kinds = [type(clone(gp).fit(X[:n], y[:n])._gp) for n in (30, 300)]
-    assert kinds == [Dense, Filter]
-    grown = clone(gp).fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
-    assert type(grown._gp) is Filter
-    assert type(grown.forget(np.arange(270))._gp) is Dense
-    assert_allclose(grown.predict(queries()), clone(gp).fit(X[270:], y[270:]).predict(queries()))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from sktvbo.acquisition._objective import ScipyClimber, Score
 from sktvbo.acquisition._optimize import optimize as maximum
 from sktvbo.domain import Box, FiniteSet, as_domain
 from sktvbo.optimizers._chance import Chance
-from sktvbo.optimizers._constants import LARGEST_EXCESS
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._feasibility import Certificate, Feasibility, near, steps_from
 from sktvbo.optimizers._outcomes import beyond_limits
@@ -124,21 +123,6 @@ def test_causes_of_several_parts_are_multiplied():
     factors = [cause(13.0, 13.0, None).log(U) for cause in choice.causes.values()]
     assert len(factors) == 2
     assert_allclose(choice.chance.log(U), sum(factors))
-
-
-def test_nothing_is_certified_at_the_largest_excess():
-    safe = {"outcome_constraints": LIMITS, "safety": 0.95, "start_points": [[0.2, 0.5]]}
-    held = drive(WDBO(BOX, random_state=0, **safe), 30)
-    state, place = held._run, None
-    known = state.part("limits")
-    for excess, is_certified in ((0.999 * LARGEST_EXCESS, True), (LARGEST_EXCESS, False)):
-        changed = state.with_part(replaced(known, excess=excess))
-        certificate = Certificate(changed, 0.6)
-        space = state.domain.search_space().certified(certificate, 30.0)
-        found = space.candidates(256)
-        assert (len(found) > 0) == is_certified
-        place = found[:1] if place is None else place
-        assert certificate.certifies(place, 30.0) == is_certified
 
 
 @pytest.mark.parametrize("value", [0.6, 0.7])

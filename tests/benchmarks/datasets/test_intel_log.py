@@ -192,16 +192,10 @@ def test_a_missing_or_a_damaged_file_is_named(fetch):
         fetch()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        URLError("Connection refused"),
-        HTTPError(LOG_URL, 404, "Not Found", {}, None),
-        TimeoutError("timed out"),
-        IncompleteRead(b"12"),
-    ],
-    ids=["no network", "missing", "silent", "cut"],
-)
+ERRORS = URLError("Connection refused"), HTTPError(LOG_URL, 404, "Not Found", {}, None)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, TimeoutError("timed out"), IncompleteRead(b"12")])
 def test_failed_downloads(fetch, web, error):
     url = LOCATIONS_URL if isinstance(error, TimeoutError) else LOG_URL
     web.files[url] = error
@@ -212,33 +206,25 @@ def test_failed_downloads(fetch, web, error):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("url", "content", "message"),
     [
-        (log()[:-9], "no complete gzip file"),
-        (b"<html>Moved</html>", "no complete gzip file"),
-        (gzip.compress(b"<html>\nMoved\n</html>\n"), "lines of 'date time .* of the motes"),
-        (gzip.compress(b"0" * 5_000_000), "lines of 'date time"),
-        (log(without=(7,)), "lines of 'date time"),
+        (LOG_URL, log()[:-9], "no complete gzip file"),
+        (LOG_URL, b"<html>Moved</html>", "no complete gzip file"),
+        (LOG_URL, gzip.compress(b"<html>\nMoved\n"), "lines of 'date time .* of the motes"),
+        (LOG_URL, gzip.compress(b"0" * 5_000_000), "lines of 'date time"),
+        (LOG_URL, log(without=(7,)), "lines of 'date time"),
+        (LOCATIONS_URL, b"\xff", "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS + b"1 2 2\n", "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS.replace(b"7.5", b"nan"), "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS[:-9], "is not the expected file"),
     ],
-    ids=["cut", "page", "packed page", "no line's end", "a mote lacks"],
+    ids=["cut", "page", "packed", "no line", "mote lacks", "binary", "twice", "nan", "cut places"],
 )
-def test_wrong_log(fetch, web, content, message):
-    web.files[LOG_URL] = content
+def test_wrong_files(fetch, web, url, content, message):
+    web.files[url] = content
     with pytest.raises(InvalidObservationError, match=message) as info:
         fetch()
-    assert LOG_URL in str(info.value)
-    assert list(fetch.home.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"<html>", b"\xff", LOCATIONS + b"1 2 2\n", LOCATIONS.replace(b"7.5", b"nan"), LOCATIONS[:-9]],
-    ids=["page", "binary", "twice", "nan", "cut"],
-)
-def test_wrong_positions(fetch, web, content):
-    web.files[LOCATIONS_URL] = content
-    with pytest.raises(InvalidObservationError, match=r"mote_locs\.txt is not the expected file"):
-        fetch()
+    assert url in str(info.value)
     assert list(fetch.home.iterdir()) == []
 
 

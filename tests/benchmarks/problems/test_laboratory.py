@@ -56,23 +56,6 @@ def test_field_equals_the_sensors_at_the_sensors(data):
         assert_allclose(problem.values(unit(data), t), arms.values(data.xy, t), rtol=1e-12)
 
 
-def test_corners_copy_their_nearest_sensor(data):
-    problem, arms = make("temperature-field"), make("temperature")
-    lower, width = data.xy.min(axis=0), np.ptp(data.xy, axis=0)
-    for corner in [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]:
-        nearest = np.argmin(np.linalg.norm(data.xy - (lower + width * corner), axis=1))
-        expected = arms.value(data.xy[nearest], 99.0)
-        assert problem.value(corner, 99.0) == pytest.approx(expected)
-
-
-def test_triangles_cover_the_square_once(data):
-    problem = make("temperature-field")
-    # The inverse of a triangle's matrix has the inverse of twice its area as determinant.
-    areas = 0.5 / np.abs(np.linalg.det(problem._to_weights))
-    assert areas.sum() == pytest.approx(1.0)
-    assert set(problem._sources.ravel()) == set(range(46))
-
-
 def test_no_point_of_the_field_is_hotter_than_the_optimum(data):
     problem = make("temperature-field", day=(0, 1))
     X = np.vstack([problem.domain.sample(5_000, 0), unit(data)])

@@ -59,13 +59,6 @@ def test_arms_are_linear_between_rows_and_the_last_row_lasts():
     assert_array_equal(one_time_each, np.diag(readings[12:16]))
 
 
-def test_horizon_stretches_the_test_days():
-    problem, steps = SyntheticArms(horizon=600.0), SyntheticArms()
-    for k in (0.0, 3.0, 6.4, 8.0):
-        seconds = problem.values(problem.domain.points, 75.0 * k)
-        assert_allclose(seconds, steps.values(steps.domain.points, k), rtol=1e-12)
-
-
 def test_readings_are_normalized_by_the_training_days():
     readings = table()
     problem = SyntheticArms(readings)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import make
-from scipy.stats import qmc
 
 LOW, HIGH = 10**0.1, 10**2.5
 
@@ -35,30 +34,6 @@ def by_links(problem, x, t):
         signal = received[own]
         total += bandwidth * math.log2(1 + signal / (noise + sum(received) - signal)) / 1e6
     return total
-
-
-def multistart(problem, t):
-    """Return the best of a dense set over the logarithms of the powers, refined around its best."""
-    d = problem.domain.n_dims
-
-    def values(U):
-        return problem.values(np.clip(10 ** (0.1 + 2.4 * U), LOW, HIGH), t)
-
-    U = np.vstack([qmc.Sobol(d, scramble=False).random_base2(13), corners(d)])
-    steps = np.vstack([2.0 * qmc.Sobol(d, scramble=False).random_base2(8) - 1.0, np.eye(d)])
-    best = -np.inf
-    for u in U[np.argsort(-values(U))[:5]]:
-        for width in 0.3 * 0.6 ** np.arange(22):
-            around = np.clip(u + width * np.vstack([steps, -steps]), 0.0, 1.0)
-            around = np.vstack([u, around])
-            f = values(around)
-            u = around[np.argmax(f)]
-        best = max(best, f.max())
-    return best
-
-
-def corners(d):
-    return np.stack(np.meshgrid(*[[0.0, 1.0]] * d), axis=-1).reshape(-1, d)
 
 
 # --- the throughput -------------------------------------------------------------------------------
@@ -117,26 +92,3 @@ def test_longer_horizon_and_more_users_leave_the_walks_as_they_were():
     expected = users(wlan(horizon=100.0), t)
     assert_array_equal(users(wlan(horizon=600.0), t), expected)
     assert_array_equal(users(wlan(n_users=30), t)[:, :18], expected)
-
-
-# --- the optimum ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("n_nodes", "n_users", "association", "n"),
-    [
-        (2, 9, "nearest", 3),
-        (3, 13, "fixed", 2),
-        pytest.param(3, 13, "nearest", 4, marks=pytest.mark.slow),
-        pytest.param(4, 18, "fixed", 3, marks=pytest.mark.slow),
-    ],
-)
-def test_optimum_is_the_best_of_a_dense_search(n_nodes, n_users, association, n):
-    problem = wlan(n_nodes, n_users, association=association)
-    scale = np.ptp(problem.values(problem.domain.sample(2000, 0), 300.0))
-    for t in np.linspace(0.0, 600.0, n):
-        x_star, f_star = problem.optimum(t)
-        found = multistart(problem, t)
-        assert f_star == problem.value(x_star, t)
-        assert f_star >= found - 1e-9 * scale
-        assert found >= f_star - 1e-6 * scale
