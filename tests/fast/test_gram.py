@@ -121,7 +121,7 @@ def test_gram(rng, spatial, d, temporal):
             assert np.isnan(K[np.triu_indices(n, 1)]).all()
 
 
-@pytest.mark.parametrize(("spatial", "temporal"), zip(Family, [*Family][1:] + [*Family][:1]))
+@pytest.mark.parametrize(("spatial", "temporal"), [*zip(Family, [*Family][1:] + [*Family][:1])])
 def test_matrices_are_multiplied_in_place(rng, spatial, temporal):
     one, other, _ = both(spatial, temporal)
     for n in SIZES:

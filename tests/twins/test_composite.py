@@ -16,7 +16,6 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
-from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process._composite import SHORTEST_PERIODIC, Composite, temporal_length_scale
 from sktvbo.gaussian_process._covariance import (
     GenericCovariance,
@@ -24,7 +23,6 @@ from sktvbo.gaussian_process._covariance import (
     SeparableCovariance,
 )
 from sktvbo.gaussian_process.kalman._filter import Filter, SiteIndex
-from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.kernels import Forgetting, Wiener, season_priors, with_seasons
 from sktvbo.relevancy import temporal_convolution
 
@@ -49,6 +47,8 @@ KERNELS = WITH_SERIES | {
     "rbf": RBF(2.0) * ExpSineSquared(0.3, 1.0) + 0.2 * RBF(1.0) * Matern(3.0, nu=0.5) * Matern(),
     "periodic": ExpSineSquared(0.2, 3.0),
     "level": Matern(nu=1.5) + ConstantKernel(0.1),
+    "smooth and rough": 0.7 * Matern(3.0, nu=2.5) + 0.3 * Matern(0.8, nu=0.5),
+    "forgetting": Forgetting(0.3) + 0.3 * RBF(1.1),
 }
 every_series = pytest.mark.parametrize("kernel", WITH_SERIES.values(), ids=list(WITH_SERIES))
 SPACE = None, Matern([0.4, 0.9], nu=2.5)
@@ -225,13 +225,6 @@ def test_bounds_of_a_filter_limit_its_state():
         assert_array_equal(again.bounds, found.bounds)
 
 
-def test_a_shorter_lengthscale_has_neither_relevancies_nor_a_filter():
-    kernel = Matern(3.0) * ExpSineSquared(0.09, 1.0)
-    assert state_space(kernel) is None
-    with pytest.raises(UnsupportedKernelError, match=r"periodic lengthscale below 0\.1 has more"):
-        temporal_convolution(kernel, [0.0], 1.0)
-
-
 # --- sharp seasons --------------------------------------------------------------------------------
 
 
@@ -314,16 +307,6 @@ def test_the_lengthscale_has_the_integral_of_the_squared_correlation(kernel):
     assert_allclose(squared(kernel), squared(smooth), rtol=1e-8)
     assert temporal_length_scale(Matern(2.0, nu=1.5)) == 2.0  # of one kernel it is its own
     assert temporal_length_scale(Forgetting(0.19)) == pytest.approx(-1.0 / np.log(0.9))
-
-
-@pytest.mark.parametrize(
-    "kernel", [ExpSineSquared(1.0, 2.0), Matern() + 0.1, Matern() + ExpSineSquared()], ids=str
-)
-def test_a_part_that_never_decays_has_no_relevancy(kernel):
-    with pytest.raises(UnsupportedKernelError, match=r"never forgets.*Multiply that part by a dec"):
-        temporal_convolution(kernel, [0.0], 1.0)
-    with pytest.raises(UnsupportedKernelError, match=r"Multiply that part by a decay"):
-        WDBO([(0.0, 1.0)], surrogate=TimeVaryingGPRegressor(temporal_kernel=kernel)).tell(0.5, 1.0)
 
 
 @pytest.mark.parametrize("algorithm", [WDBO, BOLT])

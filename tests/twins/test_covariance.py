@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MyRBF
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
-from sktvbo._fast.gram import Family
-from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection
 from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.kernels import Empirical, Forgetting, Wiener
@@ -105,71 +101,3 @@ def test_theta_is_in_the_order_of_its_names():
     new = c.with_theta(np.log([2.0, 0.5, 0.6, 0.1, 0.02, 0.7]))
     assert (new.noise_variance, new.noise_model.rate) == pytest.approx((0.02, 0.7))
     assert str(new) == "2 * Matern(length_scale=[0.5, 0.6], nu=2.5) * Forgetting(epsilon=0.1)"
-
-
-# --- noise ----------------------------------------------------------------------------------------
-
-
-class Leap(BaseEstimator):
-    """Custom noise model σ² (1 + size age / (age + delay)), with any of its parameters free."""
-
-    def __init__(self, size=2.0, delay=3.0, free=()):
-        self.size, self.delay, self.free = size, delay, free
-
-    hyperparameter_names = property(lambda self: list(self.free))
-    theta = property(lambda self: np.log([getattr(self, name) for name in self.free]))
-    bounds = property(lambda self: np.log(np.tile(BOUNDS, (len(self.free), 1))))
-
-    def clone_with_theta(self, theta):
-        return Leap(**self.get_params() | dict(zip(self.free, np.exp(theta))))
-
-    def ratio(self, age):
-        return 1.0 + self.size * age / (age + self.delay)
-
-    def slopes(self, age):
-        share = self.size * age / (age + self.delay)
-        both = {"size": share, "delay": -share * self.delay / (age + self.delay)}
-        return np.array([both[name] for name in self.free]).reshape(-1, len(age)).T
-
-
-@pytest.mark.parametrize(
-    ("free", "noise"), [((), BOUNDS), (("delay",), "fixed"), (("delay", "size"), BOUNDS)]
-)
-def test_a_noise_model_has_any_number_of_hyperparameters(free, noise, rng):
-    c = covariance((RBF(0.5), Forgetting(0.2)), noise=(0.05, noise), noise_model=Leap(free=free))
-    age, w = rng.uniform(0.0, 9.0, 7), rng.normal(size=7)
-    names = ["noise_variance"] * (noise != "fixed") + [f"noise_model__{name}" for name in free]
-    n_kernels = len(c.theta) - len(names)
-    assert c.names[n_kernels:] == names
-    expected = slopes(lambda theta: w @ c.with_theta(theta).noise(age), c.theta)
-    assert_allclose(c.noise_gradient(w, age), expected[n_kernels:], rtol=1e-8, atol=1e-10)
-    assert_allclose(expected[:n_kernels], 0.0)
-
-
-# --- closed forms ---------------------------------------------------------------------------------
-
-
-def test_stationary_factors():
-    spatial, temporal = covariance((Matern([0.4, 0.9], nu=2.5), RBF(3.0))).stationary_factors
-    assert (spatial.family, temporal.family) == (Family.MATERN52, Family.RBF)
-    assert_array_equal(spatial.length_scales, [0.4, 0.9])
-    spatial, temporal = covariance((None, Forgetting(0.2))).stationary_factors
-    assert len(spatial.length_scales) == 0
-    assert temporal.length_scales == pytest.approx([Forgetting(0.2).length_scale])
-    arms = Empirical(np.eye(2))
-    assert covariance((arms, RBF(3.0))).stationary_factors[0] == arms
-
-
-@pytest.mark.parametrize(
-    ("kernels", "culprit"),
-    [
-        ((RBF(0.5), Wiener(0.1)), "Wiener"),
-        ((RationalQuadratic(), Wiener(0.1)), "RationalQuadratic"),
-        ((RBF(0.5), ConstantKernel(1.0, "fixed")), r"1\*\*2: it never forgets"),
-        ((None, MyRBF(0.5)), "MyRBF"),
-    ],
-    ids=str,
-)
-def test_kernels_without_stationary_factors(kernels, culprit):
-    with pytest.raises(UnsupportedKernelError, match=f"relevancy .* not available for {culprit}"):
-        _ = covariance(kernels).stationary_factors

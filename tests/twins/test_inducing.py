@@ -50,18 +50,6 @@ def test_sums_are_of_targets_as_given(location, scale):
     assert_allclose(found[2], expected[2], rtol=1e-10)
 
 
-def test_the_bound_of_sums_is_that_of_the_dense_matrices():
-    V, y, noise, variance = random_rows(0)
-    value, outer, beta = solved(Sums.of(V, y, noise, variance))
-    S = V @ V.T + np.diag(noise)
-    quadratic, determinant = y @ np.linalg.solve(S, y), np.linalg.slogdet(S)[1]
-    expected = -0.5 * (quadratic + determinant + 20 * np.log(2.0 * np.pi) + np.sum(1.0 / noise))
-    assert value == pytest.approx(expected, rel=1e-10)
-    B = np.eye(5) + V.T @ np.diag(1.0 / noise) @ V
-    assert_allclose(np.tril(outer.L) @ np.tril(outer.L).T, B, rtol=1e-10)
-    assert_allclose(beta, np.linalg.solve(B, V.T @ (y / noise)), rtol=1e-10)
-
-
 def test_sums_that_overflow():
     V, y, noise, variance = random_rows(0)
     sums = Sums.of(V, y, noise, variance)

@@ -111,33 +111,6 @@ def test_some_kernels_are_for_some_purposes_only():
         temporal_length_scale(ExpSineSquared())
 
 
-@pytest.mark.parametrize(
-    ("kernel", "n_dims"),
-    [(RBF([0.5, 2.0]), 2), (Matern(0.5, nu=1.5), 2), (Forgetting(0.2), 1), (RBF(1.0, "fixed"), 2)],
-    ids=str,
-)
-def test_factor_follows_theta(kernel, n_dims):
-    theta = kernel.theta + 0.3
-    moved = recognize(kernel, n_dims).with_theta(theta)
-    expected = recognize(kernel.clone_with_theta(theta), n_dims)
-    assert moved.family == expected.family
-    assert moved.n_theta == expected.n_theta
-    assert moved.log_slope == pytest.approx(expected.log_slope)
-    assert_allclose(moved.length_scales, expected.length_scales)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "n_dims"),
-    [(RBF([0.5, 2.0]), 2), (Matern(0.5, nu=1.5), 3), (Forgetting(0.2), 1)],
-    ids=str,
-)
-def test_units_are_the_slopes_of_the_scaled_coordinates(rng, kernel, n_dims):
-    factor, X = recognize(kernel, n_dims), rng.normal(size=(5, n_dims))
-    assert_allclose(factor.scale(X), (X * factor.units).T, rtol=1e-15)
-    assert factor.scale(X).flags.c_contiguous
-    assert_allclose(factor.scale(np.ones((1, n_dims)))[:, 0], factor.units, rtol=0.0)
-
-
 @pytest.mark.parametrize("epsilon", [1e-4, 0.03, 0.5])
 def test_forgetting_rate_of_equal_kernels(epsilon):
     kernel = Forgetting(epsilon)

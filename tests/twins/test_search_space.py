@@ -97,6 +97,13 @@ def test_what_is_fixed_stays_to_the_bit():
     assert_array_equal(window.continuous, [False, True, True])
 
 
+def test_the_whole_within_its_own_bounds_is_searched_as_it_is():
+    objective, whole = objective_over(BOX, 1, compiled=True), BOX.search_space()
+    spaces = whole, whole.within([0.0, 0.0], [1.0, 1.0])
+    found = [optimize(objective, space, np.random.RandomState(2)) for space in spaces]
+    assert_array_equal(*found)
+
+
 def test_where_no_member_is_within_the_nearest_is_taken():
     part = COUNTABLE.search_space().within([0.01] + 5 * [0.0], [0.04] + 5 * [1.0])
     assert_array_equal(COUNTABLE.from_unit(part.candidates(8))[:, 0], [2.0])

@@ -1,7 +1,5 @@
 """Sums of kernels in time, with a level that all places share, against calls of the kernels."""
 
-import pickle
-
 import numpy as np
 import pytest
 from grids import pairs_of
@@ -64,26 +62,14 @@ def derivatives(c, function, step=1e-5):
 
 
 @every_pair
-def test_matrices_are_those_of_kernel_calls(spatial, pair, signal):
-    first = covariance(spatial, pair, signal)
-    one, other = points(spatial, 9), points(spatial, 5, seed=1)
-    for c in (first, first.with_theta(first.theta + 0.1), pickle.loads(pickle.dumps(first))):
-        K = called(c, *one)
-        assert_allclose(np.tril(c.gram(*one)), np.tril(K), rtol=1e-12)
-        assert_allclose(c.cross(*one), K, rtol=1e-12)
-        assert_allclose(c.cross(*one, *other), called(c, *one, *other), rtol=1e-12)
-        assert_allclose(c.variance(*one), K.diagonal(), rtol=1e-12)
-        for i in (0, 4, 8):
-            assert_allclose(c.row(*one, i), K[i], rtol=1e-12)
-
-
-@every_pair
-def test_derivatives_in_theta_are_differences(spatial, pair, signal, rng):
+def test_matrices_are_kernel_calls_and_derivatives_differences(spatial, pair, signal, rng):
     c = covariance(spatial, pair, signal)
     one, other = points(spatial, 9), points(spatial, 5, seed=1)
     a, W = rng.normal(size=9), rng.normal(size=(9, 5))
     P = np.linalg.inv(called(c, *one) + 0.05 * np.eye(9))
     K = c.gram(*one)
+    assert_allclose(np.tril(K), np.tril(called(c, *one)), rtol=1e-12)
+    assert_allclose(c.cross(*one, *other), called(c, *one, *other), rtol=1e-12)
     expected = derivatives(c, lambda c: np.sum((np.outer(a, a) - P) * called(c, *one)))
     assert_allclose(c.gradient(*one, K, P, a), expected, rtol=1e-6, atol=1e-6)
     expected = derivatives(c, lambda c: called(c, *one) @ a)
@@ -93,18 +79,3 @@ def test_derivatives_in_theta_are_differences(spatial, pair, signal, rng):
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     expected = derivatives(c, lambda c: a @ called(c, *one).diagonal())
     assert_allclose(c.variance_gradient(*one, a), expected, rtol=1e-6, atol=1e-6)
-
-
-@every_pair
-def test_derivatives_at_a_point_are_differences(spatial, pair, signal):
-    c, (S, t), h = covariance(spatial, pair, signal), points(spatial, 9), 1e-6
-    s, units = np.full(S.shape[1], 0.3), c.units()
-    k, dk = c.cross_with_gradient(s * units[:-1], 3.21 * units[-1], *c.to_scaled(S, t))
-    point = np.append(s, 3.21)
-
-    def at(point):
-        return called(c, point[np.newaxis, :-1], point[-1:], S, t)[0]
-
-    assert_allclose(k, at(point), rtol=1e-12)
-    expected = [(at(point + e) - at(point - e)) / (2.0 * h) for e in h * np.eye(len(point))]
-    assert_allclose(dk * units[:, np.newaxis], expected, rtol=1e-5, atol=1e-7)
