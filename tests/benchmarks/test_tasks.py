@@ -2,10 +2,10 @@
 
 import pytest
 from _specs import configured, parse, split_list
-from _tasks import Task, settings
+from _tasks import Task
 from benchmarks.cases import SEEDS, run, task
 
-from sktvbo import GPUCB, RGPUCB, RandomSearch, SparQGPUCB, evaluation
+from sktvbo import GPUCB, RandomSearch, SparQGPUCB, evaluation
 from sktvbo.evaluation import SimulatedClock, StepClock
 
 
@@ -61,15 +61,6 @@ def test_the_problem_is_the_expert(tmp_path):
 
     assert result.regrets.tolist() == regrets("problem").tolist()
     assert result.regrets.tolist() != regrets(None).tolist()
-
-
-def test_settings_tell_apart():
-    def of(made):
-        return settings([made], 10, 0)
-
-    assert of(task()) == of(task())
-    assert of(task()) != of(task(horizon=9.0))
-    assert of(task(a=RGPUCB(reset_period=5))) != of(task(a=RGPUCB(reset_period=6)))
 
 
 # --- names, lists and options as a user writes them -----------------------------------------------

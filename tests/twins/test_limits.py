@@ -17,7 +17,6 @@ from sktvbo.optimizers._chance import Chance
 from sktvbo.optimizers._durable import run_of
 from sktvbo.optimizers._feasibility import Certificate, Feasibility, near, steps_from
 from sktvbo.optimizers._outcomes import beyond_limits
-from sktvbo.optimizers._suggest import Choice
 
 
 @pytest.fixture(scope="module")
@@ -113,16 +112,6 @@ def test_a_measured_violation_counts_where_the_model_takes_it_for_noise(name, si
     assert violated(side * 1.07) == 1.0
     for value in (side * 1.01, side * 0.7, None, np.nan):
         assert violated(value) < 0.5
-
-
-def test_causes_of_several_parts_are_multiplied():
-    opt = drive(WDBO(BOX, outcome_constraints=LIMITS, random_state=0), 12)
-    opt.tell([0.3, 0.3], t=12.0, failed=True)
-    run, U = run_of(opt), np.random.RandomState(0).uniform(size=(5, 2))
-    choice = Choice(run, run.surrogate, 13.0, None)
-    factors = [cause(13.0, 13.0, None).log(U) for cause in choice.causes.values()]
-    assert len(factors) == 2
-    assert_allclose(choice.chance.log(U), sum(factors))
 
 
 @pytest.mark.parametrize("value", [0.6, 0.7])

@@ -52,20 +52,6 @@ def test_a_curved_valley(upper):
     assert n_evaluations < 120
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_models_minimum_is_that_of_the_box(seed):
-    rng = np.random.RandomState(seed)
-    _, A, b = quadratic(rng)
-    low, high = -rng.uniform(0.0, 0.3, 4), rng.uniform(0.0, 0.3, 4)
-    low[seed % 4] = 0.0  # a bound is active at the start
-    step = model_minimum(A, b, low, high)
-    assert np.all((low <= step) & (step <= high))
-    slope = A @ step + b
-    tolerance = 1e-8 * np.abs(b).max()
-    assert np.all(slope[step > low] <= tolerance)
-    assert np.all(slope[step < high] >= -tolerance)
-
-
 def test_a_known_hessian_saves_evaluations(rng):
     function, A, b = quadratic(rng)
     start = np.linalg.solve(A, -b) + 1.0
