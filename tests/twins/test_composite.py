@@ -117,6 +117,8 @@ def test_matrices_are_those_of_kernel_calls(spatial, temporal):
             assert_array_equal(out, c.cross(*one, *other))
             assert c.gram(*one, out=square) is square
             assert_array_equal(np.tril(square), np.tril(c.gram(*one)))
+            row = general.cross(*one)[4]
+            assert_allclose(c.row(*one, 4), row, rtol=1e-12, atol=1e-13)
         if isinstance(compiled, PairCovariance):
             continue  # compiled code computes the covariances in time
         *_, variance, options = compiled.at_one_time(*one, 7.5)

@@ -70,6 +70,8 @@ def test_matrices_are_kernel_calls_and_derivatives_differences(spatial, pair, si
     K = c.gram(*one)
     assert_allclose(np.tril(K), np.tril(called(c, *one)), rtol=1e-12)
     assert_allclose(c.cross(*one, *other), called(c, *one, *other), rtol=1e-12)
+    assert c.varying.level is None
+    assert_allclose(c.varying.cross(*one), called(c.varying, *one), rtol=1e-12)
     expected = derivatives(c, lambda c: np.sum((np.outer(a, a) - P) * called(c, *one)))
     assert_allclose(c.gradient(*one, K, P, a), expected, rtol=1e-6, atol=1e-6)
     expected = derivatives(c, lambda c: called(c, *one) @ a)
