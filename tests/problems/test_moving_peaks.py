@@ -33,6 +33,15 @@ def test_values_and_the_optimum_are_the_highest_peaks(shape, smooth):
     assert [problem.optimum(t)[1] for t in TIMES] == [peaks(problem, t)[0].max() for t in TIMES]
 
 
+def test_many_peaks_in_many_dimensions_are_evaluated_in_parts():
+    problem = make("moving-peaks", n_peaks=300, n_dims=20, horizon=30.0, random_state=0)
+    X, t = problem.domain.sample(1000, 0), np.linspace(0.0, 30.0, 1000)
+    f = problem.values(X, t)
+    for i in (0, 1, 517, 999):
+        assert f[i] == problem.value(X[i], t[i])
+    assert len(problem.values(X[:0], 7.0)) == 0
+
+
 # --- movement -------------------------------------------------------------------------------------
 
 

@@ -233,6 +233,16 @@ def test_the_chance_of_success_is_worked_out_once_a_call(options, n_initial, mon
     assert len(fits) == 1
 
 
+def test_in_a_wider_domain_the_learnt_lengthscale_keeps_its_meaning():
+    opt = WDBO([(0.0, 1.0)], random_state=0)
+    for t in range(12):
+        x = (0.37 * t) % 1.0
+        told(opt, [x], t, x > 0.6)
+    length, *others = run_of(opt).failures.learnt
+    wider = opt.with_parameters(domain=[(0.0, 4.0)])
+    assert run_of(wider).failures.learnt == (length / 4.0, *others)
+
+
 def of_failures(opt, t):
     """Probability at a time that a query does not fail, None if nothing is known of it."""
     cause = Choice(run_of(opt), None, None, t, None, t).causes.get("failures")

@@ -57,6 +57,14 @@ def test_values_are_the_capacities_link_by_link(options):
     assert_allclose(problem.values(X, t), expected, rtol=1e-10)
 
 
+def test_many_rows_are_evaluated_in_parts():
+    problem, n = wlan(), 2**20 // (4 * 18) + 10
+    X, t = problem.domain.sample(n, 0), np.linspace(0.0, 600.0, n)
+    f = problem.values(X, t)
+    for i in (0, n // 2 - 1, n // 2, n // 2 + 1, n - 1):
+        assert f[i] == pytest.approx(problem.value(X[i], t[i]), rel=1e-13)
+
+
 @pytest.mark.parametrize(("association", "jumps"), [("nearest", True), ("fixed", False)])
 def test_only_a_user_that_changes_node_makes_f_jump(association, jumps):
     problem = wlan(association=association)
