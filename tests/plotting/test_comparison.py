@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 from plotting.cases import made_run
 
 from sktvbo import evaluation
@@ -142,6 +141,8 @@ def test_comparison_picture_has_the_best_first(scored, plt):
     (whisker,) = ax.collections[0].get_segments()
     np.testing.assert_allclose(whisker, [[0.0, 0.0], [0.0, 0.5]])
     # Colours are those of the other displays.
+    from matplotlib.colors import to_rgba
+
     lines = DatasetSizeDisplay.from_comparison(scored, "p").plot().lines_
     colours = [to_rgba(lines[name].get_color()) for name in "abc"]
     assert [display.bars_[name][0].get_facecolor() for name in "abc"] == colours
