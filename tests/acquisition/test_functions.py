@@ -2,8 +2,6 @@
 
 import tracemalloc
 import warnings
-from decimal import Decimal, localcontext
-from functools import partial
 from math import log, pi, sqrt
 from types import SimpleNamespace
 
@@ -13,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import chisquare, norm
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import GPUCB, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.acquisition import (
@@ -30,7 +28,6 @@ from sktvbo.acquisition import (
     ThompsonSampling,
 )
 from sktvbo.domain import FiniteSet
-from sktvbo.kernels import Wiener
 
 STATE = AcquisitionState(n=30, n_told=50, n_dims=2)
 
@@ -62,30 +59,21 @@ def et_theorem_1(t, d, delta, a, b, r):
 steps = pytest.mark.parametrize(("t", "d"), [(1, 1), (7, 2), (300, 6)])
 
 
-@steps
-@pytest.mark.parametrize(
-    ("theorem", "formula"),
-    [("reset", tvgp_16), ("forgetting", tvgp_19), ("event", et_theorem_1)],
-)
-@pytest.mark.parametrize(
-    "constants",
-    [
-        {"delta": 0.1, "a": 1.0, "b": 1.0, "r": 1.0},
-        {"delta": 0.03, "a": 2.5, "b": 1.7, "r": 4.0},
-    ],
-    ids=["default", "other"],
-)
-def test_smoothness_beta_is_the_papers(t, d, theorem, formula, constants):
-    assert SmoothnessBeta(theorem, **constants)(at(t, d)) == pytest.approx(
-        formula(t, d, **constants), rel=1e-13
-    )
+DEFAULTS = {"delta": 0.1, "a": 1.0, "b": 1.0, "r": 1.0}
+THEOREMS = {"reset": tvgp_16, "forgetting": tvgp_19, "event": et_theorem_1}
 
 
 @steps
-@pytest.mark.parametrize(("lipschitz", "delta"), [(1.0, 0.1), (12.0, 0.5)])
-def test_bolt_beta_is_what_the_proof_of_eq_63_needs(t, d, lipschitz, delta):
-    expected = 2 * d * log(lipschitz * d * t**2) + 2 * log(pi**2 * t**2 / (6 * delta))
-    assert BOLTBeta(lipschitz, delta)(at(t, d)) == pytest.approx(expected, rel=1e-13)
+def test_betas_are_the_papers(t, d):
+    for theorem, formula in THEOREMS.items():
+        expected = formula(t, d, **DEFAULTS)
+        assert SmoothnessBeta(theorem)(at(t, d)) == pytest.approx(expected, rel=1e-13)
+        other = {"delta": 0.03, "a": 2.5, "b": 1.7, "r": 4.0}
+        found = SmoothnessBeta(theorem, **other)(at(t, d))
+        assert found == pytest.approx(formula(t, d, **other), rel=1e-13)
+    for lipschitz, delta in ((1.0, 0.1), (12.0, 0.5)):  # what the proof of BOLT eq. 63 needs
+        expected = 2 * d * log(lipschitz * d * t**2) + 2 * log(pi**2 * t**2 / (6 * delta))
+        assert BOLTBeta(lipschitz, delta)(at(t, d)) == pytest.approx(expected, rel=1e-13)
 
 
 @steps
@@ -111,7 +99,9 @@ def test_information_gain_beta_is_igp_ucbs(gain):
 
 def test_the_root_of_information_gain_beta_is_sparqs():
     """SparQ theorem 3.1, with the determinants written out."""
-    gp = fitted(2)
+    X = np.column_stack([np.random.RandomState(1).uniform(size=(25, 2)), np.arange(25.0)])
+    kernels = Matern(0.3, nu=2.5), Matern(20.0, nu=1.5)
+    gp = TimeVaryingGPRegressor(*kernels, optimizer=None).fit(X, np.sin(5.0 * X[:, 0]))
     K = gp.signal_variance_ * gp.spatial_kernel_(gp.X_train_[:, :-1])
     K = K * gp.temporal_kernel_(gp.X_train_[:, -1:])
     Sigma = gp.noise_variance_ * np.eye(len(K))
@@ -135,14 +125,7 @@ def test_an_anytime_beta_spends_no_more_than_delta():
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    [
-        LogBeta(),
-        *[SmoothnessBeta(theorem) for theorem in ("reset", "forgetting", "event")],
-        BOLTBeta(),
-        InformationGainBeta(anytime=True),
-    ],
-    ids=str,
+    "schedule", [*map(SmoothnessBeta, THEOREMS), BOLTBeta(), InformationGainBeta(anytime=True)]
 )
 def test_schedules_grow_with_time(schedule):
     betas = [schedule(at(t, 2, gain=5.0)) for t in range(1, 200)]
@@ -150,29 +133,11 @@ def test_schedules_grow_with_time(schedule):
     assert betas[0] > 0.0
 
 
-def test_dimension_beta_grows_with_the_data_set_alone():
-    betas = [DimensionBeta()(at(50, 2, n=n)) for n in range(1, 100)]
-    assert np.all(np.diff(betas) > 0.0)
-    assert len({DimensionBeta()(at(t, 2, n=9)) for t in (9, 99)}) == 1
-
-
-@pytest.mark.parametrize("theorem", ["bolt", None, 1])
-def test_unknown_theorems(theorem):
-    with pytest.raises(ValueError, match=r"'theorem' .* 'reset', 'forgetting' or 'event'. Got"):
-        SmoothnessBeta(theorem)(STATE)
-
-
-@pytest.mark.parametrize("kind", [SmoothnessBeta, BOLTBeta, InformationGainBeta])
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, np.nan, None, "0.1"])
-def test_deltas_that_are_no_probability(kind, delta):
-    with pytest.raises(ValueError, match=rf"'delta' parameter of {kind.__name__} must be a float"):
-        kind(delta=delta)(at(5, 1, 1.0))
-
-
-def test_ucb_takes_any_schedule():
-    for schedule in (SmoothnessBeta(), BOLTBeta(), clone(LogBeta(0.4))):
-        assert UCB(schedule).beta_value(STATE) == schedule(STATE)
-    assert UCB(LogBeta(rate=0.01)).beta_value(STATE) == 0.0  # log 0.5
+@pytest.mark.parametrize("kind", [SmoothnessBeta, BOLTBeta])
+@pytest.mark.parametrize("delta", [0.0, 1.0, np.nan])
+def test_delta_is_a_probability(kind, delta):
+    with pytest.raises(ValueError, match=f"'delta' parameter of {kind.__name__} must be a float"):
+        kind(delta=delta)(STATE)
 
 
 @pytest.mark.parametrize(
@@ -183,169 +148,69 @@ def test_ucb_takes_any_schedule():
         (2.5, 2.5),
         (0, 0.0),
         (lambda state: state.n / 10.0, 3.0),
+        (LogBeta(rate=0.01), 0.0),  # log 0.5 is negative
+        (BOLTBeta(), BOLTBeta()(STATE)),
     ],
 )
-def test_beta(beta, expected):
-    ucb = UCB(beta)
-    assert ucb.beta_value(STATE) == pytest.approx(expected)
+def test_beta_of_a_bound(beta, expected):
+    assert UCB(beta).beta_value(STATE) == pytest.approx(expected)
     mean, std = np.array([1.0, 2.0]), np.array([0.5, 0.1])
-    score, on_mean, on_std = ucb(mean, std, STATE)
-    np.testing.assert_allclose(score, mean + np.sqrt(expected) * std)
+    score, on_mean, on_std = UCB(beta)(mean, std, STATE)
+    assert_allclose(score, mean + np.sqrt(expected) * std)
     assert (on_mean, on_std) == (1.0, pytest.approx(np.sqrt(expected)))
-
-
-@pytest.mark.parametrize("beta", [-1.0, np.nan, np.inf, "dimensions", None, lambda state: -1.0])
-def test_bad_beta(beta):
-    with pytest.raises(ValueError, match="'beta' parameter of UCB"):
-        UCB(beta).beta_value(STATE)
-
-
-# --- slopes of the posterior ----------------------------------------------------------------------
-
-
-def fitted(d, kernel=None):
-    rng = np.random.RandomState(1)
-    X = np.column_stack([rng.uniform(size=(25, d)), np.arange(25.0)])
-    y = np.sin(5.0 * X[:, :d].sum(axis=1) + 0.1 * X[:, d])
-    return TimeVaryingGPRegressor(
-        kernel or Matern(0.3, nu=2.5), Matern(20.0, nu=1.5), optimizer=None
-    ).fit(X, y)
-
-
-def starting():
-    """A model whose temporal kernel starts at the time of a query: no step may lead before it."""
-    rng = np.random.RandomState(1)
-    X = np.column_stack([rng.uniform(size=(12, 2)), 1.7e9 + np.arange(12.0)])
-    gp = TimeVaryingGPRegressor(RBF(0.3), Wiener(0.03, start=1.7e9), optimizer=None)
-    return gp.fit(X, np.sin(5.0 * X[:, 0]))
-
-
-@pytest.mark.parametrize(
-    ("make", "t"),
-    [
-        *(
-            (partial(fitted, 2, kernel), 26.0)
-            for kernel in (RBF(0.3), Matern(0.3, nu=1.5), RationalQuadratic(0.3))
-        ),
-        (starting, 1.7e9),
-    ],
-)
-def test_posterior_gradient_agrees_with_differences(make, t):
-    posterior = make().posterior_at(t)
-    u, h = np.array([0.41, 0.67]), 1e-5
-    mean, std, *slopes = posterior.with_gradient(u)
-    np.testing.assert_allclose([[mean], [std]], posterior(u[np.newaxis]), rtol=1e-9)
-    moves = h * np.eye(2)
-    expected = (np.array(posterior(u + moves)) - posterior(u - moves)) / (2.0 * h)
-    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-7)
 
 
 # --- improvement ----------------------------------------------------------------------------------
 
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
 # On both sides of the places where the implementation changes its formula, -200 and 5.
-FAR = [-1e5, -1e4, -1e3, -201, -200.01, -200, -199.99, -150, -50, -38, -20, -8]
-NEAR = [-3, -1, -0.1, 0, 0.1, 0.9, 1, 3, 4.99, 5, 5.01, 8, 20, 40]
-Z = np.array([*FAR, *NEAR])
+Z = np.array([-1e5, -1e4, -1e3, -200.01, -200, -199.99, -150, -50, -38, -20, -8, -3, -1, -0.1, 0])
+Z = np.append(Z, [0.1, 0.9, 1, 3, 4.99, 5, 5.01, 8, 20, 40])
 
 
 def incumbent(value):
     return SimpleNamespace(incumbent=value, scale=1.0)
 
 
-def upper_tail_over_density(x):
-    """(1 − Φ(x)) / φ(x) for a Decimal x ≥ 4, by Laplace's continued fraction."""
-    value = x
-    for k in range(500, 0, -1):
-        value = x + k / value
-    return 1 / value
+def expected_improvement(z):
+    """Return log h, Φ / h and φ / h of h(z) = φ(z) + z Φ(z), by quadrature where h is small.
+
+    There h(z) = φ(z) / z² ∫ x exp(-x - x² / 2 z²) dx, and Φ(z) the same without the factor x.
+    """
+    if z > -1.0:
+        h = norm.pdf(z) + z * norm.cdf(z)
+        return log(h), norm.cdf(z) / h, norm.pdf(z) / h
+    zeroth, first = (
+        quad(lambda x, k=k: x**k * np.exp(-x - 0.5 * (x / z) ** 2), 0.0, np.inf, epsrel=1e-13)[0]
+        for k in (0, 1)
+    )
+    return norm.logpdf(z) + log(first / z**2), -z * zeroth / first, z**2 / first
 
 
-def log_expected_improvement(mean, std, best):
-    """To some 60 digits, from Decimals."""
-    z = (mean - best) / std
-    log_density = -z * z / 2 - (2 * PI).ln() / 2
-    if z < -4:
-        return std.ln() + log_density + (1 + z * upper_tail_over_density(-z)).ln()
-    if z > 4:
-        density = log_density.exp()
-        cdf = 1 - density * upper_tail_over_density(z)
-    else:
-        # Φ(z) = ½ + φ(z) (z + z³/3 + z⁵/(3·5) + ...)
-        density, term, total = log_density.exp(), z, z
-        for k in range(1, 200):
-            term *= z * z / (2 * k + 1)
-            total += term
-        cdf = Decimal("0.5") + density * total
-    return std.ln() + (density + z * cdf).ln()
-
-
-def test_the_reference_is_quadrature():
-    for z in (-9.0, -4.0, -1.5, 0.0, 2.0, 6.0):
-        integral = quad(lambda u, z=z: (u + z) * norm.pdf(u), -z, 12.0, epsabs=0.0, epsrel=1e-12)[0]
-        reference = log_expected_improvement(Decimal(z), Decimal(1), Decimal(0))
-        assert float(reference.exp()) == pytest.approx(integral, rel=1e-10)
-
-
-@pytest.mark.parametrize("std", [1.0, 0.3, 2e-5])
+@pytest.mark.parametrize("std", [0.3, 2e-5])
 @pytest.mark.parametrize("z", Z)
 def test_expected_improvement_and_its_slopes_to_high_precision(z, std):
     best, xi = 0.25, 0.125
     mean = best + xi + z * std
     found = ExpectedImprovement(xi)(mean, std, incumbent(best))
-    with localcontext() as context:
-        context.prec = 400  # φ(40) has 348 zeros
-        # From the very numbers that the implementation is given, less its own rounding of z.
-        m, s, b = Decimal(mean - best - xi), Decimal(std), Decimal(0)
-        h = Decimal("1e-25") * s
-        value = log_expected_improvement(m, s, b)
-        slopes = [
-            (log_expected_improvement(m + i * h, s + j * h, b) - value) / h
-            for i, j in ((1, 0), (0, 1))
-        ]
+    # From the very numbers that the implementation is given, less its own rounding of z.
+    value, *slopes = expected_improvement((mean - best - xi) / std)
     # log EI near 0 has absolute digits only; of z² there are no more than of z.
-    assert found[0] == pytest.approx(float(value), rel=1e-14, abs=1e-10)
-    assert_allclose(found[1:], [float(slope) for slope in slopes], rtol=2e-10, atol=1e-300)
-
-
-@pytest.mark.parametrize(("mean", "std"), [(0.2, 0.5), (-1.0, 0.3), (2.0, 0.1), (0.4, 1e-3)])
-def test_the_exponential_of_the_score_is_the_expected_improvement(mean, std):
-    best, xi = 0.35, 0.05
-    score = ExpectedImprovement(xi)(mean, std, incumbent(best))[0]
-    threshold = best + xi
-    gain, _ = quad(
-        lambda f: (f - threshold) * norm.pdf(f, mean, std),
-        threshold,
-        max(threshold, mean) + 10.0 * std,
-        points=[max(threshold, mean)],
-        epsabs=0.0,
-        epsrel=1e-11,
-    )
-    assert np.exp(score) == pytest.approx(gain, rel=1e-8)
+    assert found[0] == pytest.approx(log(std) + value, rel=1e-14, abs=1e-10)
+    assert_allclose(found[1:], np.array(slopes) / std, rtol=2e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize(("mean", "std"), [(0.2, 0.5), (-1.0, 0.3), (0.5, 0.1)])
-def test_probability_of_improvement_is_quadratures(mean, std):
-    best, xi = 0.35, 0.05
-    score = ProbabilityOfImprovement(xi)(mean, std, incumbent(best))[0]
-    probability = quad(norm.pdf, best + xi, mean + 12.0 * std, (mean, std), epsabs=0.0)[0]
-    assert norm.cdf(score) == pytest.approx(probability, rel=1e-8)
+def test_probability_of_improvement_is_the_normal_distributions(mean, std):
+    best, xi, h = 0.35, 0.05, 1e-6
 
+    def score(mean, std):
+        return ProbabilityOfImprovement(xi)(mean, std, incumbent(best))
 
-@pytest.mark.parametrize(
-    "acquisition",
-    [ExpectedImprovement(0.1), ProbabilityOfImprovement(0.1), UCB(2.0), PosteriorMean()],
-    ids=str,
-)
-@pytest.mark.parametrize("z", [-300.0, -30.0, -2.0, 0.3, 4.0, 7.0, 30.0])
-def test_slopes_are_those_of_the_score(acquisition, z):
-    state, std = incumbent(0.4), 0.7
-    mean, h = 0.5 + z * std, 1e-4
-    _, on_mean, on_std = acquisition(mean, std, state)
-    up, down = acquisition(mean + h, std, state)[0], acquisition(mean - h, std, state)[0]
-    assert on_mean == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
-    up, down = acquisition(mean, std + h, state)[0], acquisition(mean, std - h, state)[0]
-    assert on_std == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
+    found, *slopes = score(mean, std)
+    assert norm.cdf(found) == pytest.approx(norm.sf(best + xi, mean, std), rel=1e-8)
+    for slope, a, b in zip(slopes, (h, 0.0), (0.0, h)):
+        difference = score(mean + a, std + b)[0] - score(mean - a, std - b)[0]
+        assert slope == pytest.approx(difference / (2.0 * h), rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", [ExpectedImprovement, ProbabilityOfImprovement])
@@ -356,8 +221,6 @@ def test_no_uncertainty_is_no_trouble(kind, std):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = kind(0.0)(means, np.full(len(means), std), incumbent(0.0))
-        for mean in means:
-            assert np.isfinite(kind(0.0)(mean, std, incumbent(0.0))).all()
     assert all(np.isfinite(column).all() for column in found)
     assert np.all(np.diff(found[0]) > 0.0)
 
@@ -402,10 +265,8 @@ def test_an_optimizer_gives_the_state_of_the_query():
             states.append(state)
             return super().__call__(mean, std, state)
 
-    surrogate = clone(drifted())
-    opt = BayesianOptimizer(
-        [(0.0, 1.0)], surrogate=surrogate, acquisition=Spy(), n_initial_points=3, random_state=0
-    )
+    options = {"acquisition": Spy(), "n_initial_points": 3, "random_state": 0}
+    opt = BayesianOptimizer([(0.0, 1.0)], surrogate=clone(drifted()), **options)
     for *x, t in drifted().X_train_:
         opt.tell(np.array(x), -2.0 * x[0], t)
     opt.ask(12.0)
@@ -419,7 +280,6 @@ def test_an_optimizer_gives_the_state_of_the_query():
 # --- Thompson sampling ----------------------------------------------------------------------------
 
 ARMS = FiniteSet(np.array([[0.0], [0.1], [1.0]]))
-N_DRAWS = 3000
 
 
 def arms_gp():
@@ -439,55 +299,37 @@ def chances(gp):
     return np.bincount(np.argmax(mean + draws, axis=1), minlength=3) / len(draws)
 
 
-def p_value(sample, gp):
-    rng, U = np.random.RandomState(3), ARMS.to_unit(ARMS.points)
-    found = [np.argmax(sample(U, rng=rng)) for _ in range(N_DRAWS)]
-    return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances(gp)).pvalue
-
-
 def test_arms_are_drawn_as_often_as_they_are_best():
-    gp = arms_gp()
-    assert chances(gp).min() > 0.1
-    assert p_value(gp.posterior_at(6.0).sample, gp) > 1e-3
+    """By an optimizer as well. Draws that are independent are detected."""
+    gp, rng, U = arms_gp(), np.random.RandomState(3), ARMS.to_unit(ARMS.points)
+    posterior, expected = gp.posterior_at(6.0), chances(gp)
+    assert expected.min() > 0.1
 
+    def p_value(draw, n):
+        counts = np.bincount([draw(seed) for seed in range(n)], minlength=3)
+        return chisquare(counts, n * expected).pvalue
 
-def test_independent_draws_are_found_out():
-    gp = arms_gp()
-    posterior = gp.posterior_at(6.0)
-
-    def independent(U, rng):
+    def independent(seed):
         mean, std = posterior(U)
-        return mean + std * rng.standard_normal(len(U))
+        return np.argmax(mean + std * rng.standard_normal(3))
 
-    assert p_value(independent, gp) < 1e-6
-
-
-def test_an_optimizer_draws_arms_as_often_as_they_are_best():
-    gp = arms_gp()
-    counts = np.zeros(3)
-    for seed in range(200):
-        opt = BayesianOptimizer(
-            ARMS,
-            surrogate=gp,
-            acquisition=ThompsonSampling(),
-            n_initial_points=2,
-            random_state=seed,
-        )
+    def asked(seed):
+        options = {"acquisition": ThompsonSampling(), "n_initial_points": 2, "random_state": seed}
+        opt = BayesianOptimizer(ARMS, surrogate=gp, **options)
         for row, value in zip(gp.X_train_, gp.y_train_):
             opt.tell(ARMS.from_unit(row[:-1]), value, row[-1])
-        counts[ARMS.index(opt.ask(6.0))] += 1
-    assert chisquare(counts, 200 * chances(gp)).pvalue > 1e-3
+        return ARMS.index(opt.ask(6.0))
+
+    assert p_value(lambda seed: np.argmax(posterior.sample(U, rng=rng)), 3000) > 1e-3
+    assert p_value(independent, 3000) < 1e-6
+    assert p_value(asked, 200) > 1e-3
 
 
 def test_thompson_sampling_over_many_arms_takes_little_memory():
     """A joint covariance of all the members would take 3.2 GB."""
-    rng = np.random.RandomState(0)
-    opt = GPUCB(
-        FiniteSet(rng.uniform(size=(20_000, 2))),
-        acquisition=ThompsonSampling(),
-        n_initial_points=5,
-        random_state=0,
-    )
+    arms = FiniteSet(np.random.RandomState(0).uniform(size=(20_000, 2)))
+    options = {"acquisition": ThompsonSampling(), "n_initial_points": 5, "random_state": 0}
+    opt = GPUCB(arms, **options)
     tracemalloc.start()
     for t in range(8):
         x = opt.ask(t)

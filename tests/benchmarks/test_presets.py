@@ -8,7 +8,6 @@ import pytest
 from _presets import PRESETS
 from _report import published_numbers
 from _sensors import ALGORITHMS
-from _stored import describe_optimizer
 from _tasks import AS_PUBLISHED
 from benchmarks.cases import run
 from datasets import MissingDataError
@@ -43,12 +42,6 @@ def test_every_preset_with_algorithms_as_published_is_there():
 # --- tasks ----------------------------------------------------------------------------------------
 
 
-def test_a_preset_is_cut_to_what_is_asked_for():
-    made = PRESETS["et-fig3"].task("cart-pole", ["UI-TVBO", "GP-UCB"], 30.0)
-    assert list(made.optimizers) == ["UI-TVBO", "GP-UCB"]
-    assert made.horizon == 30.0
-
-
 @pytest.mark.parametrize("name", PRESETS)
 def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, data):
     preset = PRESETS[name]
@@ -61,19 +54,6 @@ def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, dat
         named |= set(made.optimizers)
     assert named == set(preset.algorithms)
     assert preset.rival in (None, *preset.algorithms)
-
-
-def test_seeds_are_counted_or_drawn():
-    assert PRESETS["et-table1"].seeds(2, 3) == [2, 3, 4]
-    drawn = np.random.RandomState(2).randint(np.iinfo(np.int32).max, size=3).tolist()
-    assert PRESETS["wdbo-table2"].seeds(2, 3) == drawn
-
-
-@pytest.mark.parametrize(("preset", "problem"), [("et-table1", "gp-slow"), ("tvgp-fig2", None)])
-def test_own_versions_have_their_defaults(preset, problem):
-    made = PRESETS[preset].tasks[problem or "RBF, eps=0.01"]()
-    for name, optimizer in made.optimizers.items():
-        assert describe_optimizer(optimizer) == describe_optimizer(ALGORITHMS[name]())
 
 
 def test_an_algorithm_that_nobody_has_thought_of_runs_on_the_sensors_too(data, monkeypatch):
@@ -97,15 +77,10 @@ def test_the_kernel_of_the_bump_has_the_highest_likelihood():
     problem, rng = made.problem(0), np.random.RandomState(0)
     places = rng.uniform(-50.0, 50.0, (300, 1))
     y = [problem.observe(x, 0.0) for x in places]
-    model = TimeVaryingGPRegressor(
-        RBF(0.2),
-        ConstantKernel(1.0, "fixed"),
-        signal_variance_bounds="fixed",
-        noise_variance=0.01,
-        noise_variance_bounds="fixed",
-        mean_prior_std=2.0,
-    )
-    model.fit(np.column_stack([made.problem(0).domain.to_unit(places), np.zeros(300)]), y)
+    fixed = {"signal_variance_bounds": "fixed", "noise_variance_bounds": "fixed"}
+    kernels = RBF(0.2), ConstantKernel(1.0, "fixed")
+    model = TimeVaryingGPRegressor(*kernels, noise_variance=0.01, mean_prior_std=2.0, **fixed)
+    model.fit(np.column_stack([problem.domain.to_unit(places), np.zeros(300)]), y)
     assert known.length_scale == pytest.approx(model.spatial_kernel_.length_scale, rel=0.2)
 
 

@@ -16,11 +16,4 @@ PARAMETERS = {
     "solver": ("categorical", ["sag"]),
 }
 SPACE = ParameterSpace(PARAMETERS)
-POINT = {
-    "alpha": 1e-3,
-    "depth": 5,
-    "rate": 0.0,
-    "penalty": None,
-    "frozen": 4,
-    "solver": "sag",
-}
+POINT = {"alpha": 1e-3, "depth": 5, "rate": 0.0, "penalty": None, "frozen": 4, "solver": "sag"}

@@ -52,34 +52,13 @@ def test_membership_is_what_the_constraints_say(name):
 EQUATION_AND_BAND = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]]), [8.0, 1.0], [8.0, 1.5]
 
 
-def in_units(unit, scales, domain=((0.0, 10.0),) * 3):
-    A, low, high = EQUATION_AND_BAND
-    scales = np.array(scales)
-    linear = LinearConstraint(A * scales[:, np.newaxis], low * scales * unit, high * scales * unit)
-    return Constrained(np.array(domain) * unit, linear)
-
-
-@pytest.mark.parametrize(
-    ("unit", "scales"),
-    [
-        (2.0**-40, (1.0, 1.0)),
-        (2.0**30, (1.0, 1.0)),
-        (1.0, (2.0**40, 2.0**-40)),
-        (2.0**-200, (2.0**-30, 2.0**30)),
-    ],
-)
-def test_units_do_not_matter(unit, scales):
-    plain, scaled = in_units(1.0, (1.0, 1.0)), in_units(unit, scales)
-    assert_array_equal(scaled.sample(50, 0) / unit, plain.sample(50, 0))
-    candidates = [part.search_space().candidates(128, 0) for part in (plain, scaled)]
-    assert_array_equal(*candidates)
-
-
 @pytest.mark.parametrize("unit", [1e-12, 1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_equations_and_bands_hold_in_any_unit(unit, offset):
     domain = [(offset, offset + 10.0), (offset, offset + 10.0), (-2.0 * offset, 10.0)]
-    X = in_units(unit, (1.0, 1.0), domain).sample(50, 0) / unit
+    (A, low, high), scales = EQUATION_AND_BAND, np.array([2.0**30, 2.0**-30])
+    linear = LinearConstraint(A * scales[:, np.newaxis], low * scales * unit, high * scales * unit)
+    X = Constrained(np.array(domain) * unit, linear).sample(50, 0) / unit
     assert_allclose(X.sum(axis=1), 8.0, atol=1e-9)
     assert np.all((X[:, 0] - X[:, 1] >= 1.0 - 1e-9) & (X[:, 0] - X[:, 1] <= 1.5 + 1e-9))
     assert np.ptp(X[:, 0] - X[:, 1]) > 0.1
@@ -96,7 +75,7 @@ def test_a_narrow_band_is_no_equation(width, unit):
     assert not domain.contains([4.0 * unit, 4.0 * (1.0 + 4.0 * width) * unit])
 
 
-@pytest.mark.parametrize("values", [[0.0, 0.1, 0.2, 1.0], [3, 1, 2], np.array([1e-9, 5e-9])])
+@pytest.mark.parametrize("values", [[0.0, 0.1, 1.0], [3, 1, 2], np.array([1e-9, 5e-9])])
 def test_numeric_ordinals_are_their_values(values):
     high = max(values)
     space = {"p": ("real", 0.0, high), "o": ("ordinal", values)}
@@ -112,21 +91,18 @@ def test_numeric_ordinals_are_their_values(values):
     assert_allclose(*np.transpose([[p["p"], p["o"]] for p in points]), rtol=0, atol=1e-9 * high)
 
 
-def distance_to(target):
-    class Function:
-        """Minus the squared distance from a place, as the mean of a posterior."""
+class DistanceTo:
+    """Minus the squared distance from a place, as the mean of a posterior."""
 
-        def __call__(self, U):
-            return -np.sum((U - target) ** 2, axis=1), np.zeros(len(U))
+    def __init__(self, target):
+        self.target = target
 
-        def with_gradient(self, u):
-            return -np.sum((u - target) ** 2), 0.0, -2.0 * (u - target), np.zeros(len(u))
+    def __call__(self, U):
+        return -np.sum((U - self.target) ** 2, axis=1), np.zeros(len(U))
 
-    return Function()
-
-
-def mean(mean, std):
-    return mean, 1.0, 0.0
+    def with_gradient(self, u):
+        gap = u - self.target
+        return -(gap @ gap), 0.0, -2.0 * gap, np.zeros(len(u))
 
 
 # Where the point of the set is that is nearest to a place, all in unit form.
@@ -148,7 +124,8 @@ NEAREST = {
 def test_the_best_member_is_found(name):
     domain, (target, nearest) = MADE[name], NEAREST[name]
     # An anchor that is not allowed is of no use, even where it would be the best.
-    x = maximize(mean, distance_to(target), domain, 0, anchors=[target])
+    score = lambda mean, std: (mean, 1.0, 0.0)  # noqa: E731
+    x = maximize(score, DistanceTo(target), domain, 0, anchors=[target])
     # The edge of what only answers yes or no is found by trying: over 25 seeds, to within 0.14.
     by_trying = name in ("roomy", "answer", "mixed")
     assert CASES[name][2](x[np.newaxis])[0]
@@ -167,6 +144,16 @@ def test_the_best_member_is_found(name):
         assert_array_equal(found, best)
 
 
+def test_members_are_drawn_uniformly():
+    """Three parts of a whole: a flat Dirichlet distribution has this mean and deviation."""
+    X = MADE["equation"].sample(2000, 0)
+    assert_allclose(X.mean(axis=0), 1.0 / 3.0, atol=0.03)
+    assert_allclose(X.std(axis=0), np.sqrt(1.0 / 18.0), rtol=0.08)
+    ring = MADE["answer"].sample(400, 0)
+    angles = np.arctan2(ring[:, 1], ring[:, 0])
+    assert np.histogram(angles, bins=8, range=(-np.pi, np.pi))[0].min() > 20
+
+
 @pytest.mark.parametrize("name", ["roomy", "equation", "finite", "mixed"])
 def test_a_part_satisfies_them_too(name):
     domain, rng = MADE[name], np.random.RandomState(0)
@@ -178,19 +165,6 @@ def test_a_part_satisfies_them_too(name):
     assert part.allowed(U).all()
     assert obeyed(name, U).all()
     assert np.all((low - 1e-9 <= U) & (high + 1e-9 >= U))
-
-
-def test_an_equation_is_drawn_from_uniformly():
-    """Three parts of a whole: a flat Dirichlet distribution has this mean and deviation."""
-    X = MADE["equation"].sample(2000, 0)
-    assert_allclose(X.mean(axis=0), 1.0 / 3.0, atol=0.03)
-    assert_allclose(X.std(axis=0), np.sqrt(1.0 / 18.0), rtol=0.08)
-
-
-def test_a_thin_ring_is_drawn_from_all_around():
-    X = MADE["answer"].sample(400, 0)
-    counts = np.histogram(np.arctan2(X[:, 1], X[:, 0]), bins=8, range=(-np.pi, np.pi))[0]
-    assert counts.min() > 20
 
 
 @each
@@ -211,23 +185,17 @@ def test_copies_are_the_same_and_ask_nobody(name, monkeypatch):
     assert repr(domain).startswith(f"Constrained({type(domain.domain).__name__}(")
 
 
-@pytest.mark.parametrize("answer", [bool, float, int, np.float64, np.int64, np.bool_, np.array])
+@pytest.mark.parametrize("answer", [bool, int, np.float64, np.bool_, np.array])
 def test_points_are_decoded_together(answer, monkeypatch):
     """One by one it takes ten times as long."""
-    is_number = answer not in (bool, np.bool_)
-    counted, points = [], MIXED.decode_all(MIXED.sample(100, 1))
-    assert points == [MIXED.decode(MIXED.validate_point(point)) for point in points]
-
-    def decode_all(rows):
-        counted.append(len(rows))
-        return ParameterSpace.decode_all(MIXED, rows)
-
-    monkeypatch.setattr(MIXED, "decode_all", decode_all)
-    domain = Constrained(
-        MIXED, [lambda p: answer(p["n"] - 4 if is_number else p["n"] >= 4), lambda p: True]
+    counted, X, decode_all = [], MIXED.sample(100, 1), MIXED.decode_all
+    points = decode_all(X)
+    monkeypatch.setattr(
+        MIXED, "decode_all", lambda rows: counted.append(len(rows)) or decode_all(rows)
     )
+    ask = {bool: lambda n: n >= 4, np.bool_: lambda n: n >= 4}.get(answer, lambda n: n - 4)
+    domain = Constrained(MIXED, [lambda p: answer(ask(p["n"])), lambda p: True])
     counted.clear()
-    X = np.array([MIXED.validate_point(point) for point in points])
     assert_array_equal(domain.queryable(X), X[:, 1] >= 4)
     assert counted == [100]
     # What is no member is not decoded.
@@ -237,9 +205,8 @@ def test_points_are_decoded_together(answer, monkeypatch):
 @pytest.mark.parametrize(
     ("domain", "constraints", "message"),
     [
-        (CUBE, "x < 1", "a LinearConstraint, a NonlinearConstraint or a callable of x"),
         (CUBE, [3], "or a list of them, or None. Got 3"),
-        (CUBE, Bounds(0, 1), "a LinearConstraint"),
+        (CUBE, Bounds(0, 1), "a LinearConstraint, a NonlinearConstraint or a callable of x"),
         (CUBE, LinearConstraint([1.0, 1.0], 0, 1), r"3 number\(s\), .* A of shape \(1, 2\)"),
         (CUBE, LinearConstraint([1.0, np.nan, 1.0], 0, 1), "finite coefficients"),
         (CUBE, LinearConstraint([1.0, 1.0, 1.0], 1, 0), "lb <= ub"),
@@ -250,17 +217,13 @@ def test_points_are_decoded_together(answer, monkeypatch):
         (CUBE, NonlinearConstraint(lambda x: x, [0, 0], 1.0), r"2 number\(s\)"),
         (CUBE, lambda x: "yes", "real numbers"),
         (CUBE, lambda x: x, "a bool, or a number that is not negative"),
-        (CUBE, lambda x: x[0] > 2.0, "satisfied by some point of the domain. Got none among"),
-        (CUBE, lambda x: x[0] - 2.0, "satisfied by some point of the domain"),
+        (CUBE, lambda x: None, r"must be True, False or a number\. Got None instead\."),
+        (CUBE, lambda x: x[0] - 2.0, "satisfied by some point of the domain. Got none among"),
         (CUBE, LinearConstraint([1, 1, 1], 4, 5), "satisfied by some point of the domain"),
         (ARMS, lambda x: x[0] > 2.0, "Got none among 100 instead. An equation is a LinearConstr"),
         (COUNTS, LinearConstraint([1, 1, 1], 7.5, 7.5), "Got none among 1000 instead"),
         (MADE["roomy"], lambda x: True, "Give all constraints at once"),
-        (
-            {"a": ("real", 0, 1), "b": Context(0, 1)},
-            lambda x: True,
-            "constrain only what is chosen",
-        ),
+        ({"a": ["u"], "b": Context(0, 1)}, lambda x: True, "constrain only what is chosen"),
     ],
 )
 def test_what_makes_no_sense_is_refused(domain, constraints, message):
@@ -273,8 +236,3 @@ def test_an_answer_stays_of_one_kind():
     domain = Constrained(CUBE, lambda x: next(answers))
     with pytest.raises(DomainError, match="a bool here, as it was before"):
         domain.contains([0.5, 0.5, 0.5])
-
-
-def test_a_function_without_a_return_is_an_error():
-    with pytest.raises(DomainError, match=r"must be True, False or a number\. Got None instead\."):
-        Constrained([(0.0, 1.0)], lambda x: None)

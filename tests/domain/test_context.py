@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo.acquisition import maximize
-from sktvbo.domain import (
-    Box,
-    Constrained,
-    Context,
-    FiniteSet,
-    ParameterSpace,
-    WithContext,
-    as_domain,
-)
+from sktvbo.domain import Box, Constrained, Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
 BOX = WithContext([(0.0, 2.0), (-1.0, 1.0)], [(0.0, 100.0)])
@@ -30,11 +21,8 @@ NAMED = as_domain(
 
 
 def test_a_dict_says_which_variables_are_measured():
-    assert isinstance(NAMED, WithContext)
     assert NAMED.columns == ("rate", "depth", "load", "flow", "sky")
-    assert NAMED.chosen == ParameterSpace(
-        {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 0, 5)}
-    )
+    assert NAMED.chosen.columns == ("rate", "depth")
     assert (NAMED.n_dims, NAMED.n_chosen, NAMED.n_unit) == (5, 2, 6)
     row = NAMED.place({"rate": 0.1, "depth": 2}, {"load": 150.0, "flow": 10.0, "sky": "rain"})
     assert_array_equal(row, [0.1, 2.0, 150.0, 10.0, 1.0])
@@ -50,12 +38,9 @@ def test_numbers_outside_of_the_usual_range_are_facts():
     assert_array_equal(row, [1.0, 0.0, 250.0])
     assert_array_equal(BOX.to_unit(row), [0.5, 0.5, 2.5])
     assert BOX.decode_context(row) == [250.0]
+    assert_array_equal(BOX.place([1.0, 0.0]), [1.0, 0.0, np.nan])  # not measured
     with pytest.raises(DomainError):
         BOX.place([3.0, 0.0], 50.0)
-
-
-def test_without_a_context_its_place_is_open():
-    assert_array_equal(BOX.place([1.0, 0.0]), [1.0, 0.0, np.nan])
 
 
 def test_contexts_are_one_for_all_or_one_for_each():
@@ -89,13 +74,6 @@ def test_contexts_that_make_no_sense_are_refused(domain, context, message):
         domain.contexts(context, 2)
 
 
-def test_a_place_of_a_domain_without_a_context_has_none():
-    box = Box([(0, 1)])
-    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
-        box.place([0.5], 3.0)
-    assert_array_equal(box.place([0.5]), [0.5])
-
-
 @pytest.mark.parametrize(
     ("domain", "context", "message"),
     [
@@ -109,34 +87,6 @@ def test_a_place_of_a_domain_without_a_context_has_none():
 def test_domains_that_make_no_sense_are_refused(domain, context, message):
     with pytest.raises(DomainError, match=message):
         as_domain(domain) if context is None else WithContext(domain, context)
-
-
-class Ridge:
-    """A function whose maximum over what is chosen follows the context: u0 = context / 2."""
-
-    def __init__(self, k):
-        self.k = k
-
-    def __call__(self, U):
-        gap = U[:, 0] - 0.5 * U[:, self.k]
-        return 5.0 * U[:, self.k] - gap**2, np.zeros(len(U))
-
-    def with_gradient(self, u):
-        slope = np.zeros(len(u))
-        gap = u[0] - 0.5 * u[self.k]
-        slope[0], slope[self.k] = -2.0 * gap, 5.0 + gap
-        return 5.0 * u[self.k] - gap**2, 0.0, slope, np.zeros(len(u))
-
-
-@pytest.mark.parametrize("load", [0.0, 40.0, 150.0])
-def test_only_what_is_chosen_is_moved(load):
-    def mean(mean, std):
-        return mean, 1.0, 0.0
-
-    domain = BOX.in_context(np.array([load]))
-    x = maximize(mean, Ridge(2), domain, 0, anchors=domain.search_space().candidates(4)[:2])
-    assert x[2] == load
-    assert x[0] == pytest.approx(load / 100.0, abs=1e-5)
 
 
 def test_of_a_finite_set_all_members_are_compared_in_the_context():
@@ -160,23 +110,3 @@ def test_constraints_are_of_what_is_chosen():
     space = domain.search_space()
     assert space.allowed(space.candidates(64, np.random.RandomState(0))).all()
     assert not space.allowed(np.array([[0.5, 0.5, 0.7]]))[0]
-
-
-def test_rows_are_drawn_from_where_contexts_usually_are():
-    X = NAMED.sample(200, 0)
-    assert X.shape == (200, 5)
-    assert 0.0 <= X[:, 2].min() < 10.0
-    assert 90.0 < X[:, 2].max() <= 100.0
-    assert set(X[:, 4]) == {0.0, 1.0}
-
-
-@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED])
-def test_a_domain_is_not_what_is_chosen(domain):
-    assert domain != domain.chosen
-    assert repr(domain).startswith("WithContext(")
-
-
-def test_a_context_shows_what_was_given():
-    assert repr(Context(0.0, 1.0)) == "Context(0.0, 1.0)"
-    assert Context(["a"]) == Context(["a"])
-    assert Context(0, 1) != Context(0, 2)

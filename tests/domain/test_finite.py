@@ -1,16 +1,13 @@
 """Finite sets of points, and arms."""
 
-import pickle
-
 import numpy as np
 import pytest
 from domain.cases import ARMS
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import ETGPUCB, GPUCB, TVGPUCB, TimeVaryingGPRegressor
+from sktvbo import GPUCB
 from sktvbo.domain import Arms, FiniteSet, as_domain
 from sktvbo.exceptions import DomainError
-from sktvbo.kernels import Empirical, Forgetting
 
 
 @pytest.mark.parametrize(
@@ -41,8 +38,7 @@ def test_finite_set_samples_without_replacement_when_it_can():
 def test_finite_set_repairs_rounding_errors_and_nothing_more():
     assert_array_equal(ARMS.validate_point([1.0 + 1e-9, 5.0 - 1e-9, 3.0]), [1.0, 5.0, 3.0])
     with pytest.raises(
-        DomainError,
-        match=r"one of the 3 points.*Got \[1.1, .* nearest is \[1.0, 5.0, 3.0\].*1\)",
+        DomainError, match=r"one of the 3 points.*Got \[1.1, .* nearest is \[1.0, 5.0, 3.0\].*1\)"
     ):
         ARMS.validate_point([1.1, 5.0, 3.0])
     with pytest.raises(DomainError, match=r"X\[1\] must be one of"):
@@ -59,39 +55,26 @@ def test_finite_set_offers_its_members():
 # --- Arms -----------------------------------------------------------------------------------------
 
 
-def test_arms_are_their_indices_in_both_forms():
-    arms = Arms(5)
-    indices = np.arange(5.0)[:, np.newaxis]
-    assert_array_equal(arms.points, indices)
-    assert_array_equal(arms.to_unit(indices), indices)
-    assert_array_equal(arms.from_unit(indices), indices)
-    assert_array_equal(arms.candidates(512), indices)
-    assert_array_equal(arms.to_unit([3.0]), [3.0])
-    assert (arms.n_dims, arms.n_unit, arms.size) == (1, 1, 5)
+@pytest.mark.parametrize(
+    ("n_arms", "indices"), [([4, 1, np.int64(3)], [1.0, 3.0, 4.0]), (3, [0.0, 1.0, 2.0])]
+)
+def test_arms_are_their_indices_in_both_forms(n_arms, indices):
+    arms, rows = Arms(n_arms), np.array(indices)[:, np.newaxis]
+    for found in (arms.points, arms.to_unit(rows), arms.from_unit(rows), arms.candidates(512)):
+        assert_array_equal(found, rows)
+    assert_array_equal(arms.from_unit(np.add(rows, [[-7.0], [0.4], [9.0]])), rows)
+    assert_array_equal(arms.neighbours(rows[1]), rows[[0, 2]])
+    assert sorted(arms.sample(3, 0)[:, 0]) == indices
+    assert_array_equal(arms.indices(rows[::-1]), [2, 1, 0])
+    assert [i for i in range(6) if arms.contains(i)] == indices
+    assert (arms.n_dims, arms.n_unit, arms.size) == (1, 1, 3)
     assert not arms.continuous.any()
     assert as_domain(arms) is arms
 
 
-def test_arms_go_to_the_nearest_and_have_neighbours():
-    arms = Arms(4)
-    assert_array_equal(arms.from_unit([[-7.0], [1.4], [1.6], [9.0]]), [[0], [1], [2], [3]])
-    assert_array_equal(arms.neighbours(np.array([2.0])), [[0], [1], [3]])
-    assert sorted(arms.sample(4, 0)[:, 0]) == [0, 1, 2, 3]
-    assert_array_equal(arms.indices([[3.0], [0.0]]), [3, 0])
-
-
-def test_some_arms_are_their_indices_in_both_forms():
-    arms = Arms([4, 1, np.int64(3)])
-    indices = np.array([[1.0], [3.0], [4.0]])
-    assert_array_equal(arms.points, indices)
-    assert_array_equal(arms.to_unit(indices), indices)
-    assert_array_equal(arms.to_unit([[0.0], [2.0]]), [[0.0], [2.0]])
-    assert_array_equal(arms.from_unit([[0.0], [2.9], [9.0]]), indices)
-    assert_array_equal(arms.neighbours(np.array([3.0])), [[1.0], [4.0]])
-    assert [arms.contains(i) for i in range(6)] == [False, True, False, True, True, False]
-    assert repr(arms) == "Arms([1, 3, 4])"
-    assert arms != Arms(3)
-    assert Arms([1, 0]) == Arms(2)
+def test_arms_are_equal_if_their_indices_are():
+    assert Arms([1, 0]) == Arms(2) != Arms([4, 1])
+    assert_array_equal(Arms([4, 1]).to_unit([[0.0], [2.0]]), [[0.0], [2.0]])
     with pytest.raises(DomainError, match="distinct"):
         Arms([1, 1])
 
@@ -114,48 +97,10 @@ def test_number_of_arms_is_a_positive_int(n_arms):
         Arms(n_arms)
 
 
-ARMS_COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
-
-
-def arms_surrogate(**options):
-    fixed = {"signal_variance_bounds": "fixed", "noise_variance": 0.01}
-    kernel = Empirical(ARMS_COVARIANCE)
-    return TimeVaryingGPRegressor(kernel, Forgetting(0.03, "fixed"), **(fixed | options))
-
-
-@pytest.mark.parametrize("algorithm", [GPUCB, TVGPUCB, ETGPUCB])
-@pytest.mark.parametrize("options", [{"optimizer": None}, {}], ids=["fixed", "noise is learnt"])
-def test_optimizers_choose_among_arms(algorithm, options):
-    best = {"surrogate": arms_surrogate(**options), "n_initial_points": 3, "random_state": 0}
-    opt = algorithm(Arms(3), clock="step", **best)
-    for _ in range(12):
-        x = opt.ask()
-        opt.tell(x, [0.0, 0.1, 1.0][int(x[0])])
-    assert_array_equal(opt.recommend(), [2.0])
-    assert_array_equal(opt.surrogate_.X_train_[:, :-1], opt.X_[:, :-1])
-    again = pickle.loads(pickle.dumps(opt))
-    assert_array_equal(again.ask(), opt.ask())
-
-
-def test_what_is_seen_of_an_arm_says_something_of_another():
-    opt = TVGPUCB(Arms(3), surrogate=arms_surrogate(optimizer=None), n_initial_points=1)
-    opt.tell([0], -1.0, t=0.0)
-    assert_array_equal(opt.recommend(0.0), [2.0])
-    opt.tell([0], 2.0, t=0.0)
-    opt.tell([2], 0.1, t=0.0)
-    mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
-    assert mean[1] == pytest.approx(0.9 * mean[0])
-
-
 # --- the repr -------------------------------------------------------------------------------------
 
 
-def test_repr_of_six_points_shows_them_all():
-    few = FiniteSet(np.arange(6.0)[:, np.newaxis])
-    assert repr(few) == "FiniteSet([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])"
-
-
-def test_repr_of_more_points_shows_both_ends_and_the_shape():
+def test_repr_of_more_than_six_points_shows_both_ends_and_the_shape():
     many = FiniteSet(np.arange(14.0).reshape(7, 2))
     first, last = "[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]", "[8.0, 9.0], [10.0, 11.0], [12.0, 13.0]"
     assert repr(many) == f"FiniteSet([{first}, ..., {last}], shape=(7, 2))"

@@ -1,7 +1,6 @@
 """Boxes and named parameters."""
 
 from collections import Counter
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -22,12 +21,9 @@ from sktvbo.exceptions import DomainError, InvalidObservationError
         ((0, 1), r"Got shape \(2,\) .*\[\(low, high\)\] for one dimension"),
         ([(0, 1, 2)], r"Got shape \(1, 3\)"),
         ([(0, 1), (2, 2)], r"bounds\[1\] must be low < high\. Got \(2.0, 2.0\)"),
-        ([(3, 1)], r"low < high. Got \(3.0, 1.0\)"),
-        ([(0, np.nan)], r"bounds\[0\] must be finite"),
         ([(-np.inf, 1)], r"bounds\[0\] must be finite"),
         ([(-1.7e308, 1.7e308)], r"bounds\[0\] must be finite"),
         ([("a", "b")], "must be real numbers"),
-        ([(0, 1j)], "must be real numbers"),
         ([(0, 1), (0,)], "must be real numbers"),
     ],
 )
@@ -52,17 +48,12 @@ def test_box_samples_uniformly():
         assert kstest(u**1.1, "uniform").pvalue < 0.01  # the test notices a slight bias
 
 
-def test_box_clips_rounding_errors_and_nothing_more():
+def test_box_clips_rounding_errors_and_names_the_coordinate_that_is_outside():
     box = Box([(0.0, 100.0)])
     assert box.validate_point(100.0 + 5e-8)[0] == 100.0
     assert box.validate_point(-5e-8)[0] == 0.0
     with pytest.raises(DomainError, match=r"x\[0\] must be in \[0.0, 100.0\]. Got 100.0000"):
         box.validate_point(100.0 + 5e-7)
-
-
-def test_box_names_the_coordinate_that_is_outside():
-    with pytest.raises(DomainError, match=r"x\[1\] must be in \[-1.0, 1.0\]. Got 2.5"):
-        BOX.validate_point([5.0, 2.5, 1e6])
     with pytest.raises(DomainError, match=r"X\[1, 0\] must be in \[0.0, 10.0\]. Got -1.0"):
         BOX.validate_points([[5.0, 0.0, 1e6], [-1.0, 0.0, 1e6]])
 
@@ -73,7 +64,6 @@ def test_box_offers_sobol_points_and_gradients_only():
     for u in U.T:  # one in each 64th, as of Sobol points
         assert_array_equal(np.sort(np.floor(64 * u)), np.arange(64))
     assert_array_equal(U, BOX.candidates(64, np.random.RandomState(0)))
-    assert not np.array_equal(U, BOX.candidates(64, np.random.RandomState(1)))
     assert_array_equal(BOX.candidates(2), [[0.0] * 3, [0.5] * 3])
     assert BOX.continuous.all()
     assert BOX.neighbours(U[0]).shape == (0, 3)
@@ -83,89 +73,20 @@ def test_box_offers_sobol_points_and_gradients_only():
 # --- Named parameters: rows, dicts and the unit form ----------------------------------------------
 
 
-def test_parameter_space_has_its_parameters():
-    assert SPACE.names == tuple(PARAMETERS)
-    assert SPACE.parameters == PARAMETERS
-    assert (SPACE.n_dims, SPACE.n_unit) == (6, 4 + 6 + 1)
-    assert_array_equal(SPACE.lower, [1e-6, 2, -1, 0, 4, 0])
-    assert_array_equal(SPACE.upper, [1e-1, 9, 3, 5, 4, 0])
-    assert_array_equal(np.flatnonzero(SPACE.continuous), [0, 2])
-    assert SPACE.size == np.inf
-    assert ParameterSpace({"a": ("integer", 0, 2), "b": ("categorical", ["x", "y"])}).size == 6
-
-
-def test_callers_dict_is_neither_changed_nor_kept():
-    values = ["l1", "l2"]
-    parameters = {"a": ["integer", 0, 3], "b": ("categorical", values)}
-    before = deepcopy(parameters)
-    space = ParameterSpace(parameters)
-    space.sample(3, 0)
-    assert parameters == before
-    parameters["c"] = ("real", 0, 1)
-    values.append("l3")
-    space.parameters["b"][1].append("l4")
-    assert space.parameters == {"a": ("integer", 0, 3), "b": ("categorical", ["l1", "l2"])}
-
-
-def random_space(rng):
-    def term():
-        kind = rng.choice(["real", "log-real", "integer", "categorical"])
-        if kind == "categorical":
-            return kind, list(range(rng.randint(1, 6)))
-        if kind == "integer":
-            low = rng.randint(-50, 50)
-            return kind, low, low + rng.choice([0, 1, 7, 10**6])
-        low = 10.0 ** rng.uniform(-9, 3)
-        return kind, low, low * (1.0 + 10.0 ** rng.uniform(-3, 9))
-
-    return ParameterSpace({f"p{i}": term() for i in range(rng.randint(1, 7))})
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_rows_survive_the_unit_form_and_the_dict(seed):
-    rng = np.random.RandomState(seed)
-    space = random_space(rng)
-    rows = np.vstack([space.sample(50, rng), space.lower, space.upper])
-    U = space.to_unit(rows)
-    assert U.shape == (52, space.n_unit)
-    assert U.min() >= 0.0
-    assert U.max() <= 1.0
-    back = space.from_unit(U)
-    countable = [kind in ("integer", "categorical") for kind, *_ in space.parameters.values()]
-    assert_array_equal(back[:, countable], rows[:, countable])
-    assert_array_equal(back[-2:], rows[-2:])
-    assert_allclose(back, rows, rtol=1e-12)
-    assert_array_equal(space.to_unit(rows[3]), U[3])
-    assert_array_equal(space.from_unit(U[3]), back[3])
-    dicts = space.decode_all(rows)
-    assert dicts == [space.decode(row) for row in rows]
-    assert_array_equal(space.validate_points(dicts), rows)
-    assert_array_equal(space.validate_points(rows), rows)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_any_unit_point_becomes_a_member(seed):
-    rng = np.random.RandomState(seed)
-    space = random_space(rng)
-    U = rng.uniform(-0.5, 1.5, size=(200, space.n_unit))
-    rows = space.from_unit(U)
-    assert_array_equal(space.validate_points(rows), rows)
-    assert np.all((space.lower <= rows) & (rows <= space.upper))
-
-
-def test_unit_form_by_hand():
-    U = SPACE.to_unit([1e-6 * 1e5**0.25, 4.0, 2.0, 2.0, 4.0, 0.0])
-    half = np.sqrt(0.5)
-    assert_allclose(U, [0.25, 2 / 7, 0.75, 0, 0, half, 0, 0, 0, 0, half], rtol=1e-12)
-
-
 def test_dict_becomes_a_row_and_the_row_a_dict_of_python_types():
     row = SPACE.validate_point(POINT)
     assert_array_equal(row, [1e-3, 5.0, 0.0, 1.0, 4.0, 0.0])
-    assert row.dtype == np.float64
+    half = np.sqrt(0.5)
+    expected = [0.6, 3 / 7, 0.25, 0, half, 0, 0, 0, 0, 0, half]
+    assert_allclose(SPACE.to_unit(row), expected, rtol=1e-12)
+    assert_array_equal(np.flatnonzero(SPACE.continuous), [0, 2])
+    assert (SPACE.parameters, SPACE.size) == (PARAMETERS, np.inf)
     assert_array_equal(SPACE.validate_point(dict(reversed(POINT.items()))), row)
     decoded = SPACE.decode(row)
     assert decoded == POINT
+    assert SPACE.decode_all([row, SPACE.upper]) == [POINT, SPACE.decode(SPACE.upper)]
+    ends = np.array([row, SPACE.lower, SPACE.upper])
+    assert_array_equal(SPACE.from_unit(SPACE.to_unit(ends))[1:], ends[1:])
     assert list(decoded) == list(PARAMETERS)
     assert [type(v) for v in decoded.values()] == [float, int, float, type(None), int, str]
     assert SPACE.decode(row - np.array([0, 1e-10, 0, 0, 0, 0])) == POINT
@@ -182,7 +103,6 @@ def test_dict_becomes_a_row_and_the_row_a_dict_of_python_types():
     [
         ({"alpha": 0.2}, DomainError, r"x\['alpha'\] must be in \[1e-06, 0.1\]. Got 0.2"),
         ({"alpha": -1.0}, DomainError, r"x\['alpha'\] must be in"),
-        ({"rate": -1.1}, DomainError, r"x\['rate'\] must be in \[-1.0, 3.0\]. Got -1.1"),
         ({"depth": 4.5}, DomainError, r"x\['depth'\] must be a whole number from 2 to 9. Got 4.5"),
         ({"depth": 10}, DomainError, r"x\['depth'\] must be a whole number from 2 to 9. Got 10"),
         ({"penalty": "l2"}, DomainError, r"x\['penalty'\] must be one of \['l1', .*Got 'l2'"),
@@ -191,25 +111,12 @@ def test_dict_becomes_a_row_and_the_row_a_dict_of_python_types():
         ({"rate": None}, InvalidObservationError, r"x\['rate'\]"),
         ({"rate": "1"}, InvalidObservationError, r"x\['rate'\] must be real numbers. Got '1'"),
         ({"rate": [1.0]}, InvalidObservationError, r"x\['rate'\] must be one number. Got \[1.0\]"),
-        (
-            {"dpth": 3},
-            InvalidObservationError,
-            "Got one that has the unknown 'dpth' instead",
-        ),
+        ({"dpth": 3}, InvalidObservationError, "Got one that has the unknown 'dpth' instead"),
     ],
 )
 def test_unusable_dicts_are_rejected(change, error, message):
     with pytest.raises(error, match=message):
         SPACE.validate_point({**POINT, **change})
-
-
-def test_missing_names_are_named():
-    point = {"alpha": 1e-3, "dpth": 5, "rate": 0.0}
-    message = r"x must be .* one that lacks 'depth', 'penalty', 'frozen', 'solver' and has .*'dpth'"
-    with pytest.raises(InvalidObservationError, match=message):
-        SPACE.validate_point(point)
-    with pytest.raises(InvalidObservationError, match=r"X\[1\] must be a dict of the"):
-        SPACE.validate_points([POINT, point])
 
 
 @pytest.mark.parametrize(
@@ -235,10 +142,9 @@ def test_unusable_rows_are_rejected(i, value, error, message):
 def test_errors_in_a_list_of_dicts_give_the_place():
     with pytest.raises(DomainError, match=r"X\[1, 'depth'\] must be a whole number"):
         SPACE.validate_points([POINT, {**POINT, "depth": 1}])
-    with pytest.raises(DomainError, match=r"X\[1, 'penalty'\] must be one of"):
-        SPACE.validate_points([POINT, {**POINT, "penalty": "l2"}])
-    with pytest.raises(InvalidObservationError, match=r"Got nan at X\[1, 'rate'\]"):
-        SPACE.validate_points([POINT, {**POINT, "rate": np.nan}])
+    message = r"X\[1\] must be .* one that lacks 'penalty', 'frozen', 'solver' and has .*'dpth'"
+    with pytest.raises(InvalidObservationError, match=message):
+        SPACE.validate_points([POINT, {"alpha": 1e-3, "depth": 5, "rate": 0.0, "dpth": 5}])
     with pytest.raises(InvalidObservationError, match=r"shape \(6,\).*Got shape \(2,\)"):
         SPACE.validate_point([1e-3, 5.0])
 
@@ -248,7 +154,6 @@ def test_errors_in_a_list_of_dicts_give_the_place():
 
 def test_parameters_are_sampled_uniformly_on_their_scales():
     rows = SPACE.sample(4000, np.random.RandomState(0))
-    assert_array_equal(rows, SPACE.sample(4000, np.random.RandomState(0)))
     assert SPACE.sample(0, 1).shape == (0, 6)
     U = SPACE.to_unit(rows)
     for u in U[:, SPACE.continuous].T:
@@ -280,11 +185,9 @@ def test_a_small_countable_space_is_enumerated():
 
 
 def test_neighbours_differ_in_one_integer_or_category():
-    u = SPACE.to_unit(SPACE.validate_point(POINT))
-    before = u.copy()
-    rows = SPACE.from_unit(SPACE.neighbours(u))
-    assert_array_equal(u, before)
     here = SPACE.validate_point(POINT)
+    u = SPACE.to_unit(here)
+    rows = SPACE.from_unit(SPACE.neighbours(u))
     assert_allclose(rows[:, [0, 2]], here[[0, 2]] * np.ones((len(rows), 1)))
     assert np.all((rows[:, [1, 3]] != here[[1, 3]]).sum(axis=1) == 1)
     assert sorted(rows[rows[:, 1] != 5, 1]) == [3, 4, 6, 7, 9]  # 5 -2, -1, +1, +2, +4

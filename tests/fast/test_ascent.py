@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fast.test_posterior import KINDS, arguments
+from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 from twins import ascent as twin
@@ -140,33 +141,32 @@ def test_nothing_to_move():
 
 
 def test_shapes_are_checked(rng):
-    with pytest.raises(ValueError, match="one number for each coordinate"):
-        Ascents(np.zeros((2, 3)), np.ones(2), 1e-12)
-    with pytest.raises(ValueError, match="one number for each coordinate"):
-        Ascents(np.zeros((2, 3)), np.ones(3), 1e-12, np.zeros(2))
+    for bounds in ((np.ones(2), 1e-12), (np.ones(3), 1e-12, np.zeros(2))):
+        with pytest.raises(ValueError, match="one number for each coordinate"):
+            Ascents(np.zeros((2, 3)), *bounds)
     ascents = Ascents(np.zeros((2, 3)), np.ones(3), 1e-12)
     with pytest.raises(ValueError, match="those of the trials"):
         ascents.advance(np.zeros(2), np.zeros((2, 2)))
     positional, named = arguments(rng)
-    posterior, columns = Posterior(*positional, **named), np.arange(3)
-    plain = (np.ones(2), np.zeros(2))
-    start = (posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="do not fit"):
-        climb(*start, columns, 1.0, *plain)
-    two, wrong = Ascents(np.zeros((2, 2)), np.ones(2), 1e-12), np.array([0, 2])
-    start = (posterior, Formula.BOUND, 1.0, two, np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="must be coordinates"):
-        climb(*start, wrong, 1.0, *plain)
-    for short in ((np.ones(1), np.zeros(2)), (np.ones(2), np.zeros(3))):
-        with pytest.raises(ValueError, match="a number for each coordinate"):
-            climb(*start, np.array([0, 1]), 1.0, *short)
+    start = Posterior(*positional, **named), Formula.BOUND, 1.0
+    two = Ascents(np.zeros((2, 2)), np.ones(2), 1e-12), np.zeros((2, 2))
+    plain, each = (np.ones(2), np.zeros(2)), "a number for each coordinate"
+    for message, given, columns, units in (
+        ("do not fit", (ascents, np.zeros((2, 3))), [0, 1, 2], plain),
+        ("must be coordinates", two, [0, 2], plain),
+        (each, two, [0, 1], (np.ones(1), np.zeros(2))),
+        (each, two, [0, 1], (np.ones(2), np.zeros(3))),
+    ):
+        with pytest.raises(ValueError, match=message):
+            climb(*start, *given, np.array(columns), 1.0, *units)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("formula", Formula)
-@pytest.mark.parametrize("rates", [np.zeros(4), np.array([5.0, 0.0, 2.0, 0.0])])
+@pytest.mark.parametrize(
+    ("kind", "formula", "rates"), pairs_of(KINDS, Formula, ([0.0] * 4, [5.0, 0.0, 2.0, 0.0]))
+)
 def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
     """Equal to values and gradients passed turn by turn."""
+    rates = np.array(rates)
     units, margin = np.array([2.0, 2.5, 3.0, 2.0]), BoundaryMargin(rates)
     positional, named = arguments(rng, 3, True, kind, families=(Family.MATERN52, Family.RBF))
     posterior = Posterior(*positional, **named)
@@ -256,10 +256,3 @@ def test_the_models_minimum_is_the_twins(rng, p):
         low, high = rng.choice([0.0, 0.1, 1.0, np.inf], size=(2, p))
         expected = twin.model_minimum(H, slope, -low, high)
         assert_allclose(model_minimum(H, slope, -low, high), expected, rtol=1e-9, atol=1e-12)
-
-
-def test_a_model_that_does_not_fit_its_box():
-    with pytest.raises(ValueError, match="do not fit"):
-        model_minimum(np.eye(2), np.zeros(2), np.zeros(1), np.zeros(2))
-    with pytest.raises(ValueError, match="do not fit"):
-        model_minimum(np.eye(3), np.zeros(2), np.zeros(2), np.zeros(2))

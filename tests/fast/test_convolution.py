@@ -38,16 +38,9 @@ def test_spatial(rng, d, family):
                 Z2[:, 0] = Z1[:, 0]
             expected = twin.spatial(Z1, Z2, family, twice_mu(family, d), SCALE)
             assert_allclose(spatial(Z1, Z2, family), expected, rtol=1e-11)
-
-
-@all_families
-@pytest.mark.parametrize("d", range(5))
-@pytest.mark.parametrize("n", [0, 1, 2, 40])
-def test_symmetric(rng, d, n, family):
-    Z = rng.normal(size=(d, n))
-    found = spatial(Z, Z, family, symmetric=True)
-    assert_allclose(found, spatial(Z, Z, family), rtol=1e-14)
-    assert_array_equal(found, found.T)
+        found = spatial(Z1, Z1, family, symmetric=True)
+        assert_allclose(found, spatial(Z1, Z1, family), rtol=1e-14)
+        assert_array_equal(found, found.T)
 
 
 def along_a_line(d, distances, family):
@@ -100,12 +93,6 @@ def test_infinitely_far(d, family):
 def test_without_an_order():
     with pytest.raises(ValueError, match="2 mu must be at least 1"):
         fast.spatial(*np.zeros((2, 1, 1)), Family.MATERN12, 0, 1.0, np.empty((1, 1)))
-
-
-def test_symmetric_needs_a_square():
-    Z, out = np.zeros((2, 3)), np.empty((3, 2))
-    with pytest.raises(ValueError, match="do not fit"):
-        fast.spatial(Z, Z[:, :2].copy(), Family.MATERN32, 8, 1.0, out, True)
 
 
 @pytest.mark.parametrize("family", ORDERS)

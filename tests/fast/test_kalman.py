@@ -88,32 +88,6 @@ def test_smoothed_means_and_variances_of_places_and_between(process, M):
     assert_allclose(out[:, 2], variances, rtol=1e-8)
 
 
-def log_likelihood(arguments):
-    sums = twin.filter(*arguments)[0]
-    return -0.5 * (np.trace(sums[:, :-1]) + sums[0, -1])
-
-
-@pytest.mark.parametrize("name", ["A", "Q", "K", "R"])
-def test_slopes_are_those_of_the_likelihood(process, name):
-    arguments = case(process)
-    _, A, Q, K, _, site, *_ = arguments
-    found = np.zeros_like(A), np.zeros_like(Q), np.zeros_like(K), np.empty(len(site))
-    smoothed(arguments, slopes=found)
-    slopes = dict(zip("AQKR", found))[name]
-    where, rng, h = {"A": 1, "Q": 2, "K": 3, "R": 7}[name], np.random.RandomState(2), 1e-6
-    direction = rng.normal(size=arguments[where].shape)
-    if name in "QK":  # these stay symmetric
-        parts = direction.reshape(*direction.shape[:-2], -1, *2 * direction.shape[-1:])
-        direction = (parts + np.swapaxes(parts, -1, -2)).reshape(direction.shape)
-    values = []
-    for step in (h, -h):
-        moved = list(arguments)
-        moved[where] = arguments[where] + step * direction
-        values.append(log_likelihood(moved))
-    expected = (values[0] - values[1]) / (2.0 * h)
-    assert_allclose(0.5 * np.sum(slopes * direction), expected, rtol=1e-6)
-
-
 def test_posterior_variances_of_observed_places_are_accurate():
     """With noise of 1e-14 of the prior variance, the posterior variance is the noise."""
     arguments = case(state_space(Matern(2.0, nu=0.5)), M=2, counts=[2], k=1)
@@ -149,12 +123,6 @@ def test_arguments_that_would_be_read_outside(where, value, message):
         fast.filter(*arguments, np.zeros((2, 3)))
     with pytest.raises(ValueError, match=message):
         fast.smooth(*arguments, kept_m, kept_P, np.zeros((2, 3)), np.zeros((3, 3)))
-
-
-def test_covariances_are_not_kept_without_means():
-    arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
-    with pytest.raises(ValueError, match="kept moments"):
-        fast.filter(*arguments, np.zeros((2, 3)), None, np.empty((3, 3, 3)))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,11 @@ def start(N, k):
     return np.arange(k), np.arange(k, N)
 
 
+def greedy_start(K, k):
+    Z = greedy(K, k)[0]
+    return Z, np.setdiff1d(np.arange(len(K)), Z)
+
+
 def chain(K, Z, rest, leave, enter, u, tol=TOL, period=1000):
     """Run the chain on copies; return its states, last rest, log-determinant and accepted."""
     Z, rest, trace = Z.copy(), rest.copy(), np.full((len(u), len(Z)), -1)
@@ -44,18 +49,13 @@ def chain(K, Z, rest, leave, enter, u, tol=TOL, period=1000):
 # --- symmetry -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("N", [0, 1, 2, 15, 16, 17, 33, 50])
-def test_symmetric_matrices(rng, N):
+@pytest.mark.parametrize("N", [0, 1, 2, 16, 17, 35])
+def test_every_entry_counts_for_symmetry(rng, N):
     K = spd(rng, N)
-    assert twin.is_symmetric(K)
-    assert fast.is_symmetric(K)
+    assert fast.is_symmetric(K) is twin.is_symmetric(K) is True
     K[:, : N // 2] = -0.0  # equal to 0
     K[: N // 2] = 0.0
     assert fast.is_symmetric(K)
-
-
-@pytest.mark.parametrize("N", [2, 16, 17, 35])
-def test_every_entry_counts(N):
     for i in range(N):
         for j in range(N):
             for value in (np.nan, np.inf, -np.inf):
@@ -94,17 +94,6 @@ def test_eliminate(rng, N):
     assert_array_equal(residual <= 1e-12, True)
 
 
-def test_the_column_of_an_item_need_not_hold_its_own_variance(rng):
-    K = spd(rng, 10)
-    _, L, residual = greedy(K, 1)
-    j = int(np.argmax(np.diagonal(K)))
-    column, other, left = K[j].copy(), np.empty((1, 10)), np.diagonal(K).copy()
-    column[j] = np.nan
-    fast.eliminate(column, other, left, 0, j)
-    assert_array_equal(other, L)
-    assert_array_equal(left, residual)
-
-
 # --- the chain ------------------------------------------------------------------------------------
 
 
@@ -127,10 +116,8 @@ def test_the_inverse_stays_accurate(rng, period):
     # Nearly singular states, where updates alone lose all digits.
     x = np.sort(rng.uniform(size=(60, 1)), axis=0)
     K, k = RBF(0.15)(x), 9
-    Z, rest, (leave, enter, u) = *start(60, k), proposals(rng, 200_000, 60, k)
-    Z = greedy(K, k)[0]
-    rest = np.setdiff1d(np.arange(60), Z)
-    log_det, accepted = fast.swap_chain(K, Z, rest, leave, enter, u, TOL, period)
+    moves, (Z, rest) = proposals(rng, 200_000, 60, k), greedy_start(K, k)
+    log_det, accepted = fast.swap_chain(K, Z, rest, *moves, TOL, period)
     assert accepted > 20_000
     condition = np.linalg.cond(K[np.ix_(Z, Z)])
     assert log_det == pytest.approx(twin.log_determinant(K, Z), abs=1e-14 * condition + 1e-9)
@@ -157,16 +144,11 @@ def of_rank_five(rng):
 
 # Matrix, size, proposals, and the least median condition number of the states.
 HARD = {
-    "condition 1e4": (lambda rng: spd(rng, 30, 1e4), 12, 5_000, 1.0),
-    "condition 1e6": (lambda rng: spd(rng, 30, 1e6), 12, 5_000, 1.0),
     "condition 1e8": (lambda rng: spd(rng, 30, 1e8), 12, 5_000, 1.0),
     "line": (lambda rng: clusters(rng, [60], 3.0), 5, 8_000, 1e6),
-    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 5_000, 1e6),
     "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 10_000, 1e6),
-    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 5_000, 1e6),
     "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 2_000, 1e6),
     "very different variances": (scaled, 4, 3_000, 1.0),
-    "less than the rank": (of_rank_five, 4, 3_000, 1.0),
     "just the rank": (of_rank_five, 5, 3_000, 1.0),
 }
 
@@ -176,14 +158,13 @@ def test_nearly_singular_states(rng, name):
     # With an inverse alone, even a new one, decisions are wrong here.
     make, k, n, least = HARD[name]
     K = make(rng)
-    Z = greedy(K, k)[0] if least > 1.0 else np.arange(k)
-    rest = np.setdiff1d(np.arange(len(K)), Z)
+    Z, rest = greedy_start(K, k) if least > 1.0 else start(len(K), k)
     arguments = (K, Z, rest, *proposals(rng, n, len(K), k))
     expected, _, expected_log_det, accepted = twin.swap_chain(*arguments, TOL)
     assert accepted > (0 if name == "very different variances" else 200)
     conditions = [np.linalg.cond(K[np.ix_(state, state)]) for state in expected[:: n // 50]]
     assert np.median(conditions) > least
-    for period in (0, 1000, 10**9):
+    for period in (0, 10**9):
         states, _, log_det, found = chain(*arguments, period=period)
         assert_array_equal(states, expected)
         assert found == accepted
@@ -194,8 +175,7 @@ def test_nearly_singular_states(rng, name):
 def test_uniform_numbers_close_to_the_ratio(rng):
     margin, n, k = 1e-5, 3_000, 40
     K = RBF(1.0)(rng.uniform(size=(200, 3)))
-    Z = greedy(K, k)[0]
-    rest = np.setdiff1d(np.arange(len(K)), Z)
+    Z, rest = greedy_start(K, k)
     leave, enter, u = proposals(rng, n, len(K), k)
     state, others, expected = Z.copy(), rest.copy(), np.empty((n, k), dtype=int)
     log_det, accepted = twin.log_determinant(K, state), 0
@@ -213,17 +193,6 @@ def test_uniform_numbers_close_to_the_ratio(rng):
         expected[m] = state
     assert accepted > 100
     assert_array_equal(chain(K, Z, rest, leave, enter, u)[0], expected)
-
-
-@pytest.mark.parametrize("length_scale", [0.15, 0.3, 1.0])
-def test_updates_decide_as_factors_do(rng, length_scale):
-    K, k = RBF(length_scale)(np.sort(rng.uniform(size=(60, 1)), axis=0)), 5
-    Z = greedy(K, k)[0]
-    rest = np.setdiff1d(np.arange(60), Z)
-    arguments = (K, Z, rest, *proposals(rng, 100_000, 60, k))
-    expected = chain(*arguments, period=0)
-    assert expected[3] > 10_000
-    assert_array_equal(chain(*arguments, period=10**9)[0], expected[0])
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])
@@ -257,20 +226,12 @@ def test_trace_is_thinned(rng):
     assert_array_equal(untraced, everything[-1])
 
 
-def test_no_proposals(rng):
-    K, (Z, rest) = spd(rng, 5), start(5, 2)
-    _, left, log_det, accepted = chain(K, Z, rest, *proposals(rng, 0, 5, 2))
+@pytest.mark.parametrize("k", [2, 5])
+def test_no_proposals(rng, k):
+    K, (Z, rest) = spd(rng, 5), start(5, k)
+    _, left, log_det, accepted = chain(K, Z, rest, *proposals(rng, 0, 6, k))
     assert (log_det, accepted) == (pytest.approx(twin.log_determinant(K, Z)), 0)
     assert_array_equal(left, rest)
-    Z, rest = start(5, 5)
-    log_det, _ = fast.swap_chain(K, Z, rest, *proposals(rng, 0, 6, 5), TOL, 10)
-    assert log_det == pytest.approx(twin.log_determinant(K, Z))
-
-
-def test_a_singular_start(rng):
-    Z, rest = start(4, 2)
-    with pytest.raises(ValueError, match="starts from is singular"):
-        fast.swap_chain(np.ones((4, 4)), Z, rest, *proposals(rng, 3, 4, 2), TOL, 10)
 
 
 # --- errors, layouts ------------------------------------------------------------------------------
@@ -298,6 +259,7 @@ def call(**changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"K": np.ones((4, 4))}, "starts from is singular"),
         ({"Z": integers(0, 1, 2)}, "each item once"),
         ({"Z": integers(0, 0)}, "each item once"),
         ({"Z": integers(0, 4)}, "each item once"),
@@ -316,16 +278,9 @@ def test_errors_of_the_chain(changes, message):
         call(**changes)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((np.ones(4), np.ones((2, 4)), np.ones(4), 2, 0), "are needed"),
-        ((np.ones(4), np.ones((2, 4)), np.ones(4), -1, 0), "are needed"),
-        ((np.ones(4), np.ones((2, 4)), np.ones(4), 0, 4), "are needed"),
-        ((np.ones(4), np.ones((2, 4)), np.ones(4), 0, -1), "are needed"),
-        ((np.ones(4), np.ones((2, 4)), np.zeros(4), 0, 0), "must be positive"),
-    ],
-)
-def test_errors_of_eliminate(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        fast.eliminate(*arguments)
+def test_errors_of_eliminate():
+    for m, j in ((2, 0), (-1, 0), (0, 4), (0, -1)):
+        with pytest.raises(ValueError, match="are needed"):
+            fast.eliminate(np.ones(4), np.ones((2, 4)), np.ones(4), m, j)
+    with pytest.raises(ValueError, match="must be positive"):
+        fast.eliminate(np.ones(4), np.ones((2, 4)), np.zeros(4), 0, 0)

@@ -7,7 +7,6 @@ from scipy.stats import norm
 from twins import limits as twin
 
 from sktvbo._fast.limits import Limits, excess, log_weights, within
-from sktvbo.gaussian_process import TimeVaryingGPRegressor
 
 LIMITS = [(-1.0, 1.0), (-np.inf, 0.5), (0.2, np.inf)]
 
@@ -27,6 +26,7 @@ def test_probabilities_and_their_slopes(low, high):
         _, _, on_std = within(mean, std, low, high, *widened)
         up, down = (within(mean, std + s, low, high, *widened)[0] for s in (step, -step))
         assert_allclose(on_std, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-7)
+    assert len(within(mean[:0], std[:0], low, high)[0]) == 0
 
 
 def test_the_log_probability_is_exact_in_the_tails():
@@ -75,47 +75,6 @@ def test_weights_and_their_slopes(z):
     assert_allclose(slopes, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-6)
     assert (found <= 0.0).all()
     assert len(log_weights(np.empty(0), z)[0]) == 0
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"z": norm.ppf(0.9)}, {"optimism": 0.0}, {"optimism": 1.0}], ids=str
-)
-def test_limits_of_several_outcomes(options):
-    rng = np.random.RandomState(0)
-    X, t = rng.uniform(size=(40, 2)), np.arange(40.0)
-    rows, posteriors = np.column_stack([X, t]), []
-    for shift in (0.0, 1.0, 2.0):
-        y = np.sin(4.0 * X[:, 0] + shift) + X[:, 1] + t / 40.0
-        posteriors.append(TimeVaryingGPRegressor().fit(rows, y).posterior_at(41.0))
-    parts = [posterior.compiled() for posterior in posteriors]
-    compiled, units, locations, scales = zip(*parts)
-    bounds, widths = np.array(LIMITS), np.array([1.0, 1.25, 2.0])
-    least = np.array([0.0, 0.3, 0.1])
-    low, high = (bounds.T - locations) / scales
-    limits = Limits(compiled, units, low, high, widths, least / np.array(scales), **options)
-    assert limits.decides == ("optimism" in options)
-    U = rng.uniform(size=(9, 2))
-    found, slopes = limits.log_weights_with_slopes(U)
-
-    def expected(U):
-        log_p = beyond = 0.0
-        parts = zip(posteriors, LIMITS, widths, least, scales)
-        for posterior, bounds, width, less, scale in parts:
-            mean, std = posterior(U)
-            std = np.hypot(width * std, less)
-            log_p = log_p + twin.within(mean, std, *bounds)
-            beyond = (
-                beyond + twin.excess(mean, std, *bounds, **options) / scale
-                if limits.decides
-                else 0.0
-            )
-        return -beyond if limits.decides else twin.log_weights(log_p, **options)
-
-    assert_allclose(found, expected(U), rtol=1e-6, atol=1e-9)
-    for i, step in enumerate(1e-5 * np.eye(2)):
-        differences = (expected(U + step) - expected(U - step)) / 2e-5
-        assert_allclose(slopes[:, i], differences, rtol=1e-3, atol=1e-5)
-    assert limits.log_weights_with_slopes(np.empty((0, 2)))[1].shape == (0, 2)
 
 
 def test_shapes_that_do_not_fit():

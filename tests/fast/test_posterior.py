@@ -75,7 +75,11 @@ def check(positional, named, X):
     ("spatial", "temporal", "moves", "d"), pairs_of(Family, Family, (False, True), (1, 3))
 )
 def test_families(rng, spatial, temporal, moves, d):
-    check(*arguments(rng, d, moves, families=(spatial, temporal)), rng.normal(size=(5, d + moves)))
+    """At other points and at those of the basis, where gradients are those of the families or 0."""
+    positional, named = arguments(rng, d, moves, families=(spatial, temporal))
+    X = rng.normal(size=(5, d + moves))
+    X[:2, :d] = positional[3].T[:2]
+    check(positional, named, X)
 
 
 @all_kinds
@@ -91,18 +95,10 @@ def test_kinds(rng, kind, option, moves):
             assert_allclose(ours.above(X), theirs.above(X), rtol=1e-3)
 
 
-def test_terms_need_one_length_and_a_time_that_moves(rng):
-    families, rates, weights = TERMS
-    with pytest.raises(ValueError, match="one length"):
-        fast.Posterior(*arguments(rng, moves=True)[0], terms=(families, rates[:2], weights))
-    with pytest.raises(ValueError, match="moving"):
-        fast.Posterior(*arguments(rng)[0], terms=TERMS)
-
-
 @all_kinds
 def test_blocks_of_places_are_as_single_ones(rng, kind):
     ours, _ = both(rng, 2, True, kind)
-    for m in (0, 1, 127, 128, 129, 300):
+    for m in (0, 1, 3, 7, 127, 128, 129, 300):
         X = rng.normal(size=(m, 3))
         together = ours.values(X), ours.with_gradients(X)
         for parts in together:
@@ -112,14 +108,6 @@ def test_blocks_of_places_are_as_single_ones(rng, kind):
                 assert_allclose(found[i], single[0], rtol=1e-11, atol=1e-13)
         for found, expected in zip(*together):
             assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("n", [7, 8, 9, 24, 70])
-def test_a_few_places_are_as_single_ones(rng, n):
-    """Places in one pass over the factor do not affect each other."""
-    positional, named = arguments(rng, n=n)
-    for m in range(1, 10):
-        check(positional, named, rng.normal(size=(m, 2)))
 
 
 # With 9 coordinates there are more features than are summed at a time.
@@ -147,13 +135,6 @@ def test_above_of_a_point_that_is_known(rng):
     X = np.ascontiguousarray(Z.T)
     assert (ours.above(X)[1] >= ours.values(X)[1]).all()
     assert ours.above(X)[1][-1] < 1e-4
-
-
-def test_at_a_point_of_the_basis(rng):
-    """At distance 0 gradients are those of the smooth families, or 0."""
-    for family in Family:
-        positional, named = arguments(rng, families=(family, Family.MATERN12))
-        check(positional, named, np.ascontiguousarray(positional[3].T[:3]))
 
 
 def test_far_away_it_is_the_prior(rng):
@@ -215,6 +196,10 @@ def test_shapes_are_checked(rng):
     for wrong in (np.zeros((3, 3)), np.zeros((N, 2 * N))[:, ::2]):
         with pytest.raises(ValueError, match="contiguous rows"):
             fast.Posterior(*positional, **named | {"outer": wrong})
+    families, rates, weights = TERMS
+    for moves, terms in ((True, (families, rates[:2], weights)), (False, TERMS)):
+        with pytest.raises(ValueError, match=r"one length|moving"):
+            fast.Posterior(*arguments(rng, moves=moves)[0], terms=terms)
     ours = fast.Posterior(*positional, **named)
     for method in (ours.values, ours.with_gradients):
         with pytest.raises(ValueError, match="n_coordinates"):

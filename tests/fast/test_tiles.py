@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fast import matrices
+from grids import pairs_of
 from numpy.testing import assert_allclose
 from twins import tiles as twin
 
@@ -50,9 +51,9 @@ def test_inverse(rng, n):
     assert_allclose(np.tril(L), expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("transpose", [False, True])
-@pytest.mark.parametrize("n_sides", [0, 1, 5, 8, 9, 70])
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(
+    ("n", "n_sides", "transpose"), pairs_of(SIZES, [0, 1, 5, 8, 9, 70], (False, True))
+)
 def test_solve_lower(rng, n, n_sides, transpose):
     L, B = lower(rng, n, capacity=n + 3), rng.normal(size=(n_sides, n))
     expected = twin.solve_lower(L, n, B, transpose)
@@ -112,13 +113,9 @@ def test_product_with_few(rng, shape, columns):
     assert (again == out).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda A: fast.solve_lower(np.eye(3), 4, np.ones((1, 4))), "square"),
-        (lambda A: fast.product_with_few(A.T, A, np.ones((3, 3))), "contiguous"),
-    ],
-)
-def test_shapes_that_do_not_fit(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(np.ones((2, 3)))
+def test_shapes_that_do_not_fit():
+    A = np.ones((2, 3))
+    with pytest.raises(ValueError, match="square"):
+        fast.solve_lower(np.eye(3), 4, np.ones((1, 4)))
+    with pytest.raises(ValueError, match="contiguous"):
+        fast.product_with_few(A.T, A, np.ones((3, 3)))

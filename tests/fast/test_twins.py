@@ -6,10 +6,7 @@ import pytest
 
 MODULES = {
     "ascent": ["climb", "model_minimum"],
-    "cholesky": [
-        *("solve_lower", "append", "drop", "symmetrize"),
-        *("add_outer", "block_plus"),
-    ],
+    "cholesky": ["solve_lower", "append", "drop", "symmetrize", "add_outer", "block_plus"],
     "convolution": ["spatial"],
     "kalman": ["filter", "smooth"],
     "kdpp": ["is_symmetric", "best", "eliminate", "swap_chain"],
@@ -17,10 +14,7 @@ MODULES = {
     "posterior": ["Posterior", "scores"],
     "series": ["Chains"],
     "sums": ["Sum"],
-    "tiles": [
-        *("factor", "inverse", "solve_lower"),
-        *("product", "half_product", "product_with_few"),
-    ],
+    "tiles": ["factor", "inverse", "solve_lower", "product", "half_product", "product_with_few"],
 }
 
 

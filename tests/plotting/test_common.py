@@ -2,7 +2,6 @@
 
 import sys
 
-import numpy as np
 import pytest
 from contract.cases import fingerprint
 
@@ -63,7 +62,6 @@ LABELS = {
         ComparisonDisplay.from_comparison,
         ["", "normalized average regret\n(best 0, worst 1)", "mean ± s.e. of 2 problems"],
     ),
-    "posterior": ("tracked", PosteriorDisplay.from_run, ["time", "x", "", "posterior mean"]),
     "units": (
         "tracked",
         lambda optimizer: PosteriorDisplay.from_run(optimizer, **UNITS),
@@ -74,16 +72,7 @@ LABELS = {
         lambda found: PosteriorDisplay.from_run(*found),
         ["time", "index of the arm", "", "posterior mean"],
     ),
-    "relevancy": (
-        "tracked",
-        RelevancyDisplay.from_optimizer,
-        ["time", "x", "", "relevancy"],
-    ),
-    "relevancy of arms": (
-        "arms",
-        lambda found: RelevancyDisplay.from_optimizer(found[0], time_unit="h"),
-        ["time (h)", "index of the arm", "", "relevancy"],
-    ),
+    "relevancy": ("tracked", RelevancyDisplay.from_optimizer, ["time", "x", "", "relevancy"]),
     "relevancy in several dimensions": (
         "forgetful",
         lambda found: RelevancyDisplay.from_optimizer(found, time_unit="min"),
@@ -103,14 +92,6 @@ def test_labels_and_units(name, request, plt):
     assert found + ([] if bar is None else [bar.ax.get_ylabel()]) == labels
 
 
-def test_bars_and_dots_take_the_users_style(comparison, forgetful, plt):
-    bars = ComparisonDisplay.from_comparison(comparison).plot(ec="red", alpha=0.5).bars_
-    for container in bars.values():
-        assert container[0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
-    (dots,) = RelevancyDisplay.from_optimizer(forgetful).plot(s=9.0, lw=2.0).ax_.collections
-    assert (dots.get_sizes().tolist(), dots.get_linewidth().tolist()) == ([9.0], [2.0])
-
-
 @pytest.mark.parametrize("display", CURVES)
 def test_curves_take_the_users_style(display, three_runs, plt):
     table = evaluation.Comparison({(name, "p"): three_runs for name in "ab"})
@@ -120,18 +101,11 @@ def test_curves_take_the_users_style(display, three_runs, plt):
     bands = [tuple(band.get_facecolor()[0][:3]) for band in drawn.ax_.collections]
     assert bands == [(1.0, 0.0, 0.0)] * 2
     assert [text.get_text() for text in drawn.ax_.get_legend().get_texts()] == ["a", "b"]
+    bars = ComparisonDisplay.from_comparison(table).plot(ec="red", alpha=0.5).bars_
+    assert bars["a"][0].get_edgecolor() == (1.0, 0.0, 0.0, 0.5)
 
 
-def test_many_algorithms_are_distinguishable(plt):
-    times = np.arange(3.0)
-    mean = {f"algorithm {i}": np.full(3, float(i)) for i in range(14)}
-    display = RegretDisplay(times, mean, mean, problem="p", n_replications=2).plot()
-    looks = {(line.get_color(), line.get_linestyle()) for line in display.lines_.values()}
-    assert len(looks) == 14
-
-
-@pytest.mark.parametrize("axes_given", [False, True])
-def test_missing_matplotlib_names_the_extra(comparison, tracked, axes_given, monkeypatch):
+def test_missing_matplotlib_names_the_extra(comparison, tracked, monkeypatch):
     displays = [display.from_comparison(comparison, "eggholder") for display in CURVES]
     displays.append(ComparisonDisplay.from_comparison(comparison))
     displays.extend(make(tracked) for make in OF_OPTIMIZERS.values())
@@ -139,7 +113,7 @@ def test_missing_matplotlib_names_the_extra(comparison, tracked, axes_given, mon
     for display in displays:
         expected = rf'{type(display).__name__}\.plot needs .*pip install "sktvbo\[plot\]"'
         with pytest.raises(MissingExtraError, match=expected):
-            display.plot(object() if axes_given else None)
+            display.plot(object())
 
 
 @pytest.mark.parametrize("name", OF_OPTIMIZERS)
@@ -149,14 +123,13 @@ def test_a_display_does_not_change_the_optimizer(name, tracked):
     assert fingerprint(tracked) == before
 
 
-@pytest.mark.parametrize("algorithm", [WDBO, RandomSearch])
 @pytest.mark.parametrize("name", OF_OPTIMIZERS)
-def test_a_display_of_an_optimizer_needs_its_surrogate_or_history(name, algorithm):
-    optimizer = algorithm([(0, 1)])
-    optimizer.tell([0.5], 1.0, 0.0)
+def test_a_display_of_an_optimizer_needs_its_surrogate_or_history(name):
     message = "told at least twice" if name == "sizes" else "without one after 1 observations"
-    with pytest.raises(AskTellError, match=message):
-        OF_OPTIMIZERS[name](optimizer)
+    for optimizer in (WDBO([(0, 1)]), RandomSearch([(0, 1)])):
+        optimizer.tell([0.5], 1.0, 0.0)
+        with pytest.raises(AskTellError, match=message):
+            OF_OPTIMIZERS[name](optimizer)
 
 
 @pytest.mark.parametrize("name", ["posterior", "relevancy"])

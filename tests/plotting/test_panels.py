@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import WDBO
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
-from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.exceptions import DomainError
 from sktvbo.plotting import (
     DatasetSizeDisplay,
     OutcomeDisplay,
@@ -29,14 +29,14 @@ SPACE = {
 }
 
 
-def told(domain, maximize=True, n=20, **options):
-    """Return an optimizer that was told uniform queries."""
-    opt = WDBO(domain, maximize=maximize, n_initial_points=8, random_state=0, **options)
+def told(domain, maximize=True):
+    """Return an optimizer that was told uniform queries, in their contexts."""
+    opt = WDBO(domain, maximize=maximize, n_initial_points=8, random_state=0)
     space = as_domain(domain)
-    for t, row in enumerate(space.sample(n, np.random.RandomState(1))):
-        u = space.to_unit(row)
-        y = float(np.exp(-np.sum((u - 0.4 - 0.005 * t) ** 2)))
-        opt.tell(row, y if maximize else -y, t)
+    for t, row in enumerate(space.sample(20, np.random.RandomState(1))):
+        y = float(np.exp(-np.sum((space.to_unit(row) - 0.4 - 0.005 * t) ** 2)))
+        context = space.decode_context(row)
+        opt.tell(space.decode(row), y if maximize else -y, t, context=context)
     return opt
 
 
@@ -50,17 +50,6 @@ def box():
     return told([(0.0, 2.0), (-1.0, 1.0), (5.0, 6.0)], maximize=False)
 
 
-def in_context(domain):
-    """Return an optimizer that was told queries in contexts."""
-    opt, rng = WDBO(domain, n_initial_points=6, random_state=0), np.random.RandomState(1)
-    space = as_domain(domain)
-    for t, row in enumerate(space.sample(18, rng)):
-        x, context = space.decode(row), space.decode_context(row)
-        u = space.to_unit(row)
-        opt.tell(x, float(np.exp(-np.sum((u - 0.4) ** 2))), t, context=context)
-    return opt
-
-
 # --- numbers --------------------------------------------------------------------------------------
 
 
@@ -68,14 +57,13 @@ def test_slices_are_the_posterior_through_the_recommended_point(named):
     times = [5.0, 25.0]
     display = SliceDisplay.from_optimizer(named, times, n_values=9)
     space, gp = as_domain(SPACE), named.surrogate_
+    texts = {"loss": ["l1", None], "size": ["small", "large"]}
     for k, t in enumerate(times):
         best = named.recommend(t)
         for part in display.slices:
             for i in (0, -1):
-                texts = {"loss": ["l1", None], "size": ["small", "large"]}
-                value = part.axis.values[i]
-                choices = texts.get(part.axis.name)
-                point = best | {part.axis.name: choices[i] if choices else value}
+                value = texts.get(part.axis.name, part.axis.values)[i]
+                point = best | {part.axis.name: value}
                 u = space.to_unit(space.validate_point(point))
                 mean, std = gp.predict([[*u, t]], return_std=True)
                 assert_allclose(part.mean[k, i], mean[0], rtol=1e-9, atol=1e-12)
@@ -122,17 +110,6 @@ def test_tracks_are_the_posterior_over_time(named):
     assert_array_equal(display.told_at, named.told_X_[:, -1])
     assert_array_equal(display.kept, np.isnan(named.removed_at_))
     assert_array_equal([track.queried for track in display.tracks], named.told_X_[:, :-1].T)
-
-
-def test_arms_have_one_axis(arms):
-    opt = arms[0]
-    slices = SliceDisplay.from_optimizer(opt).slices
-    (track,) = TrackDisplay.from_optimizer(opt, n_times=3).tracks
-    assert [part.axis.label for part in slices] == ["index of the arm"]
-    assert slices[0].mean.shape == (1, 6)
-    assert track.mean.shape == (6, 3)
-    assert_array_equal(track.queried, as_domain(opt.domain).indices(opt.told_X_[:, :-1]))
-    assert_allclose(slices[0].distance, 0.0)
 
 
 # --- axes -----------------------------------------------------------------------------------------
@@ -189,25 +166,6 @@ def test_tracks_are_drawn_on_the_axes_given(box, plt):
         display.plot(axes[:2])
 
 
-def test_the_cells_of_a_logarithmic_track_are_geometric(named, plt):
-    display = TrackDisplay.from_optimizer(named, n_times=3, n_values=5).plot()
-    axis = display.tracks[0].axis
-    assert_allclose(axis.edges[1:-1] ** 2, axis.values[:-1] * axis.values[1:])
-    assert display.axes_[0].get_yscale() == "log"
-
-
-# --- sizes ----------------------------------------------------------------------------------------
-
-
-def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
-    display = DatasetSizeDisplay.from_optimizer(tracked, time_unit="steps")
-    assert_array_equal(display.times, tracked.history_["time"])
-    assert_array_equal(display.median["W-DBO"], tracked.history_["n"])
-    display.plot()
-    assert display.ax_.get_title() == ""
-    assert list(DatasetSizeDisplay.from_optimizer(tracked, name="mine").median) == ["mine"]
-
-
 # --- bad input ------------------------------------------------------------------------------------
 
 
@@ -221,41 +179,42 @@ def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
         (SliceDisplay, {"times": [[1.0]]}, "times must be an array of shape"),
         (TrackDisplay, {"since": 5.0, "until": 5.0}, r"until must be later than since=5\.0"),
         (TrackDisplay, {"n_times": 1}, "n_times must be an int"),
+        (OutcomeDisplay, {}, "one with outcome_constraints"),
     ],
 )
-def test_invalid_options_are_refused(box, display, options, message):
+def test_invalid_options_are_refused(box, named, display, options, message):
     with pytest.raises(ValueError, match=message):
         display.from_optimizer(box, **options)
-
-
-def test_a_domain_with_names_takes_no_others(named):
     with pytest.raises(ValueError, match="names must be None for a domain that has names"):
         SliceDisplay.from_optimizer(named, names=list("abcdefg"))
+
+
+@pytest.mark.parametrize("display", [OutcomeDisplay, TrackDisplay])
+def test_a_display_needs_a_history(limited, display):
+    opt = WDBO([(0.0, 1.0)], outcome_constraints=LIMITS, history=0, random_state=0)
+    for x, y, t in zip(limited.told_X_[:6, :1], limited.told_y_, range(6)):
+        opt.tell(x, y, float(t), outcomes={"load": 0.5})
+    with pytest.raises(ValueError, match="'history' parameter of WDBO must be None, or an int of"):
+        display.from_optimizer(opt)
 
 
 # --- with a context -------------------------------------------------------------------------------
 
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(6, 2)))
+NAMED = {"power": ("real", 0.0, 1.0), "kind": ["a", "b"], "load": Context(0.0, 100.0)}
+NAMED |= {"shift": Context(["day", "night"])}
+BOX = WithContext([(0.0, 2.0), (5.0, 6.0)], [(0.0, 1.0)])
 IN_CONTEXT = {
-    "box": (
-        WithContext([(0.0, 2.0), (5.0, 6.0)], [(0.0, 1.0)]),
-        [0.3],
-        ["x0", "x1", "context0"],
-    ),
+    "box": (BOX, [0.3], ["x0", "x1", "context0"]),
     "arms": (WithContext(ARMS, [(0.0, 1.0)]), [0.3], ["arm", "context0"]),
-    "named": (
-        {"power": ("real", 0.0, 1.0), "kind": ["a", "b"], "load": Context(0.0, 100.0)}
-        | {"shift": Context(["day", "night"])},
-        {"load": 30.0, "shift": "night"},
-        ["power", "kind", "load", "shift"],
-    ),
+    "named": (NAMED, {"load": 30.0, "shift": "night"}, list(NAMED)),
 }
 
 
 @pytest.mark.parametrize("name", IN_CONTEXT)
 def test_slices_and_tracks_in_a_context(name, plt):
     domain, context, names = IN_CONTEXT[name]
-    opt = in_context(domain)
+    opt = told(domain)
     before, space, gp = fingerprint(opt), as_domain(domain), opt.surrogate_
     display = SliceDisplay.from_optimizer(opt, 20.0, context=context, n_values=5)
     assert [part.axis.name for part in display.slices] == names
@@ -270,21 +229,24 @@ def test_slices_and_tracks_in_a_context(name, plt):
             k = list(part.axis.values).index(here)
             assert_allclose([part.mean[0, k], part.std[0, k]], [mean[0], std[0]], rtol=1e-9)
         assert len(part.observed) == len(part.distance) == len(opt.X_)
-    last = display.slices[-1]
-    off = space.to_unit(opt.X_[:, :-1]) - space.to_unit(best[np.newaxis])
-    off = off[:, : space.chosen.n_unit]
     if name != "named":  # the last axis is the whole context
-        assert_allclose(last.distance, np.linalg.norm(off, axis=1), rtol=1e-9)
+        off = space.to_unit(opt.X_[:, :-1]) - space.to_unit(best[np.newaxis])
+        expected = np.linalg.norm(off[:, : space.chosen.n_unit], axis=1)
+        assert_allclose(display.slices[-1].distance, expected, rtol=1e-9)
     assert len(display.plot().axes_) == len(names)
     tracks = TrackDisplay.from_optimizer(opt, context=context, n_times=3, n_values=4)
     assert [track.axis.name for track in tracks.tracks] == names
     assert len(tracks.plot().axes_) == len(names)
+    assert RelevancyDisplay.from_optimizer(opt).plot().figure_.axes
+    assert DatasetSizeDisplay.from_optimizer(opt).plot().figure_.axes
+    with pytest.raises(DomainError, match="must be of one real dimension, or a FiniteSet"):
+        PosteriorDisplay.from_run(opt)
     assert fingerprint(opt) == before
 
 
 def test_a_context_must_be_given_where_there_is_one_and_only_there(box):
     domain, context, _ = IN_CONTEXT["box"]
-    opt = in_context(domain)
+    opt = told(domain)
     for kind in (SliceDisplay, TrackDisplay):
         with pytest.raises(ValueError, match="context must be given"):
             kind.from_optimizer(opt)
@@ -294,15 +256,6 @@ def test_a_context_must_be_given_where_there_is_one_and_only_there(box):
     assert labels[-1].axis.label == "context0 (kW)"
     with pytest.raises(ValueError, match=r"units must be a dict with some of x0, x1, context0"):
         SliceDisplay.from_optimizer(opt, context=context, units={"load": "kW"})
-
-
-@pytest.mark.parametrize("name", IN_CONTEXT)
-def test_the_other_displays_with_a_context(name, plt):
-    opt = in_context(IN_CONTEXT[name][0])
-    assert RelevancyDisplay.from_optimizer(opt).plot().figure_.axes
-    assert DatasetSizeDisplay.from_optimizer(opt).plot().figure_.axes
-    with pytest.raises(DomainError, match="must be of one real dimension, or a FiniteSet"):
-        PosteriorDisplay.from_run(opt)
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -330,15 +283,6 @@ def test_tracks_have_the_probability_that_limits_hold(limited, plt):
     assert "limits hold (0.5)" in labels
     safe = limited.with_parameters(safety=0.9, start_points=[[0.1]])
     assert TrackDisplay.from_optimizer(safe, n_times=2, n_values=2).safety == 0.9
-    n_drawn = len(display.axes_[0].collections)
-    unlimited = TrackDisplay(
-        [type(track)(track.axis, track.mean, track.recommended, track.queried)],
-        display.times,
-        display.told_at,
-        display.kept,
-        now=display.now,
-    )
-    assert len(unlimited.plot().axes_[0].collections) < n_drawn
 
 
 def test_outcomes_over_time(limited, plt):
@@ -359,54 +303,14 @@ def test_outcomes_over_time(limited, plt):
     assert lines["predicted where recommended"].get_color() == "red"
 
 
-@pytest.mark.parametrize("until", [0.0, -5.0, np.nan])
-def test_outcomes_end_after_the_first_observation(limited, until):
-    with pytest.raises(ValueError, match=r"until must be later than since=0\.0"):
-        OutcomeDisplay.from_optimizer(limited, until=until)
-
-
 def test_two_limits_have_one_entry_in_the_legend(limited, plt):
-    told, limits = np.array([0.1, 0.7]), (0.2, 0.8)
+    told, times = np.array([0.1, 0.7]), np.array([0.0, 1.0])
     kind = type(OutcomeDisplay.from_optimizer(limited, n_times=2).tracks[0])
-    track = kind("load", "load", *limits, told, told, 0.1 * told)
-    times, kept = np.array([0.0, 1.0]), np.array([True, False])
-    display = OutcomeDisplay([track], times, times, kept).plot()
+    track = kind("load", "load", 0.2, 0.8, told, told, 0.1 * told)
+    display = OutcomeDisplay([track], times, times, np.array([True, False])).plot()
     lines = [line for line in display.axes_[0].lines if line.get_linestyle() == "--"]
     assert [line.get_ydata()[0] for line in lines] == [0.2, 0.8]
     labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
     assert labels.count("limit") == 1
     found = {line.get_label(): list(line.get_ydata()) for line in display.axes_[0].lines}
     assert (found["kept (1)"], found["removed (1)"]) == ([0.1], [0.7])
-
-
-def test_optimizers_without_outcomes_or_a_surrogate():
-    opt = WDBO([(0.0, 1.0)], random_state=0)
-    opt.tell([0.5], 1.0, 0.0)
-    with pytest.raises(AskTellError, match="fitted a surrogate"):
-        OutcomeDisplay.from_optimizer(opt)
-    for t in range(1, 9):
-        opt.tell(opt.ask(float(t)), 1.0)
-    with pytest.raises(ValueError, match="one with outcome_constraints"):
-        OutcomeDisplay.from_optimizer(opt)
-
-
-@pytest.mark.parametrize("display", [OutcomeDisplay, TrackDisplay])
-def test_a_display_needs_a_history(display):
-    opt = WDBO([(0.0, 1.0)], outcome_constraints=LIMITS, history=0, random_state=0)
-    for t in range(6):
-        opt.tell(opt.ask(float(t)), 1.0, outcomes={"load": 0.5})
-    with pytest.raises(ValueError, match="'history' parameter of WDBO must be None, or an int of"):
-        display.from_optimizer(opt)
-
-
-@pytest.mark.parametrize("display", [OutcomeDisplay, TrackDisplay])
-def test_displays_of_a_run_with_dates(display):
-    found = []
-    for first in (0.0, np.datetime64("2024-01-01T00")):
-        step = 1.0 if first == 0.0 else np.timedelta64(1, "h")
-        limits = {"load": (None, 9.0), "objective": (-9.0, None)}
-        opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, time_unit="h", random_state=0)
-        for i in range(6):
-            opt.tell(opt.ask(first + i * step), 1.0, outcomes={"load": 0.5})
-        found.append(display.from_optimizer(opt, n_times=3))
-    assert_allclose(*(each.times - each.times[0] for each in found))

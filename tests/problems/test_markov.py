@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo.exceptions import DomainError
 from sktvbo.problems import make
 
 ALL = ["gp-abrupt", "gp-slow", "markov-gp"]
@@ -69,12 +68,9 @@ def test_markov_functions_have_the_models_covariance(epsilon, kernel):
     given = {} if kernel is None else {"kernel": kernel}
     F = many_functions(epsilon=epsilon, **given)
     assert surprise(F, model(forgetting(epsilon), kernel)) < 5.0
-
-
-def test_a_wrong_model_is_detected():
-    F = many_functions(epsilon=0.2)
-    assert surprise(F, model(forgetting(0.4))) > 6.0
-    assert surprise(F, model(forgetting(0.2), RBF(0.3))) > 6.0
+    if epsilon == 0.2:  # wrong models are detected
+        assert surprise(F, model(forgetting(0.4))) > 6.0
+        assert surprise(F, model(forgetting(0.2), RBF(0.3))) > 6.0
 
 
 def test_a_wrong_recursion_is_detected():
@@ -101,27 +97,12 @@ def test_the_slowly_changing_function_is_a_sample_at_each_time():
     assert surprise(F, model(np.cos(angle))) < 5.0
 
 
-def test_kernels_with_equal_repr_differ():
-    kernels = RBF(0.2), RBF(0.2001)
-    assert repr(kernels[0]) == repr(kernels[1])
-    a, b = (everywhere(small(kernel=kernel), 0.0) for kernel in kernels)
-    assert 0.0 < np.abs(a - b).max() < 0.1
-
-
 # --- domain and time ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_grid_has_as_many_dimensions_as_asked_for(name):
-    problem = small(name, n_grid=3, n_dims=3)
-    assert problem.domain.points.shape == (27, 3)
-    assert problem.value([0.5, 0.0, 1.0], 2.0) == everywhere(problem, 2.0)[11]
-    with pytest.raises(DomainError, match="one of the 27 points"):
-        problem.value([0.4, 0.0, 1.0], 2.0)
-
-
 def test_the_markov_function_is_constant_within_a_step():
-    problem = small(epsilon=0.5, horizon=7.5)
+    problem = small(epsilon=0.5, horizon=7.5, n_grid=3, n_dims=3)
+    assert problem.domain.points.shape == (27, 3)
     for step in range(8):
         now = everywhere(problem, float(step))
         assert_array_equal(everywhere(problem, step + 0.4), now)
@@ -141,8 +122,6 @@ def test_abrupt_changes_come_at_their_times():
         assert_array_equal(third, fields[4])
     assert np.abs(fields[0] - fields[2]).min() > 0.0
     assert np.abs(fields[2] - fields[4]).min() > 0.0
-    late = small("gp-abrupt", horizon=2e8, change_times=(1e8,))  # where 1e-9 is rounded away
-    assert_array_equal(everywhere(late, 1e8), everywhere(late, 2e8))
     still = small("gp-abrupt", change_times=())
     assert_array_equal(everywhere(still, 0.0), everywhere(still, 8.0))
 

@@ -36,7 +36,7 @@ slow = pytest.mark.slow
     ("name", "options", "n", "special"),
     [
         ("eggholder", {}, 2, []),
-        pytest.param("six-hump-camel", {}, 40, [], marks=pytest.mark.slow),
+        pytest.param("six-hump-camel", {}, 40, [], marks=slow),
         ("six-hump-camel-switched", {}, 2, []),
         ("ackley", {}, 1, []),
         ("rosenbrock", {}, 1, []),
@@ -55,9 +55,11 @@ slow = pytest.mark.slow
             for shape in ("cone", "gaussian")
             for smooth in (False, True)
         ),
+        ("wlan", {"n_nodes": 2, "n_users": 9, "noise": 0.0}, 1, []),
+        pytest.param("wlan", {"association": "fixed", "noise": 0.0}, 1, [], marks=slow),
         pytest.param("cart-pole", {}, 0, [], marks=slow),
-        pytest.param("cart-pole", {"process_noise": 0.1}, 0, [], marks=pytest.mark.slow),
-        pytest.param("cart-pole", {"friction_factor": 0.3}, 0, [], marks=pytest.mark.slow),
+        pytest.param("cart-pole", {"process_noise": 0.1}, 0, [], marks=slow),
+        pytest.param("cart-pole", {"friction_factor": 0.3}, 0, [], marks=slow),
     ],
 )
 def test_optimum_is_the_best_of_a_dense_search(name, options, n, special):

@@ -1,6 +1,7 @@
 """One climb after another, with the same steps, in NumPy."""
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 FIRST, LONGEST, SUFFICIENT, ROUNDING = 0.5, 2.0, 1e-4, 4.0 * np.finfo(float).eps
 MAX_TURNS, MAX_SHORTER, MAX_LITTLE, LITTLE = 200, 15, 5, 1e-10
@@ -70,33 +71,10 @@ def climb(function, x, upper, gain):
 
 
 def model_minimum(H, slope, low, high):
-    """Return the minimizer of ½ sᵀ H s + gᵀ s over a box around 0, by an active set."""
-    step = np.zeros(len(slope))
-    held = np.zeros(len(slope), dtype=bool)
-    for _ in range(10 * len(slope)):
-        pull = slope + H @ step
-        wrong = np.where(step <= low, np.maximum(pull, 0.0), 0.0)
-        wrong += np.where(step >= high, np.maximum(-pull, 0.0), 0.0)
-        held |= wrong > 0.0
-        free = ~held
-        move = np.zeros(len(slope))
-        if free.any():
-            move[free] = -np.linalg.lstsq(H[np.ix_(free, free)], pull[free])[0]
-            side = np.where(move > 0.0, high, low)
-            with np.errstate(over="ignore"):  # the ratio for a distant side
-                where = move != 0.0
-                room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=where)
-            first = np.argmin(room)
-            if room[first] < 1.0:
-                step = np.clip(step + room[first] * move, low, high)
-                step[first], held[first] = side[first], True
-                continue
-            step = np.clip(step + move, low, high)
-        pull = slope + H @ step
-        against = np.where(held, np.where(step <= low, -pull, pull), 0.0)
-        against[held & (low == high)] = 0.0
-        worst = np.argmax(against)
-        if not against[worst] > 1e-12 * np.abs(slope).max():
-            break
-        held[worst] = False
+    """Return the minimizer of ½ sᵀ H s + gᵀ s over a box around 0, by bounded least squares."""
+    step, free = np.zeros(len(slope)), low < high
+    if free.any():
+        R = np.linalg.cholesky(H[np.ix_(free, free)]).T
+        target = -np.linalg.solve(R.T, slope[free])
+        step[free] = lsq_linear(R, target, (low[free], high[free]), "bvls", tol=1e-15).x
     return step

@@ -11,36 +11,15 @@ from twins.sums import Sum
 class Posterior:
     """Posterior with the arguments of the compiled one."""
 
-    def __init__(
-        self,
-        spatial,
-        temporal,
-        signal,
-        Z,
-        times,
-        time,
-        moves,
-        weights,
-        lower,
-        mean=0.0,
-        direction=None,
-        precision=np.inf,
-        excess=None,
-        outer=None,
-        in_time=None,
-        linear=None,
-        square=None,
-        share=1.0,
-        terms=None,
-    ):
-        if terms is None:
-            terms = [temporal], [1.0], [signal]
-        if in_time is not None:
+    def __init__(self, spatial, temporal, signal, Z, times, time, moves, weights, lower, **options):
+        get, n, d = options.get, len(times), len(Z)
+        terms = get("terms", ([temporal], [1.0], [signal]))
+        self.in_time, outer = get("in_time"), get("outer")
+        if self.in_time is not None:
             terms = [Family.CONSTANT], [1.0], [1.0]
-        self.kernel, self.prior, self.in_time = Sum(spatial, *terms, 0), signal, in_time
+        self.kernel, self.prior = Sum(spatial, *terms, 0), signal
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
-        self.weights, self.mean = weights, mean
-        n = len(times)
+        self.weights, self.mean = weights, get("mean", 0.0)
         L_inverse = np.linalg.inv(np.tril(lower))
         inner = np.eye(n)
         if outer is not None:
@@ -51,12 +30,9 @@ class Posterior:
         self.of_the_latest = np.zeros((n, n))
         corner = (np.tril(lower) @ np.tril(lower).T)[n - m :, n - m :]
         self.of_the_latest[n - m :, n - m :] = np.linalg.inv(corner)
-        self.direction = np.zeros(n) if direction is None else direction
-        self.share = share
-        self.precision = precision
-        self.linear = np.zeros(len(Z)) if linear is None else linear
-        self.square = np.zeros(len(Z)) if square is None else square
-        self.E = np.diag(np.zeros(n) if excess is None else excess)
+        self.direction, self.precision = get("direction", np.zeros(n)), get("precision", np.inf)
+        self.share, self.E = get("share", 1.0), np.diag(get("excess", np.zeros(n)))
+        self.linear, self.square = get("linear", np.zeros(d)), get("square", np.zeros(d))
 
     def with_gradients(self, X):
         return [np.array(parts) for parts in zip(*map(self._at, X))]

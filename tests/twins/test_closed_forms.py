@@ -9,19 +9,15 @@ from theory.spectra import SPECTRA, fourier_power
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo._values import extents_of_most
-from sktvbo.acquisition._objective import expected
 from sktvbo.gaussian_process._outliers import has_heavy_tails
 from sktvbo.gaussian_process._relevancy import rows_beyond
-from sktvbo.problems._moving_peaks import _reflect
 from sktvbo.theory._regret import power_above
 
 
 def test_of_outliers_alone_the_least_relevant_is_dropped():
     X, y = (array[::-1] for array in data(n=10))
-    gp, arguments = (
-        TimeVaryingGPRegressor(RBF(0.4), Matern(3.0, nu=1.5), optimizer=None).fit(X, y),
-        (X[0, -1], X[:, -1]),
-    )
+    gp = TimeVaryingGPRegressor(RBF(0.4), Matern(3.0, nu=1.5), optimizer=None).fit(X, y)
+    arguments = X[0, -1], X[:, -1]
     expected = rows_beyond(7, gp.fitted_, *arguments)
     assert len(expected) == 3
     assert 0 not in expected
@@ -39,8 +35,6 @@ def test_extents_of_most_rows():
     wrong = np.append(even, [-999.0, 1e9])[:, np.newaxis]
     assert extents_of_most(wrong, 0.8) == pytest.approx([4.0], rel=0.1)
     assert extents_of_most(wrong, 1.0) == 1e9 + 999.0
-    mostly = np.append(np.zeros(100), [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert 0.0 < extents_of_most(mostly[:, np.newaxis], 0.5) <= 2.0
     assert extents_of_most(np.full((5, 2), 3.0), 0.5).tolist() == [0.0, 0.0]
     assert extents_of_most(np.ones((1, 2)), 0.5).tolist() == [0.0, 0.0]
 
@@ -52,29 +46,6 @@ def test_large_scores_of_neighbours_in_time_are_a_change():
     assert has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
     scores[21:100:10] = scores[20:100:10]
     assert not has_heavy_tails(scores, np.empty((120, 0)), np.arange(120.0))
-
-
-def test_values_are_reflected_at_the_ends():
-    values = np.array([1.0, 1.0, 9.0, 9.0, 5.0, 5.0])
-    steps = np.array([2.0, -3.0, 0.5, 4.0, 27.0, 0.0])
-    moved, signs = _reflect(values, steps, np.zeros(6), np.full(6, 10.0))
-    assert_allclose(moved, [3.0, 2.0, 9.5, 7.0, 8.0, 5.0])
-    assert_array_equal(signs, [1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
-
-
-def test_the_worth_of_a_failure():
-    """It falls from the floor, or from the score below it, by the loss, and is continuous."""
-    value, floor, loss = np.array([3.0, 3.0, 3.0, 3.0, 0.5]), 1.0, 4.0
-    w = np.array([1.0, 0.5, 0.25, 0.0, 0.0])
-    with np.errstate(divide="ignore"):
-        found, on_value, _ = expected(value, np.log(w), floor, loss)
-    assert_allclose(found, [3.0, 2.0, 1.5 - 2.0, -3.0, -3.5])
-    assert_allclose(on_value, [1.0, 0.5, 0.25, 0.0, 1.0])
-    log_w, step = np.log([0.9, 0.4, 0.1]), 1e-6
-    for value in (np.full(3, 3.0), np.full(3, 0.5)):
-        up, down = (expected(value, log_w + s, floor, loss)[0] for s in (step, -step))
-        slopes = expected(value, log_w, floor, loss)[2]
-        assert_allclose(slopes, (up - down) / (2.0 * step), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", SPECTRA.values(), ids=list(SPECTRA))

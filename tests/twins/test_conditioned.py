@@ -9,7 +9,6 @@ import pytest
 from gaussian_process.cases import data, everything, lifted, make
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from sktvbo.exceptions import NotPositiveDefiniteError
@@ -54,8 +53,6 @@ def each_posterior(**others):
 
 
 SCALES, KNOWN = (False, True), ("none", "known", "total")
-every_scale = pytest.mark.parametrize("standardize", SCALES, ids=["plain", "standardized"])
-every_noise = pytest.mark.parametrize("known", KNOWN)
 
 
 def given(n, known, seed=0):
@@ -125,10 +122,11 @@ def test_many_changes(kind, covariance):
         rows, gp = rows.append(*more), gp.append(*more)
         out = np.sort(rng.choice(rows.n, rows.n - 30, replace=False))
         rows, gp = rows.drop(out), gp.drop(out)
+        gp = pickle.loads(pickle.dumps(gp)) if seed % 10 == 0 else gp
     assert_equal(gp, condition(kind, covariance, rows), 1e-8)
 
 
-@every_scale
+@pytest.mark.parametrize("standardize", SCALES)
 def test_a_change_sets_whether_the_scale_follows_y(kind, covariance, standardize):
     gp = condition(kind, covariance, rows_of("known", standardize))
     more = given(3, "known", seed=1)
@@ -152,55 +150,8 @@ def test_conditioned_gps_are_immutable(kind, covariance):
         assert change is not gp
         change.append(*more).drop(np.array([0, 1]))
     assert_array_equal(gp.posterior(PLACES, AT, return_std=True), before)
-    for name in ("covariance", "rows", "solver", "weights", "objective"):
-        with pytest.raises(FrozenInstanceError):
-            setattr(gp, name, None)
-        with pytest.raises(FrozenInstanceError):
-            delattr(gp, name)
-
-
-def test_pickles(kind, covariance):
-    gp = condition(kind, covariance, rows_of("total", True)).append(*given(1, "total", seed=1))
-    other = pickle.loads(pickle.dumps(gp))
-    more = given(2, "total", seed=2)
-    assert_equal(other.append(*more).drop([3]), gp.append(*more).drop([3]), 1e-12)
-
-
-# --- posterior and objective ----------------------------------------------------------------------
-
-
-@every_noise
-def test_dense_is_the_formula(covariance, known):
-    rows = rows_of(known, True).at(63.0)
-    gp = Dense.of(covariance, rows)
-    K = covariance.cross(rows.S, rows.t)
-    Delta = K + np.diag(rows.noise(covariance))
-    k = covariance.cross(PLACES, AT, rows.S, rows.t)
-    mean, cov = gp.posterior(PLACES, AT, return_cov=True)
-    expected = rows.location + rows.scale * k @ np.linalg.solve(Delta, rows.targets)
-    assert_allclose(mean, expected, rtol=1e-9)
-    left = covariance.cross(PLACES, AT) - k @ np.linalg.solve(Delta, k.T)
-    assert_allclose(cov, rows.scale**2 * left, atol=1e-9)
-    quadratic = rows.targets @ np.linalg.solve(Delta, rows.targets)
-    determinant = np.linalg.slogdet(Delta)[1]
-    expected = -0.5 * (quadratic + determinant + 30 * np.log(2.0 * np.pi))
-    assert gp.objective == pytest.approx(expected, rel=1e-10)
-    gain = 0.5 * (determinant - np.log(rows.noise(covariance)).sum())
-    assert gp.information_gain == pytest.approx(gain, rel=1e-10)
-
-
-@each_posterior(known=KNOWN, standardize=SCALES)
-def test_criterion_is_the_objective_with_its_gradient(kind, covariance, known, standardize):
-    cls, *basis = kind
-    rows = rows_of(known, standardize)
-    criterion = cls.criterion(rows, *basis)
-    value, gradient = criterion(covariance, True)
-    assert value == pytest.approx(condition(kind, covariance, rows).objective, rel=1e-10)
-    assert criterion(covariance, False) == (pytest.approx(value, rel=1e-12), None)
-    theta = covariance.theta + 0.05
-    gradient = criterion(covariance.with_theta(theta), True)[1]
-    numeric = approx_fprime(theta, lambda t: criterion(covariance.with_theta(t), False)[0], 1e-6)
-    assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
+    with pytest.raises(FrozenInstanceError):
+        gp.rows = None
 
 
 # --- rounding and failure -------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from fast.matrices import spd
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.stats import chi2
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
@@ -45,16 +45,10 @@ def test_ties_go_to_the_lowest_index():
     assert greedy_map(np.diag([1.0, 1.0 + 1e-16, 1.0 + 4e-16]), 1) == 0
 
 
-KERNELS = [RBF(0.3), 2.0 * Matern([0.2, 0.5], nu=1.5), Matern(0.3, nu=2.5) + WhiteKernel(0.1)]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_greedy_from_a_kernel(rng, kernel):
-    X = rng.uniform(size=(50, 2))
-    expected = greedy_map(kernel(X), 12)
-    assert_array_equal(greedy_map(kernel, 12, X=X), expected)
-    assert_array_equal(greedy_map(kernel, 12, X=np.asfortranarray(X)), expected)
-    assert_array_equal(greedy_map(kernel, 12, X=X.tolist()), expected)
+def test_greedy_from_a_kernel_is_that_from_its_matrix(rng):
+    X, kernel = rng.uniform(size=(50, 2)), Matern(0.3, nu=2.5) + WhiteKernel(0.1)
+    for points in (X, np.asfortranarray(X), X.tolist()):
+        assert_array_equal(greedy_map(kernel, 12, X=points), greedy_map(kernel(X), 12))
 
 
 class Columns(RBF):
@@ -68,8 +62,7 @@ class Columns(RBF):
 
 def test_greedy_computes_columns_only(rng):
     X = rng.uniform(size=(5000, 3))
-    found = greedy_map(Columns(0.5), 10, X=X)
-    assert len(set(found)) == 10
+    assert len(set(greedy_map(Columns(0.5), 10, X=X))) == 10
 
 
 # --- distributions --------------------------------------------------------------------------------
@@ -128,14 +121,6 @@ def small():
     return K, *twin.distribution(K, K_ITEMS), thinning(K, K_ITEMS)
 
 
-def test_the_enumeration_is_stationary(small):
-    K, subsets, probabilities, thin = small
-    assert len(subsets) == 56
-    assert_allclose(probabilities @ twin.transitions(K, K_ITEMS), probabilities, rtol=1e-12)
-    assert 10 < thin < 100
-    assert probabilities.max() > 4.0 * np.median(probabilities)
-
-
 def test_the_chains_counts(small, rng):
     K, subsets, probabilities, thin = small
     draws = chain_draws(K, K_ITEMS, thin, N_DRAWS, rng)
@@ -144,14 +129,14 @@ def test_the_chains_counts(small, rng):
 
 def test_the_exact_samplers_counts(small, rng):
     K, subsets, probabilities, _ = small
-    draws = dpp._exact_draws(K, K_ITEMS, N_DRAWS, rng, dpp._EPS)
+    draws = exact_draws(K, K_ITEMS, rng, N_DRAWS)
     assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
 
 
 @pytest.mark.slow
 def test_planted_wrong_samplers_fail(small, rng):
     K, subsets, probabilities, thin = small
-    exact = dpp._exact_draws(K, K_ITEMS, N_DRAWS, rng, dpp._EPS)
+    exact = exact_draws(K, K_ITEMS, rng, N_DRAWS)
     wrong = {
         # 2 u² < r / 2 when u < √r / 2: accepted with the root of the ratio.
         "root of the ratio": chain_draws(K, K_ITEMS, thin, N_DRAWS, rng, lambda u: 2.0 * u**2),
@@ -166,6 +151,10 @@ def test_planted_wrong_samplers_fail(small, rng):
     }
     for name, draws in wrong.items():
         assert chi_square_p_value(draws, subsets, probabilities) < 1e-6, name
+
+
+def exact_draws(K, k, rng, n=50_000):
+    return dpp._exact_draws(K, k, n, rng, dpp._EPS)
 
 
 def exact_probabilities(K, subsets):
@@ -189,53 +178,20 @@ def test_counts_with_condition_number_1e12(rng, method):
     assert np.linalg.cond(K) > 1e12
     subsets, _ = twin.distribution(K, k)
     probabilities = exact_probabilities(K, subsets)
-    if method == "exact":
-        draws = dpp._exact_draws(K, k, 50_000, rng, dpp._EPS)
-    else:
-        draws = chain_draws(K, k, 50, 10_000, rng)
+    exact = method == "exact"
+    draws = exact_draws(K, k, rng) if exact else chain_draws(K, k, 50, 10_000, rng)
     assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
     flat = subsets[rng.randint(len(subsets), size=10_000)]
     assert chi_square_p_value(flat, subsets, probabilities) < 1e-6
 
 
-@pytest.mark.parametrize("k", [1, 2, 6, 7, 8])
-def test_exact_counts_of_any_size(rng, k):
-    K = spd(rng, N, condition=1e12)
-    subsets = twin.distribution(K, k)[0]
-    probabilities = exact_probabilities(K, subsets) if k < 7 else twin.distribution(K, k)[1]
-    draws = dpp._exact_draws(K, k, 50_000, rng, dpp._EPS)
-    if k < N:
-        assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
-    else:
-        assert_array_equal(draws, np.broadcast_to(np.arange(N), draws.shape))
-
-
-def test_the_polynomials_are_those_of_vieta(rng):
-    values = rng.uniform(size=10)
-    E = dpp._log_elementary_symmetric(np.log(values), 10)
-    assert_allclose(np.exp(E[:, 10]), np.abs(np.poly(values)), rtol=1e-12)
-    assert_array_equal(np.exp(E[:, 0]), [1.0] + [0.0] * 10)
+def test_the_sums_of_products_of_tiny_eigenvalues_do_not_underflow():
     tiny = np.log(np.geomspace(1e-300, 1e-10, 60))
     E = dpp._log_elementary_symmetric(tiny, 60)
     assert E[60, 60] == pytest.approx(tiny.sum(), rel=1e-12)
 
 
 # --- samples --------------------------------------------------------------------------------------
-
-
-@every_method
-@pytest.mark.parametrize("condition", [10.0, 1e12])
-@pytest.mark.parametrize(
-    ("n", "k"), [(1, 1), (2, 1), (2, 2), (30, 1), (30, 10), (30, 29), (30, 30)]
-)
-def test_samples_are_sorted_subsets(rng, n, k, condition, method):
-    K = spd(rng, n, condition)
-    indices = sample_kdpp(K, k, method=method, random_state=0)
-    assert indices.shape == (k,)
-    assert indices.dtype == np.intp
-    assert np.all(np.diff(indices) > 0)
-    assert 0 <= indices[0] <= indices[-1] < n
-    assert twin.log_determinant(K, indices) > -np.inf
 
 
 @every_method
@@ -250,16 +206,6 @@ def test_seeds(rng, method):
     assert len({tuple(draw(seed)) for seed in range(10)}) > 5
     shared = np.random.RandomState(0)
     assert len({tuple(draw(shared)) for _ in range(10)}) > 5
-    np.random.seed(0)
-    state = np.random.get_state()[1].copy()
-    draw(3)
-    assert_array_equal(np.random.get_state()[1], state)
-
-
-def test_no_steps_give_the_start(rng):
-    K = spd(rng, 20)
-    assert_array_equal(sample_kdpp(K, 6, n_steps=0), np.sort(greedy_map(K, 6)))
-    assert not np.array_equal(sample_kdpp(K, 6, random_state=0), np.sort(greedy_map(K, 6)))
 
 
 def test_the_samplers_chain_is_the_twins(rng):
@@ -290,37 +236,27 @@ def test_default_number_of_steps(n, k, expected):
 def test_layouts_and_types(rng, method):
     K = spd(rng, 20)
     expected = sample_kdpp(K, 5, method=method, random_state=0)
-    kept = K.copy()
     K.flags.writeable = False
     for matrix in (K, np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2], K.tolist()):
         assert_array_equal(sample_kdpp(matrix, 5, method=method, random_state=0), expected)
         assert_array_equal(greedy_map(matrix, 5), greedy_map(K, 5))
-    assert_array_equal(K, kept)
-    single = K.astype(np.float32)
-    assert_array_equal(greedy_map(single, 5), greedy_map(K, 5))
-    assert len(sample_kdpp(single, 5, method=method, random_state=0)) == 5
-    whole = np.array([[2, 1], [1, 2]])
-    assert_array_equal(sample_kdpp(whole, 2, method=method), [0, 1])
     # Asymmetry within rounding is accepted.
     tilted = K * (1.0 + 1e-12 * rng.normal(size=K.shape))
-    assert_array_equal(greedy_map(tilted, 5), greedy_map(K, 5))
+    for matrix in (K.astype(np.float32), tilted):
+        assert_array_equal(greedy_map(matrix, 5), greedy_map(K, 5))
+        assert len(sample_kdpp(matrix, 5, method=method, random_state=0)) == 5
+    whole = np.array([[2, 1], [1, 2]])
+    assert_array_equal(sample_kdpp(whole, np.int64(2), n_steps=np.int32(5), method=method), [0, 1])
 
 
 @every_method
-def test_items_without_variance_are_never_chosen(rng, method):
-    K = np.zeros((10, 10))
-    K[3:8, 3:8] = spd(rng, 5)
-    for seed in range(20):
-        indices = sample_kdpp(K, 3, method=method, random_state=seed)
-        assert set(indices) <= set(range(3, 8))
-
-
-@every_method
-def test_duplicates(rng, method):
+def test_items_without_variance_and_duplicates_are_not_chosen(rng, method):
     X = np.repeat(rng.uniform(size=(6, 2)), 3, axis=0)
-    K = RBF(0.3)(X)
+    K = np.zeros((20, 20))
+    K[:18, :18] = RBF(0.3)(X)
     for seed in range(20):
         indices = sample_kdpp(K, 6, method=method, random_state=seed)
+        assert indices.dtype == np.intp
         assert_array_equal(np.sort(indices // 3), np.arange(6))
     assert_array_equal(np.sort(greedy_map(K, 6)) % 3, 0)
     for too_many in (lambda: sample_kdpp(K, 7, method=method), lambda: greedy_map(K, 7)):
@@ -339,11 +275,9 @@ def test_rank(rng, rank, dtype, method):
         sample_kdpp(K, rank + 1, method=method)
 
 
-@pytest.mark.parametrize("length_scale", [0.3, 1.0, 3.0])
-def test_smooth_kernels_down_to_rounding(length_scale):
+def test_smooth_kernels_down_to_rounding():
     # Up to the numerical rank, the chain must be able to use each greedy start.
-    K = RBF(length_scale)(np.linspace(0.0, 1.0, 40)[:, np.newaxis])
-    possible = 0
+    K, possible = RBF(1.0)(np.linspace(0.0, 1.0, 40)[:, np.newaxis]), 0
     for k in range(1, 25):
         try:
             start = greedy_map(K, k)
@@ -357,30 +291,16 @@ def test_smooth_kernels_down_to_rounding(length_scale):
 
 # --- errors ---------------------------------------------------------------------------------------
 
-NEGATIVE = [[1.0, 2.0], [2.0, 1.0]]
-
-
-def bordered(corner):
-    """Return the identity of 40 items with two other, symmetric entries."""
-    K = np.eye(40)
-    K[3, 37] = K[37, 3] = corner
-    return K
-
-
 BAD_MATRICES = [
     (np.ones((2, 3)), r"square matrix \(N, N\), N ≥ 1\. Got shape \(2, 3\)"),
     (np.ones(4), r"square matrix .* Got shape \(4,\)"),
     (np.empty((0, 0)), r"square matrix .* Got shape \(0, 0\)"),
     ([[1.0, np.nan], [np.nan, 1.0]], "K must be finite"),
     ([[np.inf, 0.0], [0.0, 1.0]], "K must be finite"),
-    (bordered(np.nan), "K must be finite"),
-    (bordered(-np.inf), "K must be finite"),
-    (np.tril(np.ones((40, 40))), "symmetric. Got .* differ by 1.0e[+]00"),
     ([[1.0, 0.5], [0.4, 1.0]], r"symmetric\. Got .* by 1\.0e-01 .* Give \(K \+ K\.T\)"),
     (np.eye(2) * 1j, "real numbers. Got dtype complex128"),
-    (np.array([["a", "b"], ["c", "d"]]), "real numbers. Got dtype <U1"),
     (-np.eye(2), "positive semi-definite"),
-    (NEGATIVE, "positive semi-definite"),
+    ([[1.0, 2.0], [2.0, 1.0]], "positive semi-definite"),
 ]
 
 
@@ -405,31 +325,17 @@ def test_an_indefinite_matrix(rng):
             call(K, 15)
 
 
-@pytest.mark.parametrize("k", [0, -1, 5, 2.0, "2", None, True, np.float64(2.0)])
-def test_invalid_k(k):
+@pytest.mark.parametrize("k", [0, 5, 2.0, None, True])
+def test_invalid_arguments(k):
     X = np.arange(4.0)[:, np.newaxis]
-    calls = [
-        lambda: greedy_map(np.eye(4), k),
-        lambda: greedy_map(RBF(), k, X=X),
-        *(lambda m=m: sample_kdpp(np.eye(4), k, method=m) for m in METHODS),
-    ]
-    for call in calls:
+    for call in (greedy_map, sample_kdpp, lambda _, k: greedy_map(RBF(), k, X=X)):
         with pytest.raises(ValueError, match=r"k must be an int in the range \[1, 4\]\. Got"):
-            call()
-
-
-def test_k_may_be_numpys():
-    assert len(sample_kdpp(np.eye(4), np.int64(2), n_steps=np.int32(5))) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [("method", value, "'mcmc' or 'exact'") for value in ["MCMC", "greedy", None, 1, []]]
-    + [("n_steps", value, r"an int in the range \[0, inf\)") for value in [-1, 1.5, "10", True]],
-)
-def test_invalid_options(name, value, expected):
-    with pytest.raises(ValueError, match=rf"{name} must be {expected}\. Got .* instead"):
-        sample_kdpp(np.eye(3), 2, **{name: value})
+            call(np.eye(4), k)
+    with pytest.raises(ValueError, match=r"method must be 'mcmc' or 'exact'\. Got"):
+        sample_kdpp(np.eye(3), 2, method=k)
+    for n_steps in (-1, 1.5, "10", True):
+        with pytest.raises(ValueError, match=r"n_steps must be an int in the range \[0, inf\)"):
+            sample_kdpp(np.eye(3), 2, n_steps=n_steps)
 
 
 def test_kernels_and_matrices_mixed_up():

@@ -30,6 +30,10 @@ def chance_of(opt, t, latest=None):
     return joint(Choice(opt._run, None, t, None).causes, t, latest)
 
 
+def told(opt, x, t, failed):
+    opt.tell(x, None if failed else 1.0, float(t), failed=bool(failed))
+
+
 # --- what is learnt -------------------------------------------------------------------------------
 
 
@@ -72,37 +76,12 @@ def test_the_chance_is_that_of_a_gaussian_process_of_labels():
     assert_allclose(np.exp(chance.log_weight(places)), weight, rtol=1e-9)
 
 
-def test_all_queries_at_a_place_count(monkeypatch):
-    """One label stands for all of them, if a place may not begin to fail meanwhile."""
-    monkeypatch.setattr(_failures, "_CHANGES", 0.0)
-    opt, place, labels = GPUCB(UNIT, random_state=0), [0.3, 0.3], [0.0, 0.0, 1.0, 0.0, 1.0]
-    for t, failed in enumerate(labels):
-        opt.tell(place, *([] if failed else [1.0]), t=float(t), failed=bool(failed))
-    variances, X = np.where(labels, failed_with(3), SUCCEEDED), np.array([place] * 5)
-    mean, variance = expected(X[:1], 4.0, X, np.arange(5.0), labels, variances)
-    share = 1.0 - variance / 0.25
-    label, noise = mean / share, variance / share
-    p = probability(*expected(X[:1], 6.0, X[:1], [4.0], label, noise + NEAR))
-    assert_allclose(np.exp(chance_of(opt, 6.0).log(X[:1])), p, rtol=1e-9)
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3, 0.5])
-def test_a_single_failure_is_judged_by_the_rule_of_bayes(rate):
-    """At an unknown place, for a mean of labels of 0."""
-    noise = _failures._variances(np.ones(1), rate)[0] + NEAR
-    before = probability(0.0, 0.25)
-    found = probability(0.25 / (0.25 + noise), 0.25 * noise / (0.25 + noise))
-    assert_allclose(found, before * rate / (before * rate + 1.0 - before), atol=0.06)
-
-
 def test_a_place_that_failed_once_among_many_is_no_bad_place():
     opt, here = GPUCB(UNIT, random_state=0), np.array([[0.3, 0.3]])
-    for t in range(9):
-        opt.tell([0.3, 0.3], 1.0, t)
+    opt.tell_many([[0.3, 0.3]] * 9, [1.0] * 9, [float(t) for t in range(9)])
     opt.tell([0.32, 0.3], t=9.0, failed=True)
     assert chance_of(opt, 9.0).log(here)[0] > np.log(0.5)
-    for t in range(10, 14):
-        opt.tell([0.3, 0.305], t=t, failed=True)
+    opt.tell_many([[0.3, 0.305]] * 4, None, [10.0, 11.0, 12.0, 13.0], failed=[True] * 4)
     assert chance_of(opt, 14.0).log(here)[0] < np.log(0.2)
     opt.tell([0.3, 0.3], 1.0, 15.0)
     assert chance_of(opt, 15.0).log(here)[0] > np.log(0.9)
@@ -113,7 +92,7 @@ def test_labels_of_both_sides_of_an_edge_are_not_averaged():
     for seed in range(3):
         opt = GPUCB([(0.0, 1.0)], random_state=0)
         for t, x in enumerate(np.random.RandomState(seed).permutation(places)):
-            opt.tell([x], *([] if x > 0.5 else [1.0]), t=float(t), failed=bool(x > 0.5))
+            told(opt, [x], t, x > 0.5)
         rises.append(np.ptp(np.exp(chance_of(opt, 51.0).log(np.array([[0.46], [0.54]])))))
     assert np.mean(rises) > 0.5
 
@@ -130,8 +109,7 @@ def test_failures_by_chance_and_by_place_are_told_apart(bad, rate):
         opt, rng = GPUCB(UNIT, n_initial_points=1000, random_state=0), np.random.RandomState(seed)
         for t in range(250):
             x = rng.uniform(size=2)
-            failed = regions[bad](x) or rng.uniform() < rate
-            opt.tell(x, *([] if failed else [1.0]), t=float(t), failed=bool(failed))
+            told(opt, x, t, regions[bad](x) or rng.uniform() < rate)
         learnt.append(opt._run.failures.learnt[2])
         p = np.exp(chance_of(opt, 250.0).log(np.array([[0.1, 0.1], [0.6, 0.5], [0.1, 0.9]])))
         assert p[[0, 2]].min() > 0.5
@@ -168,7 +146,7 @@ def test_what_always_fails_and_what_only_for_a_while_are_told_apart():
         for t in range(120):
             x = rng.uniform(size=2)
             edge = 0.0 if kind == "stands" else 0.5 * np.sin(t / 6.0)
-            opt.tell(x, t=t, **({"failed": True} if x[0] < 0.5 + edge else {"y": 1.0}))
+            told(opt, x, t, x[0] < 0.5 + edge)
         learnt[kind] = opt._run.failures.learnt
     assert learnt["stands"][1] > 10.0 * learnt["moves"][1]
 
@@ -188,8 +166,6 @@ def test_slopes_of_the_chance(failing, window):
 
 # --- what it does to an acquisition function ------------------------------------------------------
 
-SCORES = {"ucb": UCB(2.0), "ei": ExpectedImprovement(), "pi": ProbabilityOfImprovement()}
-
 
 def weighed(opt, acquisition, floor=0.2):
     posterior = opt.surrogate_.posterior_at(20.0)
@@ -197,35 +173,24 @@ def weighed(opt, acquisition, floor=0.2):
     return score.weighed(chance_of(opt, 20.0), floor), score, posterior
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_slopes_of_the_weighed_score(failing, name):
-    score, _, _ = weighed(failing, SCORES[name])
+@pytest.mark.parametrize(
+    "acquisition", [UCB(2.0), ExpectedImprovement(), ProbabilityOfImprovement()]
+)
+def test_slopes_of_the_weighed_score(failing, acquisition):
+    score, _, _ = weighed(failing, acquisition)
     rng = np.random.RandomState(1)
     mean, std, U = rng.normal(size=8), rng.uniform(0.1, 1.0, size=8), rng.uniform(size=(8, 2))
     value, on_mean, on_std, on_place = score.with_gradient(mean, std, U)
     assert_allclose(score.values(mean, std, U), value, rtol=1e-9)
-    h = 1e-6
-
-    def slope(*step):
-        plus, minus = (
-            score.values(mean + sign * step[0], std + sign * step[1], U + sign * np.array(step[2:]))
-            for sign in (1.0, -1.0)
-        )
-        return (plus - minus) / (2.0 * h)
-
-    for found, step in [
-        (on_mean, (h, 0, 0, 0)),
-        (on_std, (0, h, 0, 0)),
-        (on_place[:, 0], (0, 0, h, 0)),
-        (on_place[:, 1], (0, 0, 0, h)),
-    ]:
-        assert_allclose(found, slope(*step), rtol=2e-5, atol=1e-7)
+    for found, (a, b, *c) in zip((on_mean, on_std, *on_place.T), 1e-6 * np.eye(4)):
+        up, down = (score.values(mean + s * a, std + s * b, U + s * np.array(c)) for s in (1, -1))
+        assert_allclose(found, (up - down) / 2e-6, rtol=2e-5, atol=1e-7)
 
 
 def test_improvements_are_multiplied_and_bounds_are_expected(failing):
     U = np.random.RandomState(2).uniform(size=(50, 2))
-    for name, worth in (("ei", np.exp), ("pi", norm.cdf)):
-        score, plain, posterior = weighed(failing, SCORES[name])
+    for kind, worth in ((ExpectedImprovement, np.exp), (ProbabilityOfImprovement, norm.cdf)):
+        score, plain, posterior = weighed(failing, kind())
         p, value = np.exp(chance_of(failing, 20.0).log_weight(U)), plain.values(*posterior(U), U)
         assert_allclose(np.exp(score.values(*posterior(U), U)), p * worth(value), rtol=1e-8)
     floor = 0.2
@@ -271,8 +236,8 @@ def test_the_chance_of_success_is_worked_out_once_a_call(options, n_initial, mon
 def test_in_a_wider_domain_the_learnt_lengthscale_keeps_its_meaning():
     opt = WDBO([(0.0, 1.0)], random_state=0)
     for t in range(12):
-        x = [(0.37 * t) % 1.0]
-        opt.tell(x, None if x[0] > 0.6 else 1.0, float(t), failed=x[0] > 0.6)
+        x = (0.37 * t) % 1.0
+        told(opt, [x], t, x > 0.6)
     length, *others = run_of(opt).failures.learnt
     wider = opt.with_parameters(domain=[(0.0, 4.0)])
     assert run_of(wider).failures.learnt == (length / 4.0, *others)

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.exceptions import NotPositiveDefiniteError, UnsupportedKernelError
+from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import (
     GeometricInjection,
     SparseTimeVaryingGPRegressor,
@@ -27,7 +27,6 @@ from sktvbo.gaussian_process import (
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter, log_likelihood
 from sktvbo.gaussian_process.kalman._smoother import Timeline
-from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
@@ -43,7 +42,6 @@ SUMS = {
     "sum": ConstantKernel(0.7) * Matern(5.0, nu=2.5) + ConstantKernel(0.3) * Forgetting(0.3),
     "season": ConstantKernel(0.4) * Matern(0.6, nu=0.5) + SEASON,
 }
-every_kernel = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
 MODELS = TEMPORAL | SUMS
 every_model = pytest.mark.parametrize("temporal", MODELS.values(), ids=list(MODELS))
 MEANS = {"known": 0.0, "learnt": 2.0, "flat": np.inf}
@@ -126,19 +124,24 @@ def assert_draws(gp, X, mean, cov, n=4000):
 # --- conditioning ---------------------------------------------------------------------------------
 
 
-@every_model
-@every_mean
-def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
-    X, y = stream()
-    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=tau)
-    theta = dense.theta_ + np.linspace(-0.3, 0.3, len(dense.theta_))
-    (one, slope), (other, found) = (
-        gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
-    )
+SPATIAL = RBF([0.6, 0.4]), RationalQuadratic(0.5), Matern([0.5, 0.7], nu=0.5)
+
+
+def likelihoods(gps, by):
+    """Return the log likelihood and its gradient of each regressor, elsewhere."""
+    theta = gps[0].theta_ + np.linspace(-by, by, len(gps[0].theta_))
+    return [gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in gps]
+
+
+@pytest.mark.parametrize(
+    ("temporal", "tau", "spatial"), pairs_of(MODELS.values(), MEANS.values(), SPATIAL)
+)
+def test_likelihoods_and_their_gradients_elsewhere(temporal, tau, spatial):
+    kernels = {"temporal_kernel": temporal, "spatial_kernel": spatial}
+    (one, slope), (other, found) = likelihoods(both(*stream(), mean_prior_std=tau, **kernels), 0.3)
     # The series of a season omits 1e-10 of the variance.
     rtol = 1e-8 if temporal is SUMS["season"] else 1e-10
     assert_allclose(other, one, rtol=rtol)
-    assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=rtol)
     rtol = 1e-7 if temporal in SUMS.values() else 1e-8
     assert_allclose(found, slope, rtol=rtol, atol=rtol * np.abs(slope).max())
 
@@ -156,95 +159,6 @@ def test_the_gradient_on_many_sites_needs_no_smoother(rng, monkeypatch):
 
     monkeypatch.setattr(Timeline, "smooth", smooth)
     assert_allclose(filtered.gradient, expected, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "spatial", [RationalQuadratic(0.5), Matern([0.5, 0.7], nu=0.5)], ids=["unknown", "ARD"]
-)
-def test_gradients_with_other_kernels_in_space(spatial):
-    dense, kalman = both(*stream(), spatial_kernel=spatial)
-    slopes = [
-        gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1] for gp in (dense, kalman)
-    ]
-    assert_allclose(*slopes, rtol=1e-8, atol=1e-8)
-
-
-SERIES = {
-    "two Matern": Matern(3.0, nu=0.5) + ConstantKernel(0.3) * Matern(9.0, nu=2.5),
-    "season": ConstantKernel(2.0) * ExpSineSquared(0.8, 7.0) * Matern(30.0, nu=1.5)
-    + Matern(5.0, nu=2.5),
-    "without decay": ExpSineSquared(1.2, 7.0, "fixed", "fixed") + ConstantKernel(0.5),
-    "two seasons": Matern(30.0, nu=1.5) * ExpSineSquared(8.0, 7.0) * ExpSineSquared(8.0, 31.0),
-    "two decays": Matern(30.0, nu=1.5) * ExpSineSquared(2.0, 7.0) * Matern(9.0, nu=0.5),
-    "Wiener": Wiener(0.1, start=-20.0),
-}
-
-
-@pytest.mark.parametrize(
-    ("temporal", "tau"), [*zip(SERIES.values(), [*MEANS.values()] * 2)], ids=list(SERIES)
-)
-def test_series_with_a_composite_kernel(temporal, tau):
-    """Irregular times, some equal, far from the origin; likelihood elsewhere, past and future."""
-    rng = np.random.RandomState(0)
-    t = 500.0 + np.round(np.cumsum(rng.exponential(1.0, size=90)), 1)
-    t[40:43] = t[40]
-    y = np.sin(2.0 * np.pi / 7.0 * t) + 0.1 * rng.normal(size=90)
-    options = {"spatial_kernel": None, "temporal_kernel": temporal, "mean_prior_std": tau}
-    dense, kalman = both(t[:, np.newaxis], y, **options)
-    theta = dense.theta_ + np.linspace(-0.1, 0.1, len(dense.theta_))
-    (one, slope), (other, found) = (
-        gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
-    )
-    assert_allclose(other, one, rtol=1e-8)
-    assert_allclose(found, slope, rtol=1e-7, atol=1e-7 * np.abs(slope).max())
-    Q = rng.uniform(t[0] - 9.0, t[-1] + 9.0, size=(30, 1))
-    assert_equal(dense, kalman, np.vstack([Q, Q[:2], t[38:44, np.newaxis]]), draws=False)
-    rows = np.array([[t[-1] + 3.3], [t[30] + 0.1]]), np.array([0.3, -0.2])
-    assert_equal(dense.condition_on(*rows), kalman.condition_on(*rows), Q, draws=False)
-
-
-@pytest.mark.parametrize(
-    ("temporal", "tau", "normalize_y", "sites"),
-    pairs_of(TEMPORAL.values(), MEANS.values(), (False, True), (None, SITES)),
-)
-def test_all_queries_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
-    """Before, between, at and after the rows, in one call and in no order, some of them twice.
-
-    At the sites the variances of the noise are known.
-    """
-    rng = np.random.RandomState(5)
-    t = np.sort(np.append(np.round(rng.uniform(0.0, 40.0, 40), 1), [3.0, 3.0, 17.0]))
-    y = 20.0 + 3.0 * np.sin(t / 4.0) + 0.2 * rng.normal(size=len(t))
-    times = np.array([30.0, -6.0, 47.0, 3.0, 3.0, t[0], t[-1], 17.3, -0.5, 47.0])
-    if sites is None:
-        X, Q, options = t[:, np.newaxis], times[:, np.newaxis], {"spatial_kernel": None}
-        variance = np.zeros(len(t))
-    else:
-        X = np.column_stack([sites[rng.randint(len(sites), size=len(t))], t])
-        places = np.vstack([sites, sites, rng.uniform(size=(10, 2))])[: len(times)]
-        Q, options = np.column_stack([rng.permutation(places), times]), {}
-        variance = rng.uniform(0.0, 0.5, len(t))
-    options |= {"temporal_kernel": temporal, "mean_prior_std": tau, "normalize_y": normalize_y}
-    dense, kalman = both(X[:30], y[:30], variance[:30], **options)
-    assert_equal(dense, kalman, Q)
-    for i in [*range(31, 43), 30]:  # the last is late
-        for gp in (dense, kalman):
-            gp.partial_fit(X[i : i + 1], y[i : i + 1], variance[i : i + 1])
-    assert_equal(dense, kalman, Q)
-    for gp in (dense, kalman):
-        gp.forget([0, 7, 33])
-    assert_equal(dense, kalman, Q)
-
-
-def test_draws_of_the_past_follow_the_data():
-    """The default solver from 256 rows of a series on."""
-    t = np.arange(300.0)[:, np.newaxis]
-    y = 20.0 + 3.0 * np.sin(t[:, 0] / 20.0)
-    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(30.0, nu=1.5), optimizer=None).fit(t, y)
-    assert type(gp._gp) is Filter
-    X = [[30.0], [400.0], [-10.0]]
-    assert_draws(gp, X, *gp.predict(X, return_cov=True))
-    assert abs(gp.sample_y([[30.0]], 1000).mean() - y[30]) < 0.05
 
 
 def test_the_time_column_may_be_first():
@@ -284,76 +198,56 @@ def grown(dense, kalman, rows, check=()):
 
 
 @pytest.mark.parametrize("name", ["Matern 5/2", "Wiener"])
-def test_150_steps_with_missing_sites_irregular_and_coincident_times(name):
+def test_150_steps_with_missing_sites_irregular_and_coincident_times(name, monkeypatch):
+    """No row is filtered again, except for the 32 latest."""
+    filtered, call = [], Timeline.filter
+    monkeypatch.setattr(
+        Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
+    )
     rng = np.random.RandomState(4)
     gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=150)
     t = np.cumsum(gaps)
     X = np.column_stack([SITES[rng.randint(3, size=150)], t])
     y = 2.0 + rng.normal(size=150)
     options = {"temporal_kernel": TEMPORAL[name], "normalize_y": True, "mean_prior_std": 3.0}
+    X[20::9, -1] -= 0.3  # late
     dense, kalman = both(X[:5], y[:5], **options)
-    grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 60, 144])
+    for i, (x, value) in enumerate(zip(X[5:], y[5:])):
+        dense, kalman = (gp.condition_on([x], [value]) for gp in (dense, kalman))
+        if i in (0, 60):
+            assert_equal(dense, kalman)
+            filtered.clear()
+    assert max(len(line.data) for line in filtered) <= 32
     assert len(kalman._gp.tail) == 32
+    assert_equal(dense, kalman)
 
 
-# Each model with a mean and a seed, in turns; the others are slow.
-MODELS_IN_TURNS = [
-    pytest.param(MODELS[model], MEANS[mean], seed, marks=marks, id=f"{model}-{mean}-{seed}")
-    for i, model in enumerate(MODELS)
-    for j, mean in enumerate(MEANS)
-    for seed in range(3)
-    for marks in [() if i % 3 == j == seed else pytest.mark.slow]
-]
-
-
-@pytest.mark.parametrize(("temporal", "tau", "seed"), MODELS_IN_TURNS)
+@pytest.mark.parametrize(
+    ("temporal", "tau", "seed"), [*zip(MODELS.values(), cycle(MEANS.values()), cycle(range(3)))]
+)
 def test_queries_after_all_changes(temporal, tau, seed):
-    """At sites, new sites and other places; in order, late, very late, and forgotten."""
+    """At sites, new sites and other places; in order, late, very late, and forgotten.
+
+    The variances of the noise of the first rows are known.
+    """
     rng = np.random.RandomState(seed)
     X, y = stream(60, seed)
-    X = X[np.argsort(X[:, -1], kind="stable")]
+    X, variance = X[np.argsort(X[:, -1], kind="stable")], rng.uniform(0.0, 0.5, 40)
     options = {"temporal_kernel": temporal, "mean_prior_std": tau}
-    dense, kalman = both(X[:40], y[:40], normalize_y=seed == 1, **options)
+    dense, kalman = both(X[:40], y[:40], variance, normalize_y=seed == 1, **options)
     Q, draws, end = queries(seed), tau == 2.0, X[-1, -1]
     assert_equal(dense, kalman, Q, draws=draws)
     late = [[*SITES[0], end - 0.7], [0.11, 0.77, end + 0.2]]
     late += [[0.4, 0.9, end + 3.0], [*SITES[1], end - 0.1], [0.11, 0.77, end + 4.0]]
     late += [[*SITES[3], 1.3], [*SITES[2], end + 5.0]]
     grown(dense, kalman, zip([*X[40:], *late], rng.normal(size=20 + len(late))))
-    two = np.array([[0.3, 0.3, end + 7.0], [0.1, 0.9, end + 6.0]]), rng.normal(size=2)
     for gp in (dense, kalman):
-        gp.partial_fit(*two)
+        gp.partial_fit([[0.3, 0.3, end + 7.0], [0.1, 0.9, end + 6.0]], [0.5, -1.0])
     assert len(kalman._gp.sites) == 9
     assert_equal(dense, kalman, Q, draws=draws)
     for gp in (dense, kalman):
         gp.forget([0, 7, 33])
     assert_equal(dense, kalman, Q, draws=draws)
-
-
-@pytest.mark.parametrize("solver", ["auto", "dense", "kalman"])
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_sites_of_another_dimension_are_refused_before_a_filter_needs_them(solver, method):
-    gp = TimeVaryingGPRegressor(sites=SITES[:, :1], solver=solver)
-    with pytest.raises(ValueError, match=r"sites must be an array of shape \(m, 2\). Got shape"):
-        getattr(gp, method)(*stream(5))
-    assert not hasattr(gp, "fitted_")
-
-
-@pytest.mark.parametrize(
-    ("name", "many"), [*zip(TEMPORAL, cycle((True, False))), ("static", False)]
-)
-def test_late_rows_are_inserted(name, many):
-    temporal = TEMPORAL[name]
-    # From a state of 256 on, steps wait to be settled.
-    n_sites = 260 // state_space(temporal).order + 1 if many else len(SITES)
-    sites = np.random.RandomState(3).uniform(size=(n_sites, 2)) if many else SITES
-    rng = np.random.RandomState(5)
-    X, y = stream(20, sites=sites)
-    parameters = {"temporal_kernel": temporal, "spatial_kernel": RBF(0.4), "sites": sites}
-    dense, kalman = both(X, y, **parameters)
-    late = [20.5, 21.0, 22.0, 21.5, 21.5, 20.1, 23.0, 3.3, 24.0, 23.5]
-    grown(dense, kalman, [([*sites[rng.randint(len(sites))], t], rng.normal()) for t in late])
-    assert_equal(dense, kalman, queries(sites=sites[:5]), draws=not many)
 
 
 @pytest.mark.parametrize(
@@ -444,7 +338,7 @@ def test_little_noise_coincident_times_and_gaps_of_years(temporal):
 
 @pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=1.5)], ids=str)
 def test_many_sites_keep_the_digits_of_a_small_variance(temporal):
-    """Of an observation with noise of 1e-12 of the prior variance, also after a new place."""
+    """Of an observation with noise of 1e-12 of the prior variance."""
     sites, noise = np.linspace(0.0, 100.0, 300)[:, np.newaxis], 1e-12
     gp = TimeVaryingGPRegressor(
         *(Matern(0.5, nu=0.5), temporal),
@@ -458,10 +352,6 @@ def test_many_sites_keep_the_digits_of_a_small_variance(temporal):
     assert gp._gp.state.n_pending == 1
     std = gp.predict(place, return_std=True)[1]
     assert_allclose(std**2, noise, rtol=1e-10)
-    state, more = gp._gp.state, gp._gp._track_places(np.array([[33.3]])).state
-    present = np.arange(more.m.shape[1]) % more.M < state.M
-    assert more.M == state.M + 1
-    assert_array_equal(more.P[np.ix_(present, present)], state.P)
 
 
 def extended(gp, X, y, Q):
@@ -498,18 +388,6 @@ def test_a_hundred_thousand_rows_of_a_series():
 # --- choice of the solver -------------------------------------------------------------------------
 
 
-def test_auto_uses_the_filter_for_many_rows_of_few_sites():
-    X, y = stream(300)
-    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(3.0, nu=1.5), optimizer=None)
-    assert gp.solver == "auto"
-    kinds = [type(clone(gp).fit(X[:n], y[:n])._gp) for n in (30, 300)]
-    assert kinds == [Dense, Filter]
-    grown = clone(gp).fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
-    assert type(grown._gp) is Filter
-    assert type(grown.forget(np.arange(270))._gp) is Dense
-    assert_allclose(grown.predict(queries()), clone(gp).fit(X[270:], y[270:]).predict(queries()))
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -527,55 +405,37 @@ def test_auto_stays_dense(parameters):
     assert type(gp._gp) is Dense
 
 
-def test_auto_stays_dense_for_distinct_places():
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=(200, 2)), np.arange(200.0)])
-    assert type(TimeVaryingGPRegressor(optimizer=None).fit(X, X[:, 0])._gp) is Dense
-
-
 def test_models_without_a_filter_are_errors():
-    X, y = stream(10)
-    kalman = {"solver": "kalman", "optimizer": None}
-    with pytest.raises(UnsupportedKernelError, match=r"has no Kalman filter\. Supported are"):
-        TimeVaryingGPRegressor(temporal_kernel=RBF(), **kalman).fit(X, y)
-    with pytest.raises(ValueError, match=r"'level_kernel' parameter .* None with solver='kalman'"):
-        TimeVaryingGPRegressor(level_kernel=Matern(), **kalman).fit(X, y)
-    with pytest.raises(ValueError, match=r"'noise_model' parameter .* None with solver='kalman'"):
-        TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **kalman).fit(X, y)
-    with pytest.raises(
-        ValueError, match="'solver' parameter of WeightedTimeVaryingGPRegressor must be"
-    ):
-        WeightedTimeVaryingGPRegressor(**kalman).fit(X, y)
-    with pytest.raises(ValueError, match="'solver' parameter of TimeVaryingGPRegressor must be"):
-        TimeVaryingGPRegressor(solver="sparse").fit(X, y)
+    kalman, wrong = {"solver": "kalman", "optimizer": None}, "parameter of .* must be"
+    for message, gp in {
+        r"has no Kalman filter\. Supported are": TimeVaryingGPRegressor(None, RBF(), **kalman),
+        f"'level_kernel' {wrong}": TimeVaryingGPRegressor(level_kernel=Matern(), **kalman),
+        f"'noise_model' {wrong}": TimeVaryingGPRegressor(
+            noise_model=GeometricInjection(0.9), **kalman
+        ),
+        f"'solver' {wrong}": WeightedTimeVaryingGPRegressor(**kalman),
+        f"'solver' {wrong} 'auto'": TimeVaryingGPRegressor(solver="sparse"),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            gp.fit(*stream(10))
     assert "solver" not in SparseTimeVaryingGPRegressor().get_params()
 
 
+@pytest.mark.parametrize("solver", ["auto", "dense", "kalman"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(
     ("sites", "message"),
-    [([[0.0, 1.0]] * 2, "distinct"), ([[0.0, np.nan]], "sites"), ([[1.0]], "sites")],
+    [
+        ([[0.0, 1.0]] * 2, "distinct"),
+        ([[0.0, np.nan]], "sites must be finite"),
+        ([[1.0]], r"sites must be an array of shape \(m, 2\). Got shape"),
+    ],
 )
-def test_sites_are_checked(sites, message):
-    gp = TimeVaryingGPRegressor(sites=sites, solver="kalman", optimizer=None)
+def test_sites_are_checked_before_a_filter_needs_them(sites, message, solver, method):
+    gp = TimeVaryingGPRegressor(sites=sites, solver=solver, optimizer=None)
     with pytest.raises(ValueError, match=message):
-        gp.fit(*stream(10))
-
-
-def test_no_row_is_filtered_again(monkeypatch):
-    """Neither for rows on time nor for late ones, except for the 32 latest."""
-    X, y = stream(400)
-    X = X[np.argsort(X[:, -1], kind="stable")]
-    X[20::9, -1] -= 0.3
-    dense, gp = both(X[:10], y[:10])
-    filtered, call = [], Timeline.filter
-    monkeypatch.setattr(
-        Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
-    )
-    for i in range(10, 400):
-        gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
-    assert max(len(line.data) for line in filtered) <= 32
-    dense.fit(X, y)
-    assert_equal(dense, gp)
+        getattr(gp, method)(*stream(10))
+    assert not hasattr(gp, "fitted_")
 
 
 @pytest.mark.parametrize("case", ["few sites", "many sites"])

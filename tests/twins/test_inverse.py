@@ -24,7 +24,6 @@ from sktvbo.gaussian_process._inverse import (
 from sktvbo.gaussian_process._kernel_families import recognize
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, with_seasons
-from sktvbo.relevancy import wasserstein_relevancy
 
 TEMPORAL = {
     "forgetting": Forgetting(0.05),
@@ -89,6 +88,14 @@ def recomputed(monkeypatch):
     return calls
 
 
+def counted(monkeypatch, kind):
+    """Return a list with an entry for each object that is made from nothing."""
+    made, of = [], kind.of.__func__
+    spied = classmethod(lambda cls, *args: made.append(1) or of(cls, *args))
+    monkeypatch.setattr(kind, "of", spied)
+    return made
+
+
 def assert_is_fresh_fit(gp, now, tolerance=1e-8):
     fresh = afresh(gp, gp.X_train_, gp.y_train_)
     grid = np.column_stack([np.random.RandomState(3).uniform(size=(20, 2)), np.full(20, now)])
@@ -105,10 +112,13 @@ def assert_is_fresh_fit(gp, now, tolerance=1e-8):
 @pytest.mark.parametrize(
     ("name", "mean_prior_std", "n"), pairs_of(TEMPORAL, (0.0, 0.7, np.inf), (40, N))
 )
-def test_a_stream_is_a_fresh_fit(name, mean_prior_std, n):
+def test_a_stream_is_a_fresh_fit(name, mean_prior_std, n, monkeypatch):
+    """The convolutions in space are most of the time of a step, and O(n) for a new row."""
+    convolved = counted(monkeypatch, PlaceConvolutions)
     gp = regressor(TEMPORAL[name], mean_prior_std)
     gp, now = last_of(mixed_steps(gp, 45, np.random.RandomState(1), n))
     assert gp._gp.n_updates > 0
+    assert len(convolved) == 1
     assert_is_fresh_fit(gp, now)
 
 
@@ -124,25 +134,6 @@ def test_long_streams(recomputed):
     assert len(recomputed) == 400 // 257
 
 
-@pytest.mark.parametrize(("temporal", "n"), [("3/2", N), ("season", 40)])
-def test_convolutions_of_places_are_updated(temporal, n, monkeypatch):
-    """The convolutions in space are most of the time of a step, and O(n) for a new row."""
-    computed, of = [], PlaceConvolutions.of.__func__
-    counted = classmethod(lambda cls, *args: computed.append(1) or of(cls, *args))
-    monkeypatch.setattr(PlaceConvolutions, "of", counted)
-    gp, now = last_of(mixed_steps(regressor(TEMPORAL[temporal]), 40, np.random.RandomState(4), n))
-    assert len(computed) == 1
-    assert_is_fresh_fit(gp, now)
-
-
-MARKOV = {
-    "forgetting": Forgetting(0.05),
-    "smooth and rough": Matern(8.0, nu=2.5) + 0.4 * Matern(3.0, nu=0.5),
-    "scaled sum": 0.3 * Matern(20.0, nu=1.5) + 0.7 * Forgetting(0.2),
-    "season": Matern(8.0, nu=0.5) * ExpSineSquared(30.0, 24.0),
-}
-
-
 def forms_in_full(gp, now):
     """Return q and the sums of a conditioned GP at a time since the origin, from full matrices."""
     rows, (spatial, temporal) = gp.rows, gp.covariance.stationary_factors
@@ -154,15 +145,14 @@ def forms_in_full(gp, now):
 @pytest.mark.parametrize(
     "temporal",
     [
-        pytest.param(kernel, id=name, marks=[] if "rough" in name else pytest.mark.slow)
-        for name, kernel in MARKOV.items()
+        TEMPORAL["smooth and rough"],
+        pytest.param(TEMPORAL["forgetting"], marks=pytest.mark.slow),
+        pytest.param(Matern(8.0, nu=0.5) * ExpSineSquared(30.0, 24.0), marks=pytest.mark.slow),
     ],
 )
 def test_forms_of_mixed_steps_are_those_of_full_matrices(temporal, monkeypatch):
     """250 steps: late and repeated rows, pauses, several removals, known noise, other values."""
-    computed, of = [], RelevancyForms.of.__func__
-    counted = classmethod(lambda cls, *args: computed.append(1) or of(cls, *args))
-    monkeypatch.setattr(RelevancyForms, "of", counted)
+    computed = counted(monkeypatch, RelevancyForms)
     monkeypatch.setattr("sktvbo.gaussian_process._exact_posterior._MIN_ROWS_TO_UPDATE", 10)
     rng, now, n = np.random.RandomState(3), 60.0, 60
     X = np.column_stack([rng.uniform(size=(n, 2)), np.arange(60.0)])
@@ -262,16 +252,7 @@ def test_a_search_leaves_its_inverse():
     assert without._gp.cache.lower_precision is None
     held = gp.condition_on(*observed(rng, 41.0)).without([3])
     for each in (gp, without, held):
-        expected = wasserstein_relevancy(
-            each.X_train_,
-            (each.y_train_ - gp.y_train_.mean()) / gp.y_train_.std(),
-            spatial_kernel=each.spatial_kernel_,
-            temporal_kernel=each.temporal_kernel_,
-            signal_variance=each.signal_variance_,
-            noise_variance=each.noise_variance_,
-            now=42.0,
-            mean_prior_std=0.7,
-        )
+        expected = afresh(each, each.X_train_, each.y_train_).relevancy(42.0)
         assert_allclose(each.relevancy(42.0), expected, rtol=1e-8)
     assert gp._gp.cache.lower_precision is None
 
@@ -285,17 +266,6 @@ def test_round_off_in_the_inverse_is_found(recomputed):
         gp.relevancy(now)
     assert len(recomputed) == 1
     assert_is_fresh_fit(gp, now)
-
-
-@pytest.mark.parametrize("ahead", [3.0, 1.0, 22.0, 5e3])
-def test_other_times_than_the_stream(ahead):
-    rng = np.random.RandomState(6)
-    start = float(N + 2)
-    gp, _ = next(mixed_steps(regressor(TEMPORAL["5/2"]), 1, rng, n=N + 2))
-    gp.relevancy(start + 12.0)
-    latest = np.flatnonzero(gp.X_train_[:, -1] > start + 0.5)
-    gp.forget(latest).partial_fit(*observed(rng, start))
-    assert_is_fresh_fit(gp, start + ahead)
 
 
 def test_arms_and_time_alone():

@@ -28,29 +28,14 @@ def upper_bound(width):
 
 
 @DOMAINS
-def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domain):
-    window = domain.search_space().during(100.0, 104.0)
-    U = np.column_stack([domain.to_unit(domain.sample(5, 0)), [0.0, 0.25, 0.5, 0.875, 1.0]])
-    rows = window.decode(U)
-    assert_array_equal(rows[:, -1], [100.0, 101.0, 102.0, 103.5, 104.0])
-    assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
-    assert_array_equal(window.continuous, [*domain.continuous, True])
-
-
-@pytest.mark.parametrize("low", [0.1, 1.7e9 + 0.1])
-def test_times_stay_in_the_window(low):
-    window = ARMS.search_space().during(low, low + 0.3)
-    times = window.decode(np.column_stack([np.zeros((101, 2)), np.linspace(0, 1, 101)]))[:, -1]
-    assert times[0] == low
-    assert times[-1] == low + 0.3
-    assert np.all(np.diff(times) > 0.0)
-
-
-@DOMAINS
 def test_window_pairs_each_candidate_with_spread_out_times(domain):
     window = domain.search_space().during(5.0, 6.0)
     base = domain.candidates(64, np.random.RandomState(0))
     U = window.candidates(64, np.random.RandomState(0))
+    rows = window.decode(U)
+    assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
+    assert_allclose(rows[:, -1], 5.0 + U[:, -1], rtol=1e-15)
+    assert_array_equal(window.continuous, [*domain.continuous, True])
     k = max(2, 64 // len(base))
     assert len(U) == (k + 1) * len(base)
     for place in np.unique(base, axis=0):
@@ -62,14 +47,6 @@ def test_window_pairs_each_candidate_with_spread_out_times(domain):
         assert_array_equal(np.bincount(parts, minlength=k), copies)
     later = np.sort(U[U[:, -1] > 0.0, -1])
     assert_allclose(np.diff(later), 1.0 / len(later))
-
-
-def test_times_of_a_window_over_a_box_are_spread_in_each_part_of_the_box():
-    window = BOX.search_space().during(5.0, 6.0)
-    U = window.candidates(64, np.random.RandomState(0))[64:128]
-    for u in U[:, :2].T:  # the first half of the window: one in each of 8 x 8 cells
-        cells = np.floor(8 * u) + 8 * np.floor(16 * U[:, 2])
-        assert_array_equal(np.sort(cells), np.arange(64))
 
 
 def test_window_over_a_finite_set_has_all_other_arms_as_neighbours():
@@ -92,24 +69,21 @@ def test_maximum_over_a_window_is_that_of_a_dense_search(domain, seed):
     gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(1.0, nu=2.5), optimizer=None)
     gp.fit(X, rng.normal(size=25))
 
+    def mean(V):
+        return gp.predict(np.column_stack([V[:, :-1], 4.0 + 2.0 * V[:, -1]]))
+
     class Posterior(Function):
-        def __init__(self):
-            super().__init__(lambda v: self.mean(v[np.newaxis])[0])
-
-        def mean(self, V):
-            return gp.predict(np.column_stack([V[:, :-1], 4.0 + 2.0 * V[:, -1]]))
-
         def __call__(self, V):
-            return self.mean(V), np.zeros(len(V))
+            return mean(V), np.zeros(len(V))
 
-    posterior = Posterior()
+    posterior = Posterior(lambda v: mean(v[np.newaxis])[0])
     dense = np.vstack([np.column_stack([U, np.full(len(U), u)]) for u in np.linspace(0, 1, 41)])
     window = domain.search_space().during(4.0, 6.0)
     x = optimize(objective(upper_bound(0.0), posterior), window, rng, n_candidates=128)
     assert 4.0 <= x[-1] <= 6.0
     assert domain.contains(x[:-1])
     found = np.append(domain.to_unit(x[:-1]), (x[-1] - 4.0) / 2.0)
-    assert posterior(found[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
+    assert mean(found[np.newaxis])[0] >= mean(dense).max() - 1e-9
 
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (1.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
@@ -152,7 +126,6 @@ def test_late_joint_draws_are_finer_than_the_candidates():
 
     assert missed(None) > 0.01
     assert missed([peak + 0.005]) < 0.003
-    assert missed([peak]) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_joint_draws_try_the_neighbours_of_an_anchor():
@@ -174,22 +147,8 @@ def test_joint_draws_try_the_neighbours_of_an_anchor():
     assert len(np.unique(rows[:, 1:], axis=0)) >= 1 + 6
 
 
-# A joint draw enumerates no more than these; above, it is made at a part of the members.
-ALL, MORE = (FiniteSet(np.random.RandomState(6).uniform(size=(m, 2))) for m in (1024, 20_000))
-
-
-def test_a_joint_draw_is_made_at_all_of_the_members_that_it_can_take():
-    calls = []
-
-    def draw(U):
-        calls.append(U)
-        return -np.arange(len(U), dtype=float)
-
-    rng = np.random.RandomState(0)
-    x = maximize_joint(draw, ALL.search_space(), rng, anchors=ALL.candidates(512)[:3])
-    assert_array_equal(calls, [ALL.candidates(512)])
-    assert_array_equal(x, ALL.points[0])
-    assert rng.randint(2**31) == np.random.RandomState(0).randint(2**31)  # nothing was drawn
+# A joint draw enumerates no more than 1024 members; of more it is made at a part.
+MORE = FiniteSet(np.random.RandomState(6).uniform(size=(20_000, 2)))
 
 
 def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
@@ -212,8 +171,7 @@ def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
     assert len(np.unique(index)) == len(index)
     assert 1024 + 3 * 20 < len(index) <= 1024 + 3 * 33
     for anchor in anchors:
-        nearest = np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]
-        assert set(nearest) <= set(index)
+        assert set(np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]) <= set(index)
     assert_array_equal(index, places(0))
     assert len(np.intersect1d(index, places(1))) < 300  # 99 around the anchors, 52 by chance
     assert len(places(0, anchors=None)) == 1024

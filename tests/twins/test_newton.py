@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import optimize
 
 from sktvbo.gaussian_process import _quasi_newton
@@ -11,22 +11,21 @@ from sktvbo.gaussian_process._quasi_newton import completed, model_minimum, pred
 BOX = np.array([[-5.0, 5.0]] * 4)
 
 
-def minimize(function, start, bounds, **options):
-    """Minimize a function that returns value and slope."""
-    return counted(function, start, bounds, **options)[0]
-
-
 def counted(function, start, bounds, **options):
-    """Return the minimum, and the number of evaluations of the value."""
-    places = []
+    """Return the minimum of a function that returns value and slope, and the evaluations."""
+    values, slopes = [], []
 
     def value(x):
-        places.append(x)
+        values.append(x)
         return function(x)[0]
 
-    slopes = (lambda x: function(x)[1]), start, bounds
-    found = completed(_quasi_newton.minimize(value, *slopes, **options))
-    return found, len(places)
+    def slope(x):
+        slopes.append(x)
+        return function(x)[1]
+
+    found = completed(_quasi_newton.minimize(value, slope, start, bounds, **options))
+    assert len(slopes) <= len(values)
+    return found, len(values)
 
 
 def rosenbrock(x):
@@ -53,35 +52,6 @@ def test_a_curved_valley(upper):
     assert n_evaluations < 120
 
 
-def test_gradients_of_rejected_steps_are_not_computed():
-    asked = []
-
-    def slope(x):
-        asked.append(x)
-        return optimize.rosen_der(x)
-
-    bounds, start = np.array([[-5.0, 5.0]] * 4), np.array([-1.2, 0.5, -1.0, 0.3])
-    options = {"least_gain": 1e-12}
-    found = completed(_quasi_newton.minimize(optimize.rosen, slope, start, bounds, **options))
-    same, n_evaluations = counted(rosenbrock, start, bounds, **options)
-    assert_array_equal(found.x, same.x)
-    assert len(asked) < n_evaluations
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_models_minimum_is_that_of_the_box(seed):
-    rng = np.random.RandomState(seed)
-    _, A, b = quadratic(rng)
-    low, high = -rng.uniform(0.0, 0.3, 4), rng.uniform(0.0, 0.3, 4)
-    low[seed % 4] = 0.0  # a bound is active at the start
-    step = model_minimum(A, b, low, high)
-    assert np.all((low <= step) & (step <= high))
-    slope = A @ step + b
-    tolerance = 1e-8 * np.abs(b).max()
-    assert np.all(slope[step > low] <= tolerance)
-    assert np.all(slope[step < high] >= -tolerance)
-
-
 def test_a_known_hessian_saves_evaluations(rng):
     function, A, b = quadratic(rng)
     start = np.linalg.solve(A, -b) + 1.0
@@ -94,19 +64,11 @@ def test_a_known_hessian_saves_evaluations(rng):
     assert counted(function, warm.x, box, hessian=A, least_gain=1e-9)[1] == 1
 
 
-def test_the_promise_is_the_models_gain(rng):
-    function, A, b = quadratic(rng)
-    x = np.linalg.solve(A, -b) + 0.1
-    value, slope = function(x)
-    assert predicted_gain(slope, A, x, BOX + x[:, np.newaxis]) == pytest.approx(
-        value - function(x - 0.1)[0]
-    )
-
-
 def test_it_ends_when_the_promised_gain_is_small(rng):
     function, A, b = quadratic(rng)
     x = np.linalg.solve(A, -b) + 1e-3
     gain = predicted_gain(function(x)[1], A, x, BOX + x[:, np.newaxis])
+    assert gain == pytest.approx(function(x)[0] - function(x - 1e-3)[0])
     for least_gain, n_evaluations in ((1.01 * gain, 1), (0.99 * gain, 2)):
         options = {"hessian": A, "least_gain": least_gain}
         assert counted(function, x, BOX + x[:, np.newaxis], **options)[1] == n_evaluations
@@ -116,17 +78,16 @@ def test_steps_to_infinite_values_are_rejected():
     def function(x):
         return (-np.log(x[0]) + x[0] if x[0] > 0.0 else np.inf), 1.0 - 1.0 / x
 
-    found = minimize(function, np.array([0.2]), np.array([[-3.0, 3.0]]), hessian=np.eye(1) * 0.1)
+    box, flat = np.array([[-3.0, 3.0]]), 0.1 * np.eye(1)
+    found, _ = counted(function, np.array([0.2]), box, hessian=flat)
     assert found.x == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_wrong_hessian_is_discarded():
-    found = minimize(
-        *(rosenbrock, np.full(4, -1.0), BOX), hessian=1e-9 * np.eye(4), least_gain=1e-10
-    )
-    assert found.value == pytest.approx(0.0, abs=1e-6) or found.value == pytest.approx(
-        3.70, abs=0.1
-    )
+    options = {"hessian": 1e-9 * np.eye(4), "least_gain": 1e-10}
+    found, _ = counted(rosenbrock, np.full(4, -1.0), BOX, **options)
+    # The global minimum, or the other one of this function in four dimensions.
+    assert found.value < 1e-6 or found.value == pytest.approx(3.70, abs=0.1)
 
 
 def test_a_start_without_a_value_is_returned():

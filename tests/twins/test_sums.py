@@ -1,22 +1,12 @@
 """Sums of kernels in time, with a level that all places share, against calls of the kernels."""
 
-import pickle
-
 import numpy as np
 import pytest
 from grids import pairs_of
 from numpy.testing import assert_allclose
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    Matern,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo.gaussian_process._covariance import (
-    CompiledCovariance,
-    PairCovariance,
-    SeparableCovariance,
-)
+from sktvbo.gaussian_process._covariance import CompiledCovariance, SeparableCovariance
 from sktvbo.kernels import Forgetting
 
 BOUNDS = (1e-3, 1e3)
@@ -35,16 +25,16 @@ PAIRS = {
     "forgetting": (Forgetting(0.3) + 0.3 * RBF(1.1), 0.2 * Forgetting(0.1) + ConstantKernel(0.1)),
     "common factor": (ConstantKernel(0.5) * (Matern(3.0, nu=2.5) + Matern(0.8, nu=0.5)), LEVEL),
 }
-every_pair = pytest.mark.parametrize(("temporal", "level"), PAIRS.values(), ids=list(PAIRS))
-SPACE = {"time-alone": None, "one": RBF(0.5), "ard": Matern([0.4, 0.9], nu=2.5)}
-every_space = pytest.mark.parametrize("spatial", SPACE.values(), ids=list(SPACE))
+SPACE = None, RBF(0.5), Matern([0.4, 0.9], nu=2.5)
+SIGNALS = (1.7, BOUNDS), (1.7, "fixed")
+every_pair = pytest.mark.parametrize(
+    ("spatial", "pair", "signal"), pairs_of(SPACE, PAIRS.values(), SIGNALS)
+)
 
 
-def covariance(spatial, temporal, level, signal=(1.7, BOUNDS)):
-    n_dims = 0 if spatial is None else 2
-    found = SeparableCovariance.of(
-        spatial, temporal, signal, (0.05, BOUNDS), n_dims, mean_variance=1.0, level=level
-    )
+def covariance(spatial, pair, signal):
+    arguments = signal, (0.05, BOUNDS), 0 if spatial is None else 2
+    found = SeparableCovariance.of(spatial, pair[0], *arguments, mean_variance=1.0, level=pair[1])
     assert type(found) is CompiledCovariance
     return found
 
@@ -71,31 +61,17 @@ def derivatives(c, function, step=1e-5):
     return np.array([(after - before) / (2.0 * step) for after, before in both])
 
 
-@every_space
 @every_pair
-def test_matrices_are_those_of_kernel_calls(spatial, temporal, level):
-    first = covariance(spatial, temporal, level)
-    one, other = points(spatial, 9), points(spatial, 5, seed=1)
-    for c in (first, first.with_theta(first.theta + 0.1), pickle.loads(pickle.dumps(first))):
-        K = called(c, *one)
-        assert_allclose(np.tril(c.gram(*one)), np.tril(K), rtol=1e-12)
-        assert_allclose(c.cross(*one), K, rtol=1e-12)
-        assert_allclose(c.cross(*one, *other), called(c, *one, *other), rtol=1e-12)
-        assert_allclose(c.variance(*one), K.diagonal(), rtol=1e-12)
-        for i in (0, 4, 8):
-            assert_allclose(c.row(*one, i), K[i], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("spatial", "pair", "signal"), pairs_of(SPACE.values(), PAIRS, [(1.7, BOUNDS), (1.7, "fixed")])
-)
-def test_derivatives_in_theta_are_differences(spatial, pair, signal, rng):
-    temporal, level = PAIRS[pair]
-    c = covariance(spatial, temporal, level, signal)
+def test_matrices_are_kernel_calls_and_derivatives_differences(spatial, pair, signal, rng):
+    c = covariance(spatial, pair, signal)
     one, other = points(spatial, 9), points(spatial, 5, seed=1)
     a, W = rng.normal(size=9), rng.normal(size=(9, 5))
     P = np.linalg.inv(called(c, *one) + 0.05 * np.eye(9))
     K = c.gram(*one)
+    assert_allclose(np.tril(K), np.tril(called(c, *one)), rtol=1e-12)
+    assert_allclose(c.cross(*one, *other), called(c, *one, *other), rtol=1e-12)
+    assert c.varying.level is None
+    assert_allclose(c.varying.cross(*one), called(c.varying, *one), rtol=1e-12)
     expected = derivatives(c, lambda c: np.sum((np.outer(a, a) - P) * called(c, *one)))
     assert_allclose(c.gradient(*one, K, P, a), expected, rtol=1e-6, atol=1e-6)
     expected = derivatives(c, lambda c: called(c, *one) @ a)
@@ -105,35 +81,3 @@ def test_derivatives_in_theta_are_differences(spatial, pair, signal, rng):
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     expected = derivatives(c, lambda c: a @ called(c, *one).diagonal())
     assert_allclose(c.variance_gradient(*one, a), expected, rtol=1e-6, atol=1e-6)
-
-
-@every_space
-@every_pair
-def test_derivatives_at_a_point_are_differences(spatial, temporal, level):
-    c, (S, t), h = covariance(spatial, temporal, level), points(spatial, 9), 1e-6
-    s, units = np.full(S.shape[1], 0.3), c.units()
-    k, dk = c.cross_with_gradient(s * units[:-1], 3.21 * units[-1], *c.to_scaled(S, t))
-    point = np.append(s, 3.21)
-
-    def at(point):
-        return called(c, point[np.newaxis, :-1], point[-1:], S, t)[0]
-
-    assert_allclose(k, at(point), rtol=1e-12)
-    expected = [(at(point + e) - at(point - e)) / (2.0 * h) for e in h * np.eye(len(point))]
-    assert_allclose(dk * units[:, np.newaxis], expected, rtol=1e-5, atol=1e-7)
-
-
-@every_pair
-def test_values_at_one_time(temporal, level):
-    c, (S, t) = covariance(SPACE["ard"], temporal, level), points(SPACE["ard"], 9)
-    times, now = t[:, np.newaxis], np.array([[7.5]])
-    if level is not None:
-        assert c.at_one_time(S, t, 7.5) is None
-        c = c.varying
-    assert isinstance(c, PairCovariance) == (temporal == PAIRS["one and a level"][0])
-    if isinstance(c, PairCovariance):
-        return  # compiled code computes the covariances in time
-    *_, variance, options = c.at_one_time(S, t, 7.5)
-    expected = c.signal_variance * c.temporal(times, now)[:, 0]
-    assert_allclose(options["in_time"], expected, rtol=1e-12)
-    assert_allclose(variance, c.signal_variance * c.temporal.diag(now)[0], rtol=1e-12)

@@ -8,12 +8,7 @@ from urllib.error import HTTPError, URLError
 
 import numpy as np
 import pytest
-from datasets import (
-    MissingDataError,
-    _intel_log,
-    fetch_intel_temperature,
-    load_intel_temperature,
-)
+from datasets import MissingDataError, _intel_log, fetch_intel_temperature, load_intel_temperature
 from datasets._files import INTEL
 from datasets._intel_log import LOCATIONS_URL, LOG_URL, SENSORS, fill_gaps
 from numpy.testing import assert_allclose, assert_array_equal
@@ -53,11 +48,8 @@ class Web:
     """Stand-in for ``urlopen``: contents, errors and redirects by address."""
 
     def __init__(self):
-        self.files, self.redirects, self.requests = (
-            {LOCATIONS_URL: LOCATIONS, LOG_URL: log()},
-            {},
-            [],
-        )
+        self.files = {LOCATIONS_URL: LOCATIONS, LOG_URL: log()}
+        self.redirects, self.requests = {}, []
 
     def open(self, url, timeout):
         assert timeout > 0.0
@@ -76,16 +68,13 @@ def web(monkeypatch):
 
 
 @pytest.fixture
-def fetch(web, tmp_path):
-    def fetch(**options):
-        return fetch_intel_temperature(**{"data_home": tmp_path} | options)
+def fetch(web, tmp_path, monkeypatch):
+    def fetch(**options):  # by default into the folder of scikit-learn's data
+        return fetch_intel_temperature(**options)
 
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     fetch.home = tmp_path
     return fetch
-
-
-def nothing_is_left(fetch):
-    return list(fetch.home.iterdir()) == []
 
 
 # --- contents -------------------------------------------------------------------------------------
@@ -124,17 +113,11 @@ def test_a_bin_is_the_mean_of_its_valid_readings(fetch, web):
         ("2004-03-01", 80.0, 1, 50.0),
         ("2004-03-01", 100.0, 1, 25.0, 2.35),
     ]
-    odd = ["2004-03-01 00:33:31.5 7", "2004-03-01 00:33:31.5 7 1 99", "", "? ? ? ? ? ? ? ?"]
+    odd = ["2004-03-01 00:33:31.5 7 1 99", "", "? ? ? ? ? ? ? ?"]
     web.files[LOG_URL] = log(*odd, *(reading(*row) for row in more))
     temperature = fetch().temperature[:, 0]
     assert temperature[3] == pytest.approx((20.03 + 10.0 + 12.0) / 3)
     assert_allclose(temperature[[4, 7, 8, 10]], [30.6, 0.0, 50.0, 25.0])
-
-
-def test_default_home_is_that_of_scikit_learn(fetch, monkeypatch, tmp_path):
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "elsewhere"))
-    fetch(data_home=None)
-    assert (tmp_path / "elsewhere" / INTEL.file).is_file()
 
 
 # --- gaps -----------------------------------------------------------------------------------------
@@ -156,6 +139,10 @@ def test_short_gaps_are_filled_linearly():
     assert_array_equal(np.flatnonzero(code), np.ravel_multi_index((range(4, 10), [0] * 6), (20, 6)))
     assert set(code.ravel()) == {0, 1}
     assert_array_equal(filled[code == 0], whole[code == 0])
+    table, whole = gap(20, 4, 16)  # a long one without neighbours is filled linearly, too
+    filled, code = fill_gaps(table, np.zeros((1, 2)))
+    assert_allclose(filled[:, 0][3:17], np.linspace(whole[3, 0], whole[16, 0], 14), rtol=1e-12)
+    assert_array_equal(code[4:16, 0], 1)
 
 
 def test_long_gaps_follow_the_four_nearest_that_were_observed_throughout():
@@ -182,13 +169,6 @@ def test_a_gap_with_one_end_holds_its_value_or_a_long_one_its_offset(start, stop
     assert_array_equal(code[start:stop, 0], m)
 
 
-def test_a_long_gap_without_neighbours_is_linear():
-    table, whole = gap(20, 4, 16)
-    filled, code = fill_gaps(table, np.zeros((1, 2)))
-    assert_allclose(filled[:, 0][3:17], np.linspace(whole[3, 0], whole[16, 0], 14), rtol=1e-12)
-    assert_array_equal(code[4:16, 0], 1)
-
-
 def test_the_rule_reproduces_the_published_file():
     try:
         data = load_intel_temperature()
@@ -204,87 +184,61 @@ def test_the_rule_reproduces_the_published_file():
 # --- failures -------------------------------------------------------------------------------------
 
 
-def test_no_download_when_it_is_disabled(fetch, web):
+def test_a_missing_or_a_damaged_file_is_named(fetch):
     with pytest.raises(MissingDataError, match=r"download_if_missing is False"):
         fetch(download_if_missing=False)
-    assert web.requests == []
-
-
-def test_a_damaged_file_is_named(fetch):
     (fetch.home / INTEL.file).write_bytes(b"PK nothing")
     with pytest.raises(InvalidObservationError, match=rf"{INTEL.file} is damaged"):
         fetch()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        URLError("Connection refused"),
-        HTTPError(LOG_URL, 404, "Not Found", {}, None),
-        TimeoutError("timed out"),
-        IncompleteRead(b"12"),
-    ],
-    ids=["no network", "missing", "silent", "cut"],
-)
-@pytest.mark.parametrize("url", [LOG_URL, LOCATIONS_URL])
-def test_failed_downloads(fetch, web, url, error):
+ERRORS = URLError("Connection refused"), HTTPError(LOG_URL, 404, "Not Found", {}, None)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, TimeoutError("timed out"), IncompleteRead(b"12")])
+def test_failed_downloads(fetch, web, error):
+    url = LOCATIONS_URL if isinstance(error, TimeoutError) else LOG_URL
     web.files[url] = error
     with pytest.raises(MissingDataError, match=rf"{url} failed: .*Check the network") as info:
         fetch()
     assert str(error) in str(info.value)
-    assert nothing_is_left(fetch)
+    assert list(fetch.home.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("url", "content", "message"),
     [
-        (log()[:-9], "no complete gzip file"),
-        (b"<html>Moved</html>", "no complete gzip file"),
-        (gzip.compress(b"<html>\nMoved\n</html>\n"), "lines of 'date time .* of the motes"),
-        (gzip.compress(b""), "lines of 'date time"),
-        (gzip.compress(b"0" * 5_000_000), "lines of 'date time"),
-        (log(without=(7,)), "lines of 'date time"),
+        (LOG_URL, log()[:-9], "no complete gzip file"),
+        (LOG_URL, b"<html>Moved</html>", "no complete gzip file"),
+        (LOG_URL, gzip.compress(b"<html>\nMoved\n"), "lines of 'date time .* of the motes"),
+        (LOG_URL, gzip.compress(b"0" * 5_000_000), "lines of 'date time"),
+        (LOG_URL, log(without=(7,)), "lines of 'date time"),
+        (LOCATIONS_URL, b"\xff", "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS + b"1 2 2\n", "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS.replace(b"7.5", b"nan"), "is not the expected file"),
+        (LOCATIONS_URL, LOCATIONS[:-9], "is not the expected file"),
     ],
-    ids=["cut", "page", "packed page", "empty", "no line's end", "a mote lacks"],
+    ids=["cut", "page", "packed", "no line", "mote lacks", "binary", "twice", "nan", "cut places"],
 )
-def test_wrong_log(fetch, web, content, message):
-    web.files[LOG_URL] = content
+def test_wrong_files(fetch, web, url, content, message):
+    web.files[url] = content
     with pytest.raises(InvalidObservationError, match=message) as info:
         fetch()
-    assert LOG_URL in str(info.value)
-    assert nothing_is_left(fetch)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"<html>Moved</html>",
-        b"\xff",
-        LOCATIONS + b"1 2 2\n",
-        LOCATIONS.replace(b"7.5", b"nan"),
-        LOCATIONS[:-9],
-    ],
-    ids=["empty", "page", "binary", "twice", "nan", "cut"],
-)
-def test_wrong_positions(fetch, web, content):
-    web.files[LOCATIONS_URL] = content
-    with pytest.raises(InvalidObservationError, match=r"mote_locs\.txt is not the expected file"):
-        fetch()
-    assert nothing_is_left(fetch)
+    assert url in str(info.value)
+    assert list(fetch.home.iterdir()) == []
 
 
 # --- security -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["http", "ftp", "file"])
+@pytest.mark.parametrize("scheme", ["http", "file"])
 def test_the_addresses_use_https_and_redirects_elsewhere_are_refused(fetch, web, scheme):
     assert LOG_URL.startswith("https://")
     assert LOCATIONS_URL.startswith("https://")
     web.redirects[LOG_URL] = f"{scheme}://example.org/log"
     with pytest.raises(MissingDataError, match=r"log is not https, .* set allow_http=True"):
         fetch()
-    assert nothing_is_left(fetch)
+    assert list(fetch.home.iterdir()) == []
     if scheme == "http":
         assert fetch(allow_http=True).temperature.shape == (1152, 46)
         return
