@@ -46,7 +46,7 @@ from sktvbo import (
 from sktvbo.domain import Box, Constrained, FiniteSet, StepLimit
 from sktvbo.exceptions import AskTellError, JournalError
 from sktvbo.journal import Journal
-from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
+from sktvbo.staleness import KeepAll, SlidingWindow
 
 CRASH = Path(__file__).parents[2] / "benchmarks" / "robustness" / "crash.py"
 
@@ -394,25 +394,18 @@ class Mine(RBF):
 
 
 class Counting(SlidingWindow):
-    count_ = 0
+    """A policy whose constructor makes a state, and which makes more of it later."""
+
     seen_ = ()
 
-    def after_add(self, surrogate, now):
-        self.count_ += 1
-        self.seen_ = (*self.seen_, now)[-3:]
-        return super().after_add(surrogate, now)
-
-
-class Stateful(StaleDataPolicy):
-    """A policy whose constructor makes a state."""
-
-    def __init__(self, step):
-        self.step = step
+    def __init__(self, window):
+        super().__init__(window)
         self.state = {"n": 0}
 
-    def before_add(self, surrogate, x, t, y):
-        self.state = {"n": self.state["n"] + self.step}
-        return []
+    def after_add(self, surrogate, now):
+        self.state = {"n": self.state["n"] + 1}
+        self.seen_ = (*self.seen_, now)[-3:]
+        return super().after_add(surrogate, now)
 
 
 def score(mean, std, state):
@@ -458,22 +451,11 @@ def test_parts_of_ones_own_are_given_again(path):
             with pytest.raises(JournalError, match=r"constraints: .* are not stored\), got None"):
                 BayesianOptimizer(BOX, **options, **parts).ask(9)
             opt = BayesianOptimizer(BOX, **options, **own_parts())
-            assert opt.policy_.count_ == full.policy_.count_
+            assert opt.policy_.state == full.policy_.state
     same_state(opt, full)
     assert opt.policy_.seen_ == full.policy_.seen_
     twin = BayesianOptimizer.from_json(opt.to_json(), **own_parts())
     assert_array_equal(twin.ask(12), full.ask(12))
-
-
-def test_the_state_that_a_policy_makes_in_its_constructor_is_restored(path):
-    options = {"n_initial_points": 3, "random_state": 0, "journal": path}
-    opt = BayesianOptimizer(BOX, policy=Stateful(2), **options)
-    ask_and_tell(opt, 8, lambda x, t: float(t))
-    expected = opt.policy_.state
-    opt.close()
-    assert expected["n"] > 0
-    options["journal"] = Journal(path, resume=True)
-    assert BayesianOptimizer(BOX, policy=Stateful(2), **options).policy_.state == expected
 
 
 def test_a_state_that_cannot_be_stored_is_refused_at_once(path):
