@@ -109,8 +109,10 @@ def test_an_editable_install_comes_before_the_folder_of_a_clone(unpacked, tmp_pa
     assert Path(found.strip()) == clone / "sktvbo" / "__init__.py"
 
 
-@pytest.mark.parametrize("docs", ["", "https://docs.example.org/sktvbo/"])
-@pytest.mark.parametrize("repository", ["", "somebody/sktvbo"])
+@pytest.mark.parametrize(
+    ("repository", "docs"),
+    [("", ""), ("somebody/sktvbo", ""), ("somebody/sktvbo", "https://docs.example.org/sktvbo/")],
+)
 def test_what_a_package_index_shows(repository, docs, unpacked, tmp_path):
     run(
         *(sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path),
@@ -247,10 +249,3 @@ def test_make_help_names_every_target():
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.M)
     helped = re.findall(r"^([a-z]+):[^\n]*## \S", makefile, flags=re.M)
     assert sorted(helped) == sorted(phony.split())
-
-
-def test_the_package_does_without_torch():
-    assert not [needed for needed in project()["project"]["dependencies"] if "torch" in needed]
-    for path in (ROOT / "sktvbo").rglob("*.py"):
-        source = path.read_text(encoding="utf-8")
-        assert not re.search(r"^\s*(import|from) torch\b", source, flags=re.MULTILINE), path

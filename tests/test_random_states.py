@@ -21,14 +21,13 @@ from sktvbo import (
     Journal,
     RandomSearch,
     TimeVaryingGPRegressor,
-    acquisition,
     dpp,
     evaluation,
     optimize,
     papers,
     problems,
 )
-from sktvbo.domain import Arms, Box, Constrained, ParameterSpace, WithContext
+from sktvbo.domain import Box
 from sktvbo.exceptions import JournalError
 from sktvbo.model_selection import OnlineTuner
 
@@ -37,30 +36,18 @@ BITS = [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64]
 BOX = Box([(0.0, 1.0), (0.0, 1.0)])
 X = np.random.RandomState(0).uniform(size=(30, 2))
 Y = np.sin(5.0 * X[:, 0])
-CAMEL, CLOCK = problems.make("six-hump-camel", random_state=0), evaluation.StepClock()
+CAMEL = problems.make("six-hump-camel", random_state=0)
 
 
 def generator(seed=3, bits=np.random.PCG64):
     return np.random.Generator(bits(seed))
 
 
-def posterior(U):
-    return np.zeros(len(U)), np.ones(len(U))
-
-
-def run(evaluate, r):
-    return evaluate(RandomSearch(), CAMEL, clock=CLOCK, horizon=4.0, n_initial=2, random_state=r)
-
-
 def compared(r):
-    options = {
-        "n_replications": 2,
-        "n_initial": 2,
-        "clock": CLOCK,
-        "horizon": 3.0,
-        "random_state": r,
-    }
-    found = evaluation.compare({"random": RandomSearch()}, [CAMEL], **options)
+    options = {"n_replications": 2, "n_initial": 2, "clock": evaluation.StepClock()}
+    found = evaluation.compare(
+        {"random": RandomSearch()}, [CAMEL], horizon=3.0, random_state=r, **options
+    )
     return [row["seed"] for row in found.rows()]
 
 
@@ -69,63 +56,23 @@ def optimized(r):
     return optimize(lambda x, t: x[0], [(0, 1)], **options).optimizer.told_X_[:, 0]
 
 
-def starts(r):
-    """Return the starts of a search."""
-    found = []
-
-    def search(negative, theta, bounds):
-        found.append(theta)
-        return theta, len(found)
-
-    TimeVaryingGPRegressor(RBF(), optimizer=search, n_restarts_optimizer=1, random_state=r).fit(
-        X, Y
-    )
-    return found
-
-
 def tuned(r):
     space = {"eta0": ("log-real", 1e-4, 0.1)}
     tuner = OnlineTuner(SGDRegressor(random_state=0), space, n_settings=3, random_state=r)
     return [setting["eta0"] for setting in tuner.partial_fit(X, Y).settings_]
 
 
-def observed(name, **options):
-    def call(r):
-        problem = problems.make(name, random_state=r, **options)
-        return problem.observe(problem.domain.sample(1, 0)[0], 0.5)
-
-    return call
-
-
-SPACES = {
-    "box": BOX,
-    "arms": Arms(9),
-    "named": ParameterSpace({"a": ("integer", 0, 9), "b": ["u", "v", "w"]}),
-    "constrained": Constrained(BOX, lambda x: x[0] <= 0.9),
-    "context": WithContext(BOX, [(0.0, 1.0)]),
-}
-
-MANY = ParameterSpace({"a": ("integer", 0, 9999), "b": ["u", "v", "w"]})
-
-# One call of each kind of object: what reads a random state is one function, see below.
 CALLS = {
-    "fit": starts,
     "sample_y": lambda r: (
         TimeVaryingGPRegressor(optimizer=None).fit(X, Y).sample_y(X[:2], random_state=r)
     ),
     "sample_kdpp": lambda r: dpp.sample_kdpp(RBF(0.3)(X), 4, random_state=r),
-    "maximize": lambda r: acquisition.maximize(
-        lambda mean, std: (mean, 0.0 * mean, 0.0 * std), posterior, MANY, r
-    ),
-    "initial_times": lambda r: evaluation.WallClock().initial_times(3, 9.0, r)[0],
-    "run": lambda r: run(evaluation.run, r).average_regret,
     "compare": compared,
     "optimize": optimized,
     "OnlineTuner": tuned,
     "seed": lambda r: copy.deepcopy(CAMEL).seed(r).observe([0.5], 0.5),
-    "markov-gp": observed("markov-gp", n_grid=5),
     "published": lambda r: papers.published("TV-GP-UCB", BOX, random_state=r).ask(),
-    **{f"sample {name}": lambda r, s=space: s.sample(4, r) for name, space in SPACES.items()},
+    "sample": lambda r: BOX.sample(4, r),
 }
 
 

@@ -107,21 +107,7 @@ def _environment():
     return free | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
 
 
-@pytest.mark.slow
-def test_limits_are_as_before():
-    code = """
-seen = {"before": limits()}
-for use in (fits, steps, sparse, fails, dpp, together):
-    use()
-    seen[use.__name__] = limits()
-print(json.dumps(seen))
-"""
-    seen = run(code)
-    assert seen["before"]
-    assert seen == dict.fromkeys(seen, seen["before"])
-
-
-KINDS = ["fits()", "together()", "shared()", "steps()", "sparse()", "fork()"]
+KINDS = ["fits()", "together()", "shared()", "steps()", "sparse()", "fork()", "fails()", "dpp()"]
 KINDS += [f"jobs({backend!r})" for backend in ("loky", "threading", "multiprocessing")]
 
 

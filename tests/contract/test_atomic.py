@@ -268,46 +268,31 @@ class FailingPolicy(SlidingWindow):
         Failing.pass_or_fail()
         return super().before_add(surrogate, x, t, y)
 
-    def after_add(self, surrogate, now):
-        found = super().after_add(surrogate, now)
-        Failing.pass_or_fail()
-        return found
-
     def record(self):
         Failing.pass_or_fail()
         return super().record()
 
 
-class FailingClock:
-    time = 0.0
-
-    def __call__(self):
-        self.time += 0.25
-        Failing.pass_or_fail()
-        return self.time
+def failing_clock():
+    Failing.pass_or_fail()
+    return 9.0
 
 
 FAILING = {
-    "kernel": lambda: {
-        "surrogate": TimeVaryingGPRegressor(FailingKernel(0.5), normalize_y=True, optimizer=None)
-    },
-    "acquisition": lambda: {"acquisition": FailingUCB()},
-    "policy": lambda: {"policy": FailingPolicy(6)},
-    "clock": lambda: {"clock": FailingClock()},
+    "kernel": {"surrogate": TimeVaryingGPRegressor(FailingKernel(0.5), optimizer=None)},
+    "acquisition": {"acquisition": FailingUCB()},
+    "policy": {"policy": FailingPolicy(6)},
+    "clock": {"clock": failing_clock},
 }
 
 
 @pytest.mark.parametrize("part", FAILING)
 def test_a_part_that_fails_leaves_the_optimizer_as_it_was(part, monkeypatch):
-    parts = {"clock": "step"} | FAILING[part]()
+    parts = {"clock": "step"} | FAILING[part]
     opt = BayesianOptimizer(BOX, n_initial_points=4, random_state=0, **parts)
-
-    def step():
+    for t in range(8):
         x = opt.ask()
-        opt.tell(x, objective(x, 0.1 * opt.n_told_))
-
-    for _ in range(8):
-        step()
+        opt.tell(x, objective(x, 0.1 * t))
     failures = 0
     for n in range(6):
         for call in (opt.ask, lambda: opt.tell([0.4, 0.3], 0.5, opt.next_time_)):
@@ -318,17 +303,14 @@ def test_a_part_that_fails_leaves_the_optimizer_as_it_was(part, monkeypatch):
             except MemoryError:
                 failures += 1
                 monkeypatch.setattr(Failing, "left", None)
-                if part != "clock":  # whose state is its own
-                    assert fingerprint(opt) == before
+                assert fingerprint(opt) == before
             monkeypatch.setattr(Failing, "left", None)
     assert failures >= 1
-    step()
+    opt.tell(opt.ask(), 0.5)
 
 
 @pytest.mark.parametrize(
-    "record",
-    [{"size": "many"}, {"n": 3.0}, {3: 1.0}, [1.0], 3.0, {"a": [1.0]}, {"a": np.nan}],
-    ids=str,
+    "record", [{"size": "many"}, {"n": 3.0}, {3: 1.0}, [1.0], {"a": [1.0]}, {"a": np.nan}], ids=str
 )
 def test_what_a_policy_records_are_numbers(record):
     class Recording(SlidingWindow):
@@ -336,9 +318,7 @@ def test_what_a_policy_records_are_numbers(record):
             return record
 
     opt = BayesianOptimizer(BOX, policy=Recording(5), n_initial_points=2, random_state=0)
-    with pytest.raises(
-        ValueError, match=r"What Recording\.record returns must be a dict (of|with)"
-    ):
+    with pytest.raises(ValueError, match=r"Recording\.record returns must be a dict (of|with)"):
         opt.tell(opt.ask(0.0), 1.0)
     assert len(opt.told_y_) == 0
 
@@ -360,10 +340,8 @@ class NaNRelevancies(TimeVaryingGPRegressor):
 
 @pytest.mark.parametrize("policy", [MaximumSize(6), RelevancyCap(6, 1), RelevancyBudget(9.0, 6)])
 def test_nan_for_a_relevancy_is_an_error(policy):
-    surrogate = NaNRelevancies(RBF(0.3), Matern(3.0, nu=1.5), optimizer=None)
-    opt = BayesianOptimizer(
-        BOX, surrogate=surrogate, policy=policy, n_initial_points=6, random_state=0
-    )
+    parts = {"surrogate": NaNRelevancies(RBF(0.3), Matern(3.0), optimizer=None), "policy": policy}
+    opt = BayesianOptimizer(BOX, **parts, n_initial_points=6, random_state=0)
     ask_and_tell(opt, 6, lambda x, t: float(t))
     x, before = opt.ask(6), fingerprint(opt)
     with pytest.raises(ValueError, match=r"The relevancies of .* Got NaN for 1 of 7"):

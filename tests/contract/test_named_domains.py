@@ -4,14 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from contract.cases import (
-    NAMED,
-    STEPS,
-    objective,
-    points,
-    points_of,
-    same_state,
-)
+from contract.cases import NAMED, STEPS, objective, points, points_of, same_state
 
 from sktvbo import WDBO, RandomSearch
 

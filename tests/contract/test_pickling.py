@@ -7,14 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from contract.cases import (
-    ARMS,
-    BOX,
-    ROUNDING,
-    STEPS,
-    in_turns,
-    same_state,
-)
+from contract.cases import ARMS, BOX, ROUNDING, STEPS, in_turns, same_state
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint
 

@@ -5,16 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import (
-    ARMS,
-    BOX,
-    BY_NAME,
-    NAMED,
-    ROUNDING,
-    STEPS,
-    in_turns,
-    same_state,
-)
+from contract.cases import ARMS, BOX, BY_NAME, NAMED, ROUNDING, STEPS, in_turns, same_state
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
@@ -23,11 +14,7 @@ from stored import parts_of
 
 from sktvbo import GPUCB, WDBO, BayesianOptimizer, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext
-from sktvbo.exceptions import (
-    AskTellError,
-    DomainError,
-    JournalError,
-)
+from sktvbo.exceptions import AskTellError, DomainError, JournalError
 from sktvbo.kernels import Empirical
 from sktvbo.staleness import SlidingWindow
 
@@ -199,6 +186,8 @@ def test_a_journal_holds_the_run_with_its_new_parameters(few, tmp_path):
     new = opt.with_parameters(**changes, journal=tmp_path / "new.db")
     few.drive(new, 2, 8)
     opt.close(), new.close()
+    with pytest.raises(JournalError, match="holds a run already"):
+        opt.with_parameters(max_step=0.2, journal=opt.journal)
     again, old = (BayesianOptimizer.resume(tmp_path / name) for name in ("new.db", "old.db"))
     same_state(new, again, 1e-6)
     same_state(opt, old, 1e-6)
@@ -589,23 +578,6 @@ def test_improvement_is_over_the_best_that_remains():
     assert asked[-8:].count(0.0) >= 6
 
 
-def test_journals(tmp_path):
-    # The data set has observations from before the history.
-    opt = GPUCB(BOX, n_initial_points=4, random_state=0, history=3, journal=tmp_path / "old.db")
-    X = np.random.RandomState(0).uniform(0.0, 1.0, size=(300, 2))
-    opt.tell_many(X, X[:, 0], np.arange(300.0))
-    opt.close()
-    with pytest.raises(JournalError, match="holds a run already"):
-        opt.with_parameters(domain=NARROW["box"], journal=opt.journal)
-    assert opt.with_parameters(domain=NARROW["box"], journal=None).journal is None
-    new = opt.with_parameters(domain=NARROW["box"], journal=tmp_path / "new.db")
-    new.tell(new.ask(301), 1.0)
-    new.close()
-    again = BayesianOptimizer.resume(tmp_path / "new.db")
-    assert again.domain == Box(NARROW["box"])
-    same_state(new, again, 1e-6)
-
-
 # --- bad input ------------------------------------------------------------------------------------
 
 ONE = {"a": ("real", 0.0, 1.0)}
@@ -626,8 +598,6 @@ ORDINAL = {"o": ("ordinal", [1, 2, 3])}
         (ONE | {"c": Context(0.0, 1.0)}, ONE, "same context"),
         (WithContext([(0, 1)], [(0, 1)]), WithContext([(0, 1)], [(0, 2)]), "same context"),
         (FiniteSet({"a": [0], "b": [1]}), FiniteSet({"b": [0], "a": [1]}), "same parameters"),
-        ([(0, 1)], [(1, 0)], "low < high"),
-        ([(0, 1)], "box", "domain"),
         ([(0, 1)], None, "domain"),
     ],
 )

@@ -387,23 +387,23 @@ def test_show(path, capsys):
     assert re.search(r"search +theta = ", rows[2])
 
 
-def test_show_of_an_expert_and_a_cancelled_query(tmp_path, capsys):
+def test_show_of_all_kinds(tmp_path, capsys):
     path = tmp_path / "run.db"
     opt = SparQGPUCB([(0.0, 1.0)], n_initial_points=2, n_queries=2, random_state=0, journal=path)
     for t in range(3):
         opt.tell(opt.ask(t), 0.5)
     opt.tell_expert(opt.ask_expert(3.0), [0.1, 0.2])
     opt.cancel(opt.ask(3.0))
+    x = opt.ask(3.0)
+    opt.tell(x, failed=True)
+    *_, event = journal.events(path)
+    assert (event.kind, event.body) == ("fail", {"x": x.tolist(), "t": 3.0})
+    opt.with_parameters(max_step=0.5, history=300).close()
     assert main(["journal", "show", str(path), "-n", "100"]) == 0
     out = capsys.readouterr().out
-    for kind in ("begin", "ask_expert", "tell_expert", "cancel"):
+    for kind in ("begin", "ask_expert", "tell_expert", "cancel", "fail"):
         assert f" {kind} " in out
-
-
-def test_show_of_changed_parameters(path, capsys):
-    WDBO.resume(path).with_parameters(max_step=0.5, history=300).close()
-    assert main(["journal", "show", str(path), "-n", "1"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("with_parameters  history, max_step")
+    assert out.splitlines()[-1].endswith("with_parameters  history, max_step")
 
 
 def test_export(path, tmp_path, capsys):
