@@ -208,19 +208,6 @@ def test_in_processes_of_joblib():
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
 
 
-@pytest.mark.slow
-def test_on_a_cluster_of_dask(dask_client):
-    with dask_client(processes=False) as client:
-        options = {"n_calls": 10, "n_jobs": 2, "n_initial_points": 4}
-        with pytest.raises(ValueError, match=r"Give client\.get_executor\(pure=False\)"):
-            optimize(moving, BOX, executor=client, **options)
-        found = optimize(moving, BOX, executor=client.get_executor(pure=False), **options)
-    assert found.optimizer.n_told_ == len(found.calls) == 10
-    assert found.stopped == "calls"
-    for call in found.calls:
-        assert call.y == moving(call.x, call.t)
-
-
 class Held(ThreadPoolExecutor):
     """Threads that count parallel calls; no call ends before ``together`` calls run."""
 
@@ -534,6 +521,8 @@ def test_a_killed_worker_of_dask_costs_its_own_query_only(tmp_path, dask_client)
     function, settings = Killed(tmp_path, 1, delay=0.2), "distributed.scheduler.allowed-failures"
     options = {"n_jobs": 2, "random_state": 0, "catch": killed}
     with dask_client(True) as client:
+        with pytest.raises(ValueError, match=r"Give client\.get_executor\(pure=False\)"):
+            optimize(moving, BOX, n_calls=1, executor=client, n_jobs=1)
         executor = client.get_executor(pure=False)
         found = optimize(function, BOX, "random", n_calls=14, executor=executor, **options)
     check_failures_are_told(found, function, 14)

@@ -20,7 +20,7 @@ from sktvbo.acquisition import (
     ProbabilityOfImprovement,
     ThompsonSampling,
 )
-from sktvbo.domain import FiniteSet, ParameterSpace, as_domain
+from sktvbo.domain import FiniteSet, as_domain
 from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget, SlidingWindow
 
 # By their names in the literature.
@@ -252,10 +252,6 @@ def timed(query):
 
 def space(domain):
     return as_domain(DOMAINS[domain])
-
-
-def is_dict(domain):
-    return isinstance(space(domain), ParameterSpace)
 
 
 # How far a run may stray that goes on from a journal or from JSON: its factors were recomputed.

@@ -17,16 +17,14 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import sktvbo
 from sktvbo import (
-    TVGPUCB,
     WDBO,
     BayesianOptimizer,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
 )
 from sktvbo.acquisition import UCB
-from sktvbo.domain import FiniteSet, WithContext
+from sktvbo.domain import WithContext
 from sktvbo.gaussian_process import QuadraticInjection
-from sktvbo.kernels import Forgetting
 from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, SlidingWindow
 
 ROOT = str(Path(sktvbo.__file__).parent)
@@ -88,24 +86,7 @@ def in_context():
     return opt
 
 
-def indefinitely():
-    """An optimizer with a Kalman filter, that forgets nothing."""
-    points = [*np.random.RandomState(0).uniform(size=(4, 2)), [0.3, 0.3], [0.5, 0.5]]
-    surrogate = TimeVaryingGPRegressor(
-        temporal_kernel=Forgetting(0.1), optimizer=None, solver="kalman", normalize_y=True
-    )
-    opt = TVGPUCB(
-        FiniteSet(points), surrogate=surrogate, n_initial_points=5, history=0, random_state=0
-    )
-    for t in np.linspace(0.0, STEPS - 1.0, 35):
-        opt.tell(opt.ask(t), np.sin(t))
-    return opt
-
-
 def started(name):
-    if name == "indefinitely":
-        opt = indefinitely()
-        return opt, opt.ask(STEPS)
     if name == "in context":
         opt = in_context()
         return opt, opt.ask(STEPS, context=0.3)
@@ -144,7 +125,6 @@ STOPPED_SLOWLY = {
     "ETGPUCB": "tell",
     "in context": "tell_many-there ask-there tell-there earlier",
     "UITVBO": "tell",
-    "indefinitely": "tell tell_many",
 }
 
 

@@ -120,25 +120,6 @@ def test_the_order_of_telling_does_not_matter_to_the_model():
         assert_allclose(a, b, atol=1e-9)
 
 
-def test_three_workers_that_finish_when_they_like(few):
-    """Each has a query of its own; the answers come late and out of order."""
-    opt = few.make()
-    rng = np.random.RandomState(0)
-    running = [timed(opt.suggest(0.0)) for _ in range(3)]
-    asked = {(*x, t) for x, t in running}
-    for t in range(1, 12):
-        x, started = running.pop(rng.randint(3))
-        opt.tell(x, objective(x, started))
-        running.append(timed(opt.suggest(max(t, opt.history_["time"][-1]))))
-        asked.add((*running[-1][0], running[-1][1]))
-    told = set(map(tuple, opt.told_X_))
-    assert len(told) == opt.n_told_ == 11
-    assert told < asked
-    assert {(*query.x, query.t) for query in opt.pending_} == asked - told
-    if opt.surrogate_ is not None:
-        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
-
-
 def test_a_batch_may_exceed_the_arms():
     opt, _ = BY_NAME["WDBO"].after(domain="finite")
     assert points_of(opt.suggest(20.0, n=20)).shape == (20, 2)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, points_of, some, timed
+from contract.cases import ARMS, BY_NAME, points_of, some
 from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
-from sktvbo import ABO, WDBO, RandomSearch, SparQGPUCB
+from sktvbo import WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import Context, WithContext
 from sktvbo.exceptions import AskTellError, DomainError
 
@@ -70,28 +70,6 @@ def test_the_best_of_the_present_context_is_found(name):
         # What forgets all but six observations knows less.
         assert found == pytest.approx([0.23, 0.77], abs=0.3)
         assert found[1] > found[0] + 0.2
-
-
-@pytest.mark.parametrize(
-    ("kind", "domain"), [(WDBO, "named"), (ABO, "finite"), (RandomSearch, "named"), (ABO, "box")]
-)
-def test_every_domain_has_contexts(kind, domain):
-    options = {} if kind is RandomSearch else {"n_initial_points": 4}
-    opt = made(kind, domain, **options)
-    queries = drive(opt, 8, domain)
-    for x in (queries[-1], opt.recommend(9.0, context=context_of(9, domain))):
-        if domain == "named":
-            assert set(x) == {"rate", "kind"}
-        else:
-            assert x.shape == ((1,) if domain == "box" else (2,))
-    if domain == "named":
-        assert opt.told_X_.shape == (8, 5)
-        assert_array_equal(opt.told_X_[:, 3], [0, 1, 1, 0, 1, 1, 0, 1])
-    if kind is ABO:
-        x, t = timed(opt.suggest(9.0, context=context_of(9, domain)))
-        assert t >= 9.0
-        opt.tell(x, 1.0)
-        assert opt.told_X_[-1, -1] == t
 
 
 def test_a_batch_is_for_one_context_or_for_one_each():

@@ -140,26 +140,13 @@ def test_recommendation_is_the_best_of_the_domain_and_changes_nothing(few, domai
 # --- the order of calls ---------------------------------------------------------------------------
 
 
-def test_late_corrected_and_uninvited_observations_are_welcome(few):
-    opt, _ = few.after(8)
-    x = opt.ask(9.0)
-    opt.tell(x, 0.1, 9.7)  # it took a while
-    opt.tell([1.0, 0.0], 0.2, 4.5)  # late, and never asked for
-    opt.tell([2.0, 1.0], 0.3, -3.0)  # before all others
-    assert opt.told_X_[-3:, 2].tolist() == [9.7, 4.5, -3.0]
-    assert_array_equal(opt.history_["time"][-3:], 9.7)
-    if opt.surrogate_ is not None:
-        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
-    with pytest.raises(InvalidObservationError, match=r"t must be at least 9\.7"):
-        opt.ask(9.5)
-    assert Box(BOX).contains(opt.ask(9.7))
-
-
 def test_removal_is_dated_by_the_present_when_a_late_observation_caused_it():
     opt, _ = BY_NAME["SWGPUCB"].after()
     oldest = np.flatnonzero(np.isnan(opt.removed_at_))[0]
     opt.tell([1.0, 0.0], 0.2, STEPS - 2.5)
     assert opt.removed_at_[oldest] == opt.history_["time"][-1] == STEPS - 1
+    with pytest.raises(InvalidObservationError, match=r"t must be at least 13\.0"):
+        opt.ask(STEPS - 1.5)
 
 
 @in_turns("domain", DOMAINS)

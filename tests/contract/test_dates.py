@@ -57,7 +57,6 @@ def calls_with(t):
     return {
         "ask": lambda opt: opt.ask(t),
         "tell": lambda opt: opt.tell(X[0], 1.0, t),
-        "tell failed": lambda opt: opt.tell(X[0], t=t, failed=True),
         "tell_many": lambda opt: opt.tell_many(X, [1.0, 2.0], [t, t]),
         "announce": lambda opt: opt.announce(X[0], t),
         "predict": lambda opt: opt.predict(X, t),

@@ -21,7 +21,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
 from sktvbo import GPUCB, WDBO, RandomSearch, papers
-from sktvbo.domain import Arms, FiniteSet, WithContext, as_domain
+from sktvbo.domain import Arms, FiniteSet, as_domain
 from sktvbo.exceptions import AskTellError
 
 OFTEN = ("WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB-expert", "mean")
@@ -126,16 +126,6 @@ def test_arms_are_asked_once_each_in_any_order():
         assert sorted(found[:5]) == [0.0, 1.0, 2.0, 3.0, 4.0]
         firsts.append(tuple(found[:2]))
     assert len(set(firsts)) > 10
-
-
-def test_a_context_may_change_between_them():
-    opt = WDBO(WithContext([(0.0, 1.0)], [(0.0, 10.0)]), random_state=0)
-    X = []
-    for t, context in enumerate([1.0, 40.0, 3.0, 3.0]):
-        X.append(opt.ask(t, context=[context]))
-        opt.tell(X[-1], 1.0)
-        opt.recommend(t, context=[2.0])
-    assert pdist(X[:N_AUTO]).min() > 0.15  # contexts count for nothing
 
 
 # --- steps, starts and failures -------------------------------------------------------------------

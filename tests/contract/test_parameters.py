@@ -61,17 +61,6 @@ def test_named_algorithms_are_compositions_with_a_policy_of_their_own(name):
     assert ("policy" in opt.get_params()) == (name == "BayesianOptimizer")
 
 
-@every_kind
-def test_shared_parameters_are_in_the_order_of_the_base(name):
-    """Those of an algorithm come first; RandomSearch has only shared ones."""
-    shared = [*inspect.signature(BayesianOptimizer).parameters]
-    _, *found = inspect.signature(getattr(optimizers, name)).parameters
-    own = [parameter for parameter in found if parameter not in shared or parameter == "max_size"]
-    others = [parameter for parameter in found if parameter not in own]
-    assert others == [parameter for parameter in shared if parameter in others]
-    assert name != "RandomSearch" or own == []
-
-
 def test_parameters_without_effect_are_lacking():
     for name in STATIC:
         with pytest.raises(TypeError, match="seasonal_periods"):
@@ -96,11 +85,9 @@ def test_constructor_only_stores(case):
 
 def test_parameters_are_got_set_and_shown(case):
     opt = case.make()
-    assert opt.get_params()["random_state"] == 0
     shown = repr(opt)
     assert shown.startswith(f"{case.kind.__name__}(")
-    for name in case.options:
-        assert f"{name}=" in shown
+    assert all(f"{name}=" in shown for name in case.options)
     assert opt.set_params(random_state=3, maximize=False) is opt
     assert (opt.random_state, opt.maximize) == (3, False)
     with pytest.raises(ValueError, match="Invalid parameter 'speed'"):
@@ -138,7 +125,6 @@ def test_set_params_before_the_first_step():
     ("name", "options"),
     [
         ("GPUCB", {"maximize": False}),
-        ("WDBO", {"alpha": 1e-3}),
         ("SWGPUCB", {"window": 2}),
         ("SparQGPUCB-expert", {"expert_noise_variance": 5.0}),
     ],

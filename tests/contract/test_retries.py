@@ -66,8 +66,8 @@ def test_the_same_answer_again_changes_nothing_and_another_one_is_refused(how, t
 def test_in_another_context():
     opt = RandomSearch({"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}, random_state=0)
     query = opt.suggest(0.0, context={"load": 0.5})
-    opt.tell(query, 1.0, context={"load": 0.25})
-    opt.tell(query, 1.0, context={"load": 0.25})
+    for _ in range(2):
+        opt.tell(query, 1.0, context={"load": 0.25})
     with pytest.raises(AskTellError, match=r"before, context=\[0.25\]. Got context=\[0.5\]"):
         opt.tell(query, 1.0)
     assert opt.n_told_ == 1

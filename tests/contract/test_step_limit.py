@@ -230,20 +230,8 @@ def test_it_does_not_go_through_what_is_forbidden_or_fails():
     assert abs(opt.ask(23.0)[0] - 0.3) > 0.01
 
 
-def with_a_held_coordinate(start_points):
-    return GPUCB(UNIT, max_step=[0.2, 0.0], start_points=start_points, random_state=0)
-
-
-def test_a_start_point_that_no_step_can_reach_is_given_up():
-    opt = with_a_held_coordinate([[0.1, 0.1], [0.5, 0.9], [0.7, 0.1]])
-    for t in range(5):
-        opt.tell(opt.ask(float(t)), 0.0)
-    assert_allclose(opt.told_X_[:4, 0], [0.1, 0.3, 0.5, 0.7])
-    assert np.all(opt.told_X_[:, 1] == 0.1)
-
-
 def test_it_does_not_wait_next_to_a_better_place_that_no_step_can_reach():
-    opt = with_a_held_coordinate([[0.1, 0.1]])
+    opt = GPUCB(UNIT, max_step=[0.2, 0.0], start_points=[[0.1, 0.1]], random_state=0)
     for t in range(20):
         x = opt.ask(float(t))
         opt.tell(x, -abs(x[0] - 0.8))

@@ -280,18 +280,6 @@ def test_safety_begins_at_the_start_points_that_are_given():
     assert max(told(new, t) for t in range(21, 30)) < 0.55
 
 
-def test_a_step_counts_from_the_latest_query():
-    opt = started([(0.0, 1.0)])
-    last = opt.ask(12.0)[0]
-    new = opt.with_parameters(max_step=0.05)
-    for t in range(13, 16):
-        x = new.ask(t)[0]
-        assert abs(x - last) <= 0.05 + 1e-9
-        last = x
-    freed = new.with_parameters(max_step=None)
-    assert max(abs(freed.ask(t)[0] - last) for t in range(16, 20)) > 0.05
-
-
 def test_start_points_that_are_given_are_asked_next():
     opt = started([(0.0, 1.0)], start_points=[[0.5], [0.6], [0.7]], steps=2)
     new = opt.with_parameters(start_points=[[0.2], [0.8]])
@@ -353,20 +341,6 @@ def test_a_longer_history_cannot_bring_back_what_was_dropped():
 
 
 # --- hyperparameters ------------------------------------------------------------------------------
-
-
-def test_predictions_are_the_same_where_all_lengthscales_follow():
-    opt = started([(0.0, 1.0), (0.0, 10.0)])
-    # A part of the observations is outside.
-    new = opt.with_parameters(domain=[(-1.0, 3.0), (5.0, 45.0)])
-    X = opt.told_X_[:, :-1]
-    run = [o._run for o in (opt, new)]
-    found = [r.surrogate.posterior_at(12.0)(r.domain.unit_of(X)) for r in run]
-    assert_allclose(found[1], found[0], atol=1e-6)
-    assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.3 / 4.0)
-    # A planted error: with the lengthscale held they differ.
-    held = run[1].surrogate.rescaled(new.surrogate_.X_train_, [1.0, 1.0], 4.0, (0, 1))
-    assert abs(held.posterior_at(12.0)(run[1].domain.unit_of(X))[0] - found[0][0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
@@ -461,20 +435,6 @@ def test_categories_and_ordinals():
 # --- the rest of a run ----------------------------------------------------------------------------
 
 
-def test_pending_queries_and_failures():
-    opt = started([(0.0, 1.0)])
-    for x in (0.1, 0.9, 0.6):
-        opt.announce([x], 12.0)
-    opt.tell([0.95], t=12.0, failed=True)
-    new = opt.with_parameters(domain=[(0.5, 0.8)])
-    assert [(q.id - 12, *q.x) for q in new.pending_] == [(2, 0.6)]
-    assert_array_equal(new.failed_X_, opt.failed_X_)
-    assert new.n_failed_ == 1
-    assert new.suggest(12.0).id == 15
-    new.tell([0.6], 1.0)
-    assert len(opt.pending_) == 3
-
-
 OUTSIDE = {
     "box": [[0.1, 0.5], [1.5, 0.5], [0.2, 0.9], [1.9, -0.5]],
     "finite": ARMS.points[1::2],
@@ -544,15 +504,6 @@ def test_parameters_of_a_run_are_not_set(few):
     assert opt.get_params() == given
     assert opt.to_json() == before
     assert clone(opt).set_params(max_step=0.2).max_step == 0.2
-
-
-def test_the_time_goes_on():
-    new = started([(0.0, 1.0)]).with_parameters(domain=[(0.0, 2.0)])
-    with pytest.raises(ValueError, match="t must be at least 11"):
-        new.ask(10.0)
-    fresh = RandomSearch([(0.0, 1.0)]).with_parameters(domain=[(2.0, 3.0)])
-    assert fresh.told_X_.shape == (0, 2)
-    assert 2.0 <= fresh.ask()[0] <= 3.0
 
 
 def test_start_points_outside_are_left_out():

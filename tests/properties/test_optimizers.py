@@ -58,8 +58,18 @@ class Calls(RuleBasedStateMachine):
     def value(self):
         return float(self.rng.normal())
 
+    def row(self, x):
+        return space(self.domain).validate_point(x)
+
     def note(self, x, y, t):
-        self.told.append((space(self.domain).validate_point(x), y, t))
+        self.told.append((self.row(x), y, t))
+
+    def passed_by(self, *times):
+        self.now, self.passed = max(self.now, times[0]), max(self.passed, *times)
+
+    def would_answer(self, rows):
+        """Return True if one of these rows is the place of a pending query."""
+        return any(np.array_equal(self.row(x), row) for x, *_ in self.pending for row in rows)
 
     steps = st.sampled_from([0.0, 0.5, 1.0, 30.0])
 
@@ -69,7 +79,7 @@ class Calls(RuleBasedStateMachine):
         found = self.opt.suggest(t, size)
         for query in [found] if size is None else found:
             assert query.t >= t
-            space(self.domain).validate_point(query.x)
+            self.row(query.x)
             self.pending.append((query.x, query.t, t))
 
     @precondition(lambda self: self.pending)
@@ -84,7 +94,7 @@ class Calls(RuleBasedStateMachine):
         else:
             self.opt.tell(x, y, t)
         self.note(x, y, t)
-        self.now, self.passed = max(self.now, t), max(self.passed, t, asked)
+        self.passed_by(t, asked)
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
@@ -92,29 +102,25 @@ class Calls(RuleBasedStateMachine):
         i = data.draw(st.integers(0, len(self.pending) - 1))
         self.opt.tell(self.opt.pending_[i], failed=True)
         _, t, asked = self.pending.pop(i)
-        self.now, self.passed = max(self.now, t), max(self.passed, t, asked)
+        self.passed_by(t, asked)
         self.failed += 1
 
     @rule(step=st.sampled_from([-100.0, -1.0, 0.0, 2.0]))
     def tell_something_else(self, step):
-        x = space(self.domain).decode(space(self.domain).sample(1, self.rng)[0])
-        y, t = self.value(), self.now + step
-        same = space(self.domain).validate_point(x)
-        if any(
-            np.array_equal(space(self.domain).validate_point(p), same) for p, *_ in self.pending
-        ):
-            return  # it would answer a query
+        rows = space(self.domain).sample(1, self.rng)
+        if self.would_answer(rows):
+            return
+        x, y, t = space(self.domain).decode(rows[0]), self.value(), self.now + step
         self.opt.tell(x, y, t)
         self.note(x, y, t)
-        self.now, self.passed = max(self.now, t), max(self.passed, t)
+        self.passed_by(t)
 
     @rule(size=st.integers(1, 3), step=st.sampled_from([0.0, 2.0]))
     def tell_many(self, size, step):
         rows = space(self.domain).sample(size, self.rng)
+        if self.would_answer(rows):
+            return
         X = [space(self.domain).decode(row) for row in rows]
-        asked = [space(self.domain).validate_point(x) for x, *_ in self.pending]
-        if any(np.array_equal(row, x) for row in rows for x in asked):
-            return  # it would answer a query
         y, t = [self.value() for _ in X], self.now + step + np.arange(float(size))
         self.opt.tell_many(X, y, t)
         for one in zip(X, y, t, strict=True):
@@ -133,13 +139,7 @@ class Calls(RuleBasedStateMachine):
     @rule()
     def cancel(self):
         self.opt.cancel(self.pending[0][0])
-        x = space(self.domain).validate_point(self.pending[0][0])
-        same = [
-            i
-            for i, (p, *_) in enumerate(self.pending)
-            if np.array_equal(space(self.domain).validate_point(p), x)
-        ]
-        self.pending.pop(same[0])
+        self.pending.pop(0)
 
     @precondition(lambda self: self.case.modelled and self.case.name != "thompson")
     @rule(step=st.sampled_from([-50.0, 0.0, 10.0]))
@@ -150,7 +150,7 @@ class Calls(RuleBasedStateMachine):
         except AskTellError:
             assert len(self.told) < self.opt.n_initial_points
         else:
-            space(self.domain).validate_point(x)
+            self.row(x)
         assert self.state() == before
 
     @precondition(lambda self: self.case.expert and self.told)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from properties import strategies as some
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process._cholesky import DenseCholesky, cholesky
 
 
@@ -131,16 +131,6 @@ def test_relevancies_are_those_of_a_fresh_sweep_after_removals(rows, temporal):
         expected = fresh.fit(X[left], y[left]).relevancy(10.0)
         assert_allclose(relevancy, expected, rtol=1e-4, atol=1e-4)
         sweep.remove(np.argmin(relevancy))
-
-
-@given(two_d)
-def test_with_all_points_as_inducing_ones_nothing_is_lost(rows):
-    X, y = rows
-    exact = fitted(X, y)
-    sparse = fitted(X, y, lambda *a, **o: SparseTimeVaryingGPRegressor(*a, inducing=X, **o))
-    assert_same(exact, sparse, PLACES, tolerance=2e-3)
-    assert sparse.kl_divergence() >= -1e-6
-    assert sparse.elbo_ <= exact.log_marginal_likelihood() + 1e-3
 
 
 @given(two_d, st.floats(0.0, 100.0))
