@@ -25,7 +25,6 @@ from sktvbo.acquisition import (
     InformationGainBeta,
     LogBeta,
     ProbabilityOfImprovement,
-    SmoothnessBeta,
 )
 from sktvbo.domain import StepLimit
 from sktvbo.gaussian_process import GeometricInjection
@@ -149,13 +148,7 @@ PARTS = [
         (opts.BayesianOptimizer, {"policy": policy}, message)
         for policy, message in [
             (MaximumSize(0), "'max_size' parameter of MaximumSize must be an int in the range"),
-            (RelevancyBudget(max_step=0), "'max_step' parameter of RelevancyBudget"),
-            (RelevancyCap(9, 0), "'min_size' parameter of RelevancyCap"),
-            (SlidingWindow(0), "'window' parameter of SlidingWindow"),
             (SlidingWindow(VariationBudget(0)), "'horizon' parameter of Variation"),
-            (PeriodicReset(2.5), "'period' parameter of PeriodicReset"),
-            (EventTriggeredReset(2.0), "'delta' parameter of EventTriggered"),
-            (NoiseThreshold("lg"), "'cap' parameter of NoiseThreshold"),
         ]
     ),
     *(
@@ -167,7 +160,6 @@ PARTS = [
             (ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
             (UCB(LogBeta(-1.0)), "'scale' parameter of LogBeta"),
             (UCB(DimensionBeta(max_dims=0)), "'max_dims' parameter of DimensionBeta"),
-            (UCB(SmoothnessBeta("x")), "'theorem' parameter of Smoothness"),
             (UCB(BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
             (UCB(InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
         ]

@@ -1,6 +1,5 @@
 """Several queries at once: batches, pending points, workers, and queries made elsewhere."""
 
-import copy
 from dataclasses import replace
 from functools import cache
 
@@ -146,20 +145,6 @@ def test_a_thousand_forgotten_queries_do_no_harm():
     opt.tell(queries[0].x, 1.0, 0.0)  # with its time it is an observation of its own
     for query in queries[77:]:
         opt.cancel(query.x)
-
-
-def test_a_cancelled_query_is_no_longer_kept_away_from():
-    opt = GPUCB(BOX, n_initial_points=5, random_state=0)
-    ask_and_tell(opt, 8, lambda x, t: float(t % 3))
-    never = copy.deepcopy(opt)
-    gone = opt.ask(8)
-    waiting = copy.deepcopy(opt)
-    opt.cancel(gone)
-    expected = opt.ask(9)
-    assert_allclose(never.ask(9), expected, atol=1e-5)  # of other candidates
-    assert np.abs(waiting.ask(9) - expected).max() > 1e-3
-    with pytest.raises(AskTellError, match=r"x must be a query of ask\(\) that is still pending"):
-        opt.cancel([0.123, 0.4])
 
 
 # --- queries of somebody else ---------------------------------------------------------------------

@@ -1,9 +1,6 @@
 """Where queries lie, and the checks of arguments."""
 
-import pickle
-
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +8,6 @@ from properties import strategies as some
 
 from sktvbo._validation import check_rows, finite_number, real_array
 from sktvbo.domain import Box, FiniteSet, ParameterSpace, as_domain
-from sktvbo.exceptions import SktvboError
 
 boxes = st.lists(some.bounds, min_size=1, max_size=4).map(Box)
 spaces = some.named_domains.map(ParameterSpace)
@@ -51,42 +47,6 @@ def test_anywhere_in_the_unit_box_is_a_point(domain, seed):
     U = np.random.RandomState(seed).uniform(size=(6, domain.to_unit(domain.sample(1)).shape[1]))
     for row in domain.from_unit(U):
         assert_array_equal(domain.validate_point(domain.decode(row)), row)
-
-
-@given(domains)
-def test_a_domain_comes_through_a_pickle(domain):
-    again = pickle.loads(pickle.dumps(domain))
-    assert again == domain
-    assert as_domain(again) is again
-    assert repr(again) == repr(domain)
-
-
-@given(boxes, st.data())
-def test_points_outside_are_refused_by_name(box, data):
-    i = data.draw(st.integers(0, len(box.lower) - 1))
-    x = box.lower.copy()
-    x[i] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf, box.upper[i] + 1.0, -1e300]))
-    with pytest.raises(SktvboError, match="must"):
-        box.validate_point(x)
-    assert not box.contains(x)
-
-
-@given(spaces, st.data())
-def test_dicts_with_other_values_are_refused(space, data):
-    point = dict(space.decode(space.sample(1, np.random.RandomState(0))[0]))
-    name = data.draw(st.sampled_from(sorted(point)))
-    point[name] = data.draw(st.sampled_from([np.nan, "no such value", [1], 1e300, object()]))
-    with pytest.raises(SktvboError, match="must"):
-        space.validate_point(point)
-
-
-@given(st.integers(1, 8), st.data())
-def test_rows_to_drop_are_numpy_s(n, data):
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    indices = data.draw(st.permutations([int(i) for i in np.flatnonzero(mask)]))
-    signed = [i - n if data.draw(st.booleans()) else i for i in indices]
-    for value in (mask, mask.tolist(), indices, signed, np.array(signed, dtype=int)):
-        assert_array_equal(check_rows(value, n, "rows"), np.flatnonzero(mask))
 
 
 anything = st.one_of(
