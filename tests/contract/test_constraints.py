@@ -8,8 +8,7 @@ from contract.cases import ARMS, BY_NAME, KINDS, ask_and_tell, fingerprint, obje
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from sktvbo import ABO, GPUCB, WDBO, RandomSearch
-from sktvbo.acquisition import ThompsonSampling
+from sktvbo import WDBO
 from sktvbo.domain import Constrained, Context, WithContext
 from sktvbo.exceptions import DomainError
 
@@ -227,33 +226,3 @@ def test_what_reads_a_context_needs_one():
 def test_a_second_argument_with_a_default_is_no_context():
     opt = WDBO(IN_CONTEXT["box"], constraints=lambda x, most=0.5: most - x[0], random_state=0)
     assert opt.ask(0.0, context=0.9)[0] <= 0.5
-
-
-@pytest.mark.slow
-def test_no_infeasible_query_in_ten_thousand():
-    """Over three problems: a wedge with an equation, a thin ring, and named parameters."""
-    line = LinearConstraint([[1.0, 1.0, 0.0], [1.0, -1.0, 1.0]], [-np.inf, 0.2], [0.9, 0.2])
-    ring = NonlinearConstraint(lambda x: x @ x, 0.8, 1.0)
-    problems = [
-        (
-            [(0.0, 1.0)] * 3,
-            line,
-            lambda x: x[0] + x[1] <= 0.9 + 1e-9 and abs(x[0] - x[1] + x[2] - 0.2) <= 1e-9,
-        ),
-        ([(-2.0, 2.0)] * 2, ring, lambda x: 0.8 <= x @ x <= 1.0),
-        (BY_NAME["WDBO"].make("named").domain, RULES["named"], p_allowed),
-    ]
-    few = {"n_initial_points": 10}
-    kinds = [(kind, few, 9) for kind in (GPUCB, WDBO, ABO)]
-    kinds += [(RandomSearch, {}, 300), (GPUCB, few | {"acquisition": ThompsonSampling()}, 9)]
-    n, rng = 0, np.random.RandomState(0)
-    for (domain, rules, check), (kind, options, n_batches) in itertools.product(problems, kinds):
-        opt, latest = kind(domain, constraints=rules, random_state=0, **options), 0.0
-        for t in range(n_batches):
-            queries = opt.suggest(max(10.0 * t, latest), n=10)
-            latest = max(query.t for query in queries)  # ABO waits
-            for query in queries:
-                assert check(query.x)
-                opt.tell(query, rng.normal())
-            n += len(queries)
-    assert n >= 10_000

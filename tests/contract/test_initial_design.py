@@ -119,15 +119,6 @@ def test_few_members_need_no_more_points_than_members(few):
     opt.ask(1.0)
 
 
-def test_arms_are_asked_once_each_in_any_order():
-    firsts = []
-    for seed in range(20):
-        found = points_of(WDBO(Arms(5), random_state=seed).suggest(0.0, n=7))[:, 0]
-        assert sorted(found[:5]) == [0.0, 1.0, 2.0, 3.0, 4.0]
-        firsts.append(tuple(found[:2]))
-    assert len(set(firsts)) > 10
-
-
 # --- steps, starts and failures -------------------------------------------------------------------
 
 

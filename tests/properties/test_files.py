@@ -10,16 +10,14 @@ from pathlib import Path
 import bench
 import numpy as np
 import pytest
-from _specs import make_optimizer, parse, split_list
-from datasets._table import Table
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from properties import strategies as some
 
 from sktvbo import WDBO, journal
 from sktvbo.__main__ import main as sktvbo_main
-from sktvbo.evaluation import Comparison, RunResult
-from sktvbo.exceptions import InvalidObservationError, JournalError
+from sktvbo.evaluation import RunResult
+from sktvbo.exceptions import JournalError
 
 
 @contextlib.contextmanager
@@ -71,69 +69,6 @@ def test_results_with_a_field_that_is_something_else_are_refused_or_still_result
         return
     assert np.isfinite(again.regrets).all()
     assert RunResult.from_dict(again.to_dict()).to_dict() == again.to_dict()
-
-
-@given(results(), some.texts)
-def test_comparisons_come_back_from_files(result, name):
-    with new_path() as path:
-        Comparison({(name, "p"): [result]}).to_json(path)
-        ((key, (again,)),) = Comparison.from_json(path).results.items()
-        assert key == (name, "p")
-        assert again.to_dict() == result.to_dict()
-        assert [entry.name for entry in path.parent.iterdir()] == ["file"]
-
-
-@given(st.binary(max_size=200) | some.json_values.map(lambda o: json.dumps(o).encode()))
-def test_a_comparison_from_any_file(content):
-    with new_path() as path:
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"a file of Comparison\.to_json"):
-            Comparison.from_json(path)
-
-
-TABLE = Table(
-    file="t.npz", shapes={"a": (3, 2), "b": (3,)}, kinds={"b": "U"}, original="", descr=""
-)
-
-
-_FILE = io.BytesIO()
-np.savez(_FILE, a=np.arange(6.0).reshape(3, 2), b=np.array(["x", "y", "z"]))
-ARCHIVE = _FILE.getvalue()
-
-
-@given(st.integers(0, len(ARCHIVE) - 1), st.integers(1, 255), st.sampled_from(["flip", "cut"]))
-@example(ARCHIVE.index(b"PK\x01\x02") + 10, 1, "flip")  # the number of the compression method
-@example(ARCHIVE.index(b"PK\x01\x02") + 8, 1, "flip")  # a password is needed
-@example(ARCHIVE.index(b"PK\x01\x02") + 6, 255, "flip")  # the version needed
-@example(ARCHIVE.index(b"PK\x05\x06") + 16, 1, "flip")  # where the directory begins
-def test_an_archive_with_a_fault_is_read_or_refused(where, bits, fault):
-    content = bytearray(ARCHIVE)
-    if fault == "cut":
-        del content[where:]
-    else:
-        content[where] ^= bits
-    with new_path() as path:
-        path.write_bytes(content)
-        try:
-            arrays = TABLE.read(path)
-        except InvalidObservationError as exc:
-            assert "is damaged" in str(exc)  # noqa: PT017
-            return
-        assert arrays["a"].shape[0] == 3
-        assert np.isfinite(arrays["a"]).all()
-
-
-@given(st.text(max_size=40) | st.from_regex(r"[a-zA-Z-]+(:[a-z_]+=[-0-9.e()\[\]'\"]+)?"))
-def test_any_option_is_parsed_or_refused(text):
-    for entry in split_list(text):
-        try:
-            name, options = parse(entry)
-            make_optimizer(entry)
-        except ValueError as exc:
-            assert "must" in str(exc) or "one of" in str(exc)  # noqa: PT017
-            continue
-        assert isinstance(name, str)
-        assert isinstance(options, dict)
 
 
 WORDS = ["list", "--list", "journal", "ackley", "W-DBO", "random", "nan", "-1", "0", "1e999"]
