@@ -59,19 +59,6 @@ def test_every_room_is_offered():
     assert fresh(code) == [*(f"sktvbo.{room}" for room in first), "True", "KeepAll", "False"]
 
 
-@pytest.mark.slow
-def test_without_assertions_and_docstrings_it_works():
-    code = """
-from sktvbo import optimizers
-for name in set(optimizers.__all__) - {'Query'}:
-    opt = getattr(optimizers, name)([(0.0, 1.0)], random_state=0)
-    for t in range(7 if name in ('WDBO', 'RandomSearch') else 0):
-        opt.tell(opt.ask(t), float(t))
-    print('Parameters' in (opt.__doc__ or ''))
-"""
-    assert set(fresh(code, "-OO")) == {"False"}
-
-
 def test_the_reference_lists_what_the_modules_offer():
     """And each module offers what it says."""
     page = Path(__file__).parents[1] / "docs" / "api.rst"

@@ -57,6 +57,9 @@ class Foreign:
         self.last = x, y, t
 
 
+FOREIGN = {"domain": None, "optimizer": Foreign()}
+
+
 class Together(Executor):
     """Executor whose calls end at the same time, once there are as many as answers."""
 
@@ -439,37 +442,27 @@ def test_a_value_may_be_any_number(y):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "n_calls must be given, or max_seconds"),
+        ({"n_calls": None}, "n_calls must be given, or max_seconds"),
         ({"n_calls": 0}, "n_calls must be an int"),
         ({"max_seconds": 0.0}, r"max_seconds must be a float in the range \(0, inf\)"),
-        ({"n_calls": 1, "optimizer": "best"}, "optimizer must be one of ABO, "),
-        ({"n_calls": 1, "domain": None}, "domain must be given with the name of an optimizer"),
-        (
-            {"n_calls": 1, "domain": None, "optimizer": object()},
-            "optimizer must be an ask/tell optimizer",
-        ),
-        ({"n_calls": 1, "catch": KeyboardInterrupt}, "catch must be a subclass of Exception"),
-        ({"n_calls": 1, "catch": (OSError, 3)}, "catch must be a subclass of Exception"),
-        (
-            {"n_calls": 1, "catch": OSError, "domain": None, "optimizer": Foreign()},
-            r"one with tell\(..., failed=True\)",
-        ),
-        ({"n_calls": 1, "callbacks": [3]}, "callbacks, must be callable. Got 3"),
-        ({"n_calls": 1, "function": 3}, "must be callable. Got 3"),
-        ({"n_calls": 1, "executor": object(), "n_jobs": 1}, "a concurrent.futures.Executor"),
-        ({"n_calls": 1, "executor": Immediate()}, "n_jobs must be given with an executor"),
-        ({"n_calls": 1, "alpha": -1.0}, "'alpha' parameter of WDBO"),
-        ({"n_calls": 1, "speed": -1.0}, "Invalid parameter 'speed'"),
-        (
-            {"n_calls": 1, "domain": None, "optimizer": WDBO(BOX), "alpha": 1.0},
-            "domain must be given with alpha",
-        ),
+        ({"optimizer": "best"}, "optimizer must be one of ABO, "),
+        ({"domain": None}, "domain must be given with the name of an optimizer"),
+        ({"domain": None, "optimizer": WDBO(BOX), "alpha": 1.0}, "domain must be given with alpha"),
+        ({"domain": None, "optimizer": object()}, "optimizer must be an ask/tell optimizer"),
+        ({"catch": KeyboardInterrupt}, "catch must be a subclass of Exception"),
+        ({"catch": (OSError, 3)}, "catch must be a subclass of Exception"),
+        ({"catch": OSError} | FOREIGN, r"one with tell\(..., failed=True\)"),
+        ({"callbacks": [3]}, "callbacks, must be callable. Got 3"),
+        ({"function": 3}, "must be callable. Got 3"),
+        ({"executor": object(), "n_jobs": 1}, "a concurrent.futures.Executor"),
+        ({"executor": Immediate()}, "n_jobs must be given with an executor"),
+        ({"alpha": -1.0}, "'alpha' parameter of WDBO"),
+        ({"speed": -1.0}, "Invalid parameter 'speed'"),
     ],
 )
 def test_bad_arguments(options, message):
-    options = {"function": moving, "domain": BOX} | options
-    error = TypeError if "ask/tell" in message else ValueError
-    with pytest.raises(error, match=message):
+    options = {"function": moving, "domain": BOX, "n_calls": 1} | options
+    with pytest.raises(TypeError if "ask/tell" in message else ValueError, match=message):
         optimize(**options)
 
 

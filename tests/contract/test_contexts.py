@@ -6,7 +6,7 @@ from contract.cases import ARMS, BY_NAME, points_of, some
 from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
-from sktvbo import WDBO, RandomSearch, SparQGPUCB
+from sktvbo import WDBO, SparQGPUCB
 from sktvbo.domain import Context, WithContext
 from sktvbo.exceptions import AskTellError, DomainError
 
@@ -136,23 +136,6 @@ def test_frames_have_columns_of_contexts():
     box = made()
     box.ask(0.0, context=3.0)
     assert box.to_frame()["context0"].tolist() == [3.0]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "context", "columns"),
-    [
-        ({"context0": ("real", 0.0, 1.0)}, [(0.0, 1.0)], ["context0", "context0_"]),
-        ([(0.0, 1.0)], {"x0": ("real", 0.0, 1.0)}, ["x0", "x0_"]),
-        ({"a": ["y", "t"]}, {"a": ["None", "nan"]}, ["a", "a_"]),
-    ],
-)
-def test_a_frame_has_all_columns_whatever_their_names(chosen, context, columns):
-    opt = RandomSearch(WithContext(chosen, context), random_state=0)
-    beside = {"x0": 0.25} if "x0" in context else {"a": "nan"} if "a" in context else [0.25]
-    opt.tell(opt.ask(0.0, context=beside), 1.0)
-    frame = opt.to_frame()
-    assert list(frame.columns[:3]) == [*columns, "time"]
-    assert frame[columns[1]].tolist() == ["nan" if columns[1] == "a_" else 0.25]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """Predictions of observations before they are told, and residuals: columns of the frame."""
 
-import pickle
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from contract.cases import ARMS, BOX, BY_NAME, N_INITIAL, STEPS, objective
@@ -68,25 +65,6 @@ def test_in_tell_many_only_a_single_observation_has_one():
     assert predictions(opt)[-1, 0] == pytest.approx(mean)
     opt.tell_many([x, x], [0.3, 0.4], [STEPS + 1.0, STEPS + 2.0])
     assert np.isnan(predictions(opt)[-2:]).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("WDBO", {}), ("WGPUCB", {"max_step": 0.2}), ("ABO", {}), ("SWGPUCB", {"max_step": 0.2})],
-)
-def test_what_the_search_for_a_query_knows_is_what_is_computed_otherwise(name, options):
-    opt = BY_NAME[name].make(maximize=False, **options)
-    n_known, now = 0, 0.0
-    for t in range(STEPS):
-        query = opt.suggest(now)
-        now = query.t + 1.0
-        twin = pickle.loads(pickle.dumps(opt))
-        n_known += opt._run.forecast is not None
-        twin._run = replace(twin._run, forecast=None)
-        for each in (opt, twin):
-            each.tell(query, objective(query.x, t))
-        assert_allclose(predictions(opt), predictions(twin), rtol=1e-6)
-    assert n_known >= (STEPS - N_INITIAL) * (name != "ABO")
 
 
 def test_what_is_known_of_a_query_is_not_used_for_another_model_place_or_time():

@@ -5,10 +5,10 @@ import copy
 import joblib
 import numpy as np
 import pytest
-from contract.cases import BOX, BY_NAME, CASES, STEPS, ask_and_tell, fingerprint, objective
+from contract.cases import BOX, BY_NAME, CASES, STEPS, ask_and_tell, fingerprint
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import ETGPUCB, GPUCB, SWGPUCB, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo import ETGPUCB, GPUCB, SWGPUCB, BayesianOptimizer, RandomSearch
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.staleness import EventTriggeredReset
@@ -119,22 +119,6 @@ def test_which_one_is_taken_back():
     assert opt.n_told_ == 0
     opt.tell(x.x, 6.0, x.t)  # as it should have been
     assert opt.y_.tolist() == [6.0]
-
-
-def test_a_wild_time_is_taken_back():
-    opt = WDBO(BOX, n_initial_points=5, random_state=0)
-    ask_and_tell(opt, 12, lambda x, t: objective([1.0, 0.0], t))
-    opt.tell(opt.ask(1e12), 0.3)
-    opt.tell([0.3, 0.3], 0.2, 12.0)
-    with pytest.raises(InvalidObservationError, match="t must be at least 1000000000000"):
-        opt.ask(13.0)
-    opt.untell(t=1e12)
-    budgets = []
-    for t in range(13, 20):
-        opt.tell(opt.ask(t), 0.3)
-        budgets.append(opt.policy_.budget_)
-    assert opt.told_X_[:, -1].max() == opt.history_["time"][-1] == 19.0
-    assert max(budgets) > 1.0  # the policy has not stopped to wait for 1e12
 
 
 def test_without_enough_observations_there_is_no_surrogate_again():

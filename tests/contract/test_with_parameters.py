@@ -517,18 +517,6 @@ def test_start_points_outside_are_left_out():
     assert named.with_parameters(domain={"a": ("real", 2.0, 4.0)}).start_points == [{"a": 3.0}]
 
 
-def test_improvement_is_over_the_best_that_remains():
-    value = lambda x: float(x[0] == 2.0)  # noqa: E731
-    opt = started(Arms(4), value=value, acquisition="ei", steps=16)
-    new = opt.with_parameters(domain=Arms([0, 1, 3]))
-    asked = []
-    for t in range(16, 40):
-        x = new.ask(t)
-        asked.append(x[0])
-        new.tell(x, -1.0 - x[0])
-    assert asked[-8:].count(0.0) >= 6
-
-
 # --- bad input ------------------------------------------------------------------------------------
 
 ONE = {"a": ("real", 0.0, 1.0)}
