@@ -15,31 +15,13 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo import TimeVaryingGPRegressor, acquisition, staleness
+from sktvbo import TimeVaryingGPRegressor, staleness
+from sktvbo import acquisition as acq
 from sktvbo import optimizers as opts
-from sktvbo.acquisition import (
-    UCB,
-    BOLTBeta,
-    DimensionBeta,
-    ExpectedImprovement,
-    InformationGainBeta,
-    LogBeta,
-    ProbabilityOfImprovement,
-)
 from sktvbo.domain import StepLimit
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.kernels import Wiener
-from sktvbo.staleness import (
-    EventTriggeredReset,
-    MaximumSize,
-    NoiseThreshold,
-    PeriodicReset,
-    RelevancyBudget,
-    RelevancyCap,
-    SlidingWindow,
-    VariationBudget,
-)
 
 STATIC = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
 WITHOUT_FORM = TimeVaryingGPRegressor(RationalQuadratic(0.5))
@@ -87,8 +69,8 @@ VALUES = [
     (opts.WDBO, "time_unit", "'ns', 'us'", ["year", None]),
     (opts.WGPUCB, "discount", ".*", [0.0, 1.1, 1.5, "none"]),
     (opts.BayesianOptimizer, "policy", ".* or a StaleDataPolicy.* Derive the class", [object()]),
-    (opts.BayesianOptimizer, "policy", ".*'keep-all'", ["keep-some", SlidingWindow]),
-    (opts.GPUCB, "acquisition", ".*'ucb', 'ei'", ["best", UCB, 3.0]),
+    (opts.BayesianOptimizer, "policy", ".*'keep-all'", ["keep-some", staleness.SlidingWindow]),
+    (opts.GPUCB, "acquisition", ".*'ucb', 'ei'", ["best", acq.UCB, 3.0]),
     (opts.GPUCB, "surrogate", "None or", ["gp", TimeVaryingGPRegressor]),
 ]
 
@@ -128,19 +110,23 @@ PARTS = [
         "'synchronous' parameter of Journal",
     ),
     (opts.RandomSearch, {"journal": Journal("run.db", resume=1)}, "'resume' parameter of Journal"),
-    (opts.BayesianOptimizer, {"policy": MaximumSize(0)}, "'max_size' parameter of MaximumSize"),
-    (opts.BayesianOptimizer, {"policy": SlidingWindow(VariationBudget(0))}, "'horizon' parameter"),
+    (opts.BayesianOptimizer, {"policy": staleness.MaximumSize(0)}, "'max_size' parameter of Max"),
+    (
+        opts.BayesianOptimizer,
+        {"policy": staleness.SlidingWindow(staleness.VariationBudget(0))},
+        "'horizon' parameter",
+    ),
     *(
         (opts.GPUCB, {"acquisition": function}, message)
         for function, message in [
-            (UCB(-1.0), "'beta' parameter of UCB"),
-            (UCB(1.0, margin=NAN), "'margin' parameter of UCB must be a float in the range"),
-            (ExpectedImprovement(-1), "'xi' parameter of ExpectedImp"),
-            (ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
-            (UCB(LogBeta(-1.0)), "'scale' parameter of LogBeta"),
-            (UCB(DimensionBeta(max_dims=0)), "'max_dims' parameter of DimensionBeta"),
-            (UCB(BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
-            (UCB(InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
+            (acq.UCB(-1.0), "'beta' parameter of UCB"),
+            (acq.UCB(1.0, margin=NAN), "'margin' parameter of UCB must be a float in the range"),
+            (acq.ExpectedImprovement(-1), "'xi' parameter of ExpectedImp"),
+            (acq.ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
+            (acq.UCB(acq.LogBeta(-1.0)), "'scale' parameter of LogBeta"),
+            (acq.UCB(acq.DimensionBeta(max_dims=0)), "'max_dims' parameter of DimensionBeta"),
+            (acq.UCB(acq.BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
+            (acq.UCB(acq.InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
         ]
     ),
     (opts.GPUCB, {"surrogate": TimeVaryingGPRegressor(noise_variance=-1.0)}, "'noise_variance'"),
@@ -163,7 +149,7 @@ OVERRIDDEN = [
     (opts.UITVBO, "drift_variance", 0.5, {"surrogate": STATIC}),
     (opts.WGPUCB, "discount", 0.5, {"surrogate": STATIC}),
     (opts.IGPUCB, "norm_bound", 2.0, {"acquisition": "ei"}),
-    (opts.IGPUCB, "delta", 0.2, {"acquisition": UCB(2.0)}),
+    (opts.IGPUCB, "delta", 0.2, {"acquisition": acq.UCB(2.0)}),
     (opts.ABO, "lookahead", 2.0, {"acquisition": "ts"}),
     (opts.SWGPUCB, "horizon", 50, {"window": 10}),
     (opts.SWGPUCB, "variation_budget", 2.0, {}),
@@ -185,26 +171,19 @@ def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
 
 # --- by name --------------------------------------------------------------------------------------
 
-PARTS_BY_NAME = {
-    ("acquisition", "ei"): ExpectedImprovement,
-    ("acquisition", "pi"): ProbabilityOfImprovement,
-    ("acquisition", "ts"): acquisition.ThompsonSampling,
-    ("acquisition", "mean"): acquisition.PosteriorMean,
-    ("policy", "keep-all"): staleness.KeepAll,
-    ("policy", "sliding-window"): SlidingWindow,
-    ("policy", "periodic-reset"): PeriodicReset,
-    ("policy", "event-triggered-reset"): EventTriggeredReset,
-    ("policy", "relevancy-budget"): RelevancyBudget,
-    ("policy", "relevancy-cap"): RelevancyCap,
-    ("policy", "noise-threshold"): NoiseThreshold,
-}
+BY_NAME = {"ei": acq.ExpectedImprovement, "pi": acq.ProbabilityOfImprovement}
+BY_NAME |= {"ts": acq.ThompsonSampling, "mean": acq.PosteriorMean}
+POLICIES = ["keep-all", "sliding-window", "periodic-reset", "event-triggered-reset"]
+POLICIES += ["relevancy-budget", "relevancy-cap", "noise-threshold"]
+BY_NAME |= {name: getattr(staleness, name.title().replace("-", "")) for name in POLICIES}
 
 
-@pytest.mark.parametrize(("parameter", "name"), PARTS_BY_NAME)
-def test_a_part_by_name_is_that_of_the_class(parameter, name):
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_part_by_name_is_that_of_the_class(name):
+    parameter = "policy" if name in POLICIES else "acquisition"
     gp = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
     options = {"surrogate": gp if name == "noise-threshold" else None, "random_state": 0}
-    given, told = PARTS_BY_NAME[parameter, name](), []
+    given, told = BY_NAME[name](), []
     for part in (name, given):
         opt = clone(opts.BayesianOptimizer(BOX, n_initial_points=4, **options, **{parameter: part}))
         ask_and_tell(opt, 5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, points_of, some
+from contract.cases import BY_NAME, points_of, some
 from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
@@ -12,7 +12,6 @@ from sktvbo.exceptions import AskTellError, DomainError
 
 DOMAINS = {
     "box": WithContext([(0.0, 1.0)], [(0.0, 100.0)]),
-    "finite": WithContext(ARMS, [(0.0, 100.0)]),
     "named": {
         "rate": ("real", 0.0, 1.0),
         "load": Context(0.0, 100.0),

@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 import bench
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from properties import strategies as some
 
 from sktvbo import WDBO, journal
 from sktvbo.__main__ import main as sktvbo_main
-from sktvbo.evaluation import RunResult
 from sktvbo.exceptions import JournalError
 
 
@@ -24,51 +22,6 @@ from sktvbo.exceptions import JournalError
 def new_path():
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder, "file")
-
-
-@st.composite
-def results(draw):
-    """Results of runs as users make them."""
-    n, d = draw(st.integers(0, 6)), draw(st.integers(1, 3))
-
-    def column(elements, kind=np.float64):
-        return np.array(draw(st.lists(elements, min_size=n, max_size=n)), dtype=kind)
-
-    moderate, counts = st.floats(-1e6, 1e6), st.integers(0, 10**6)
-    return RunResult(
-        problem=draw(some.texts),
-        horizon=draw(st.floats(1.0, 1e6)),
-        n_initial=draw(st.integers(0, 3)),
-        times=np.sort(column(st.floats(0.0, 1.0, exclude_max=True))),
-        queries=np.array([column(moderate) for _ in range(d)]).T if n else np.empty((0, 0)),
-        observations=column(moderate),
-        regrets=column(moderate),
-        response_times=column(st.floats(0.0, 1e3)),
-        dataset_sizes=column(counts, np.intp),
-        removed_counts=column(counts, np.intp),
-        history={"budget": column(st.floats())},
-        seed=draw(st.none() | some.seeds),
-    )
-
-
-@given(results())
-def test_results_come_back_from_json(result):
-    content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    again = RunResult.from_dict(content)
-    np.testing.assert_array_equal(again.history["budget"], result.history["budget"])
-    assert again.to_dict() == result.to_dict()
-
-
-@given(results(), st.data())
-def test_results_with_a_field_that_is_something_else_are_refused_or_still_results(result, data):
-    content = json.loads(json.dumps(result.to_dict()))
-    content[data.draw(st.sampled_from(sorted(content)))] = data.draw(some.json_values)
-    try:
-        again = RunResult.from_dict(content)
-    except ValueError:
-        return
-    assert np.isfinite(again.regrets).all()
-    assert RunResult.from_dict(again.to_dict()).to_dict() == again.to_dict()
 
 
 WORDS = ["list", "--list", "journal", "ackley", "W-DBO", "random", "nan", "-1", "0", "1e999"]
