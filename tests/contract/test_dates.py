@@ -89,7 +89,7 @@ def test_a_clock_that_tells_no_dates_is_refused_among_dates():
     opt.tell([0.5, 0.0], 1.0, NOON)
     for call in (opt.ask, opt.now, lambda: opt.announce([0.5, 0.0])):
         with pytest.raises(
-            InvalidObservationError, match=r"clock tells must be dates with .*lambda"
+            InvalidObservationError, match="clock tells must be dates with .*lambda"
         ):
             call()
 

@@ -56,8 +56,6 @@ VALUES = {
     "words": ["None", "nan", "True", "all", "id", "t", "y", "keys", "append", "", " "],
     "themselves and words": [None, "None", True, "True"],
     "numbers and texts": [1, "1", 2.5, "2.5"],
-    "one": ["only"],
-    "none": [None],
 }
 
 

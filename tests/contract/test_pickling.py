@@ -84,8 +84,12 @@ def test_without_a_seed_each_is_another_and_numpys_generator_stays(few):
 # --- whatever a run has ---------------------------------------------------------------------------
 
 
-def plain(opt, t, **options):
-    opt.tell(opt.ask(t), np.sin(3.0 * t), **options)
+def plain(opt, t):
+    opt.tell(opt.ask(t), np.sin(3.0 * t))
+
+
+def with_known_noise(opt, t):
+    opt.tell(opt.ask(t), np.sin(3.0 * t), y_variance=0.1 * t)
 
 
 def in_context(opt, t):
@@ -140,10 +144,11 @@ def in_part(opt, t):
 
 CONTEXT = {"load": Context(0.0, 100.0), "sky": Context(["sun", "rain"])}
 HELD = {"optimizer": None, "normalize_y": True}
-SURROGATES = {
-    "inducing points": SparseTimeVaryingGPRegressor(n_inducing=8, random_state=0, **HELD),
-    "noise that grows": TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **HELD),
-}
+INDUCING = SparseTimeVaryingGPRegressor(n_inducing=8, random_state=0, **HELD)
+GROWING = TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **HELD)
+RECENT = SlidingWindow(9)
+IN_CONTEXT = WithContext(BOX, [(0.0, 100.0)])
+OF_CONTEXT = LinearConstraint([1.0, 0.0, 0.1], -np.inf, 2.0)
 LIMITS = {"load": (None, 1.5), "heat": (-0.5, 0.9)}
 RUNS = {
     "contexts of a set": (WDBO, WithContext(ARMS, [(0.0, 100.0)]), {}, in_context),
@@ -151,27 +156,15 @@ RUNS = {
     "pending queries": (WDBO, BOX, {}, in_batches),
     "queries that expire": (WDBO, BOX, {"query_timeout": 3.0}, lambda opt, t: opt.ask(t)),
     "queries taken back": (BOLT, BOX, {}, taking_back),
-    "known noise": (
-        GPUCB,
-        BOX,
-        {"history": 0, "refit_every": 3},
-        lambda o, t: plain(o, t, y_variance=0.1 * t),
-    ),
+    "known noise": (GPUCB, BOX, {"history": 0, "refit_every": 3}, with_known_noise),
+    "inducing points": (BayesianOptimizer, BOX, {"surrogate": INDUCING, "policy": RECENT}, plain),
+    "growing noise": (BayesianOptimizer, BOX, {"surrogate": GROWING, "policy": RECENT}, plain),
     "untold, a window": (SWGPUCB, BOX, {"window": 5}, untelling),
     "untold, resets": (ETGPUCB, BOX, {}, untelling),
     "many at once": (SWGPUCB, BOX, {"window": 5, "history": 3, "refit_every": 10**9}, many_at_once),
     "a question to an expert": (SparQGPUCB, BOX, {"n_queries": 3}, asking),
     "partial results": (WDBO, BOX, {"outcome_constraints": LIMITS}, in_part),
-    "a constraint of the context": (
-        WDBO,
-        WithContext(BOX, [(0.0, 100.0)]),
-        {"constraints": LinearConstraint([1.0, 0.0, 0.1], -np.inf, 2.0)},
-        in_context,
-    ),
-}
-RUNS |= {
-    name: (BayesianOptimizer, BOX, {"surrogate": gp, "policy": SlidingWindow(9)}, plain)
-    for name, gp in SURROGATES.items()
+    "a constraint of the context": (WDBO, IN_CONTEXT, {"constraints": OF_CONTEXT}, in_context),
 }
 
 

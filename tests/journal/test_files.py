@@ -196,9 +196,7 @@ def test_a_state_that_makes_no_sense_is_refused(path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     opt = RandomSearch([(0.0, 1.0)], journal=tmp_path / "nowhere" / "run.db")
-    with pytest.raises(
-        JournalError, match=r"unable to open .* Make the folder, or change the perm"
-    ):
+    with pytest.raises(JournalError, match=r"unable to open .* Make the folder, or"):
         opt.ask(0.0)
     (tmp_path / "nowhere").mkdir()
     opt.ask(0.0)
