@@ -211,37 +211,19 @@ def test_in_processes_of_joblib():
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
 
 
-class Held(ThreadPoolExecutor):
-    """Threads that count parallel calls; no call ends before ``together`` calls run."""
-
-    def __init__(self, together):
-        super().__init__(8)
-        self.running, self.most, self.lock = 0, 0, threading.Lock()
-        self.together, self.reached = together, threading.Event()
-
-    def submit(self, function, *args):
-        def call():
-            with self.lock:
-                self.running += 1
-                self.most = max(self.most, self.running)
-                if self.running == self.together:
-                    self.reached.set()
-            try:
-                assert self.reached.wait(60.0)
-                time.sleep(0.002)  # time in which an additional call would start
-                return function(*args)
-            finally:
-                with self.lock:
-                    self.running -= 1
-
-        return super().submit(call)
-
-
 def test_the_number_of_parallel_calls():
-    with Held(3) as executor:
-        found = stepwise(n_calls=20, executor=executor, n_jobs=3)
-    assert executor.most == 3
-    assert len(found.calls) == found.optimizer.n_told_ == 20
+    three, together = threading.Semaphore(3), threading.Barrier(3)
+
+    def function(x, t):
+        assert three.acquire(blocking=False), "a fourth call"
+        together.wait(60.0)
+        time.sleep(0.002)  # time in which an additional call would start
+        three.release()
+        return moving(x, t)
+
+    with ThreadPoolExecutor(8) as executor:
+        found = stepwise(function, n_calls=18, executor=executor, n_jobs=3)
+    assert len(found.calls) == found.optimizer.n_told_ == 18
 
 
 def test_the_order_of_ask_and_tell():

@@ -85,16 +85,6 @@ def in_context():
     return opt
 
 
-def started(name):
-    if name == "in context":
-        opt = in_context()
-        return opt, opt.ask(STEPS, context=0.3)
-    case = BY_NAME[name]
-    opt, _ = case.after()
-    case.consult(opt, STEPS)
-    return opt, opt.ask(STEPS)
-
-
 OPTIMIZER_CALLS = {
     "tell": lambda opt, x: opt.tell(x, 0.7),
     "ask": lambda opt, x: opt.ask(STEPS + 1.0),
@@ -105,11 +95,6 @@ OPTIMIZER_CALLS = {
     "tell_many": lambda opt, x: opt.tell_many([x, [0.5, 0.5]], [0.1, 0.2], STEPS),
     "fail": lambda opt, x: opt.tell(x, failed=True),
     "announce": lambda opt, x: opt.announce([0.5, 0.5], STEPS + 1.0),
-    "ask-there": lambda opt, x: opt.suggest(STEPS + 1.0, n=2, context=[[0.2], [0.9]]),
-    "tell-there": lambda opt, x: opt.tell(x, 0.7, context=0.6),
-    "tell_many-there": lambda opt, x: opt.tell_many(
-        [x, [0.5, 0.5]], [0.1, 0.2], STEPS, context=[[0.6], [0.2]]
-    ),
     "ask_expert": lambda opt, x: opt.ask_expert(STEPS + 1.0),
     "tell_expert": lambda opt, x: opt.tell_expert([x, [1.0, 0.0]], [0.1, 0.2], STEPS + 1.0),
 }
@@ -119,27 +104,17 @@ STOPPED = {
     "WDBO": "tell ask batch cancel untell earlier tell_many fail announce",
     "SparQGPUCB-expert": "tell ask_expert tell_expert",
 }
-STOPPED_SLOWLY = {
-    "BOLT-max-size": "tell",
-    "ETGPUCB": "tell",
-    "in context": "tell_many-there ask-there tell-there earlier",
-    "UITVBO": "tell",
-}
 
 
 @pytest.mark.parametrize(
-    ("name", "call"),
-    [(name, call) for name, calls in STOPPED.items() for call in calls.split()]
-    + [
-        pytest.param(name, call, marks=pytest.mark.slow)
-        for name, calls in STOPPED_SLOWLY.items()
-        for call in calls.split()
-    ],
+    ("name", "call"), [(name, call) for name, calls in STOPPED.items() for call in calls.split()]
 )
 def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):
-    begun, x = started(name)
-    other = [0.5, 0.5] if np.allclose(x, 0.3) else [0.3, 0.3]
-    begun.tell(other, 0.2, STEPS, **({"context": 0.8} if name == "in context" else {}))
+    case = BY_NAME[name]
+    begun, _ = case.after()
+    case.consult(begun, STEPS)
+    x = begun.ask(STEPS)
+    begun.tell([0.5, 0.5] if np.allclose(x, 0.3) else [0.3, 0.3], 0.2, STEPS)
     begun = copy.deepcopy(begun)  # a hash knows a copy from what it was copied from
     step = OPTIMIZER_CALLS[call]
     before, twin = fingerprint(begun), copy.deepcopy(begun)

@@ -21,7 +21,7 @@ from contract.cases import (
 from contract.test_retries import restarted
 from numpy.testing import assert_array_equal
 
-from sktvbo import BOLT, GPUCB, RandomSearch
+from sktvbo import GPUCB, RandomSearch
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import (
     AskTellError,
@@ -345,15 +345,3 @@ def test_a_query_far_too_late_is_taken_back(name):
     opt.tell(x, 0.5)
     assert opt.history_["time"][-1] == opt.next_time_ == STEPS + 1.0
     assert [query.t for query in opt.pending_] == []
-
-
-def test_times_taken_back_do_not_tell_of_the_response():
-    """BOLT would take a pause of 1e12 for what a step costs."""
-    opt = BOLT([(0.0, 1.0)], n_initial_points=4, random_state=0)
-    for t in np.arange(14.0):
-        if t > 10.0:
-            opt.cancel(opt.ask(1e12))  # an observation follows at once, or another query does
-        if t > 12.0:
-            opt.tell([0.5], 0.0, t - 0.5)
-        opt.tell(opt.ask(t), np.sin(t))
-    assert opt.policy_.response_time_(14) == pytest.approx(1.0)

@@ -133,12 +133,3 @@ def test_random_search_recommends_the_best_of_all_that_was_told():
         values[float(x[0])] = -abs(x[0] - 0.3)
         opt.tell(x, values[float(x[0])])
     assert opt.recommend(300.0)[0] == max(values, key=values.get)
-
-
-def test_an_expert_is_asked_about_what_is_remembered():
-    opt = BY_NAME["SparQGPUCB"].make(history=10, n_queries=4)
-    X = np.random.RandomState(1).uniform(size=(300, 2))
-    opt.tell_many(X, [0.1] * 300, 0.01 * np.arange(300))
-    places = opt.ask_expert(10.0)
-    assert places.shape == (4, 2)
-    assert {tuple(place) for place in places} <= {tuple(x) for x in X[-256:]}

@@ -8,7 +8,7 @@ from contract.cases import BOX, BY_NAME, CASES, objective, some, space
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sktvbo import GPUCB, RandomSearch, TimeVaryingGPRegressor, journal
+from sktvbo import GPUCB, TimeVaryingGPRegressor, journal
 from sktvbo.exceptions import InvalidObservationError
 
 QUICK = ("RandomSearch", "WDBO", "SWGPUCB", "BOLT-max-size", "SparQGPUCB-expert", "thompson")
@@ -101,15 +101,6 @@ def test_failures_are_told_as_columns(name, missing):
     if name != "SparQGPUCB":
         assert_allclose(opt.ask(25.0), twin.ask(25.0), atol=1e-4)
     assert opt.n_failed_ == failed.sum()
-
-
-def test_failures_of_queries_are_told_as_columns():
-    opt = RandomSearch(BOX, random_state=0)
-    queries = opt.suggest(0.0, n=4)
-    opt.tell_many(queries, [0.0, np.nan, 2.0, np.nan], failed=[False, True, False, True])
-    assert_array_equal(opt.told_X_[:, :-1], [queries[i].x for i in (0, 2)])
-    assert_array_equal(opt.failed_X_[:, :-1], [queries[i].x for i in (1, 3)])
-    assert opt.pending_ == []
 
 
 def test_failures_alone():
