@@ -122,14 +122,6 @@ def test_it_equals_a_loop_of_ask_and_tell():
     assert found.calls[-1].optimizer is found.optimizer
 
 
-def test_it_continues():
-    whole = stepwise(n_calls=16).optimizer
-    half = stepwise(n_calls=9).optimizer
-    rest = optimize(moving, optimizer=half, n_calls=7, clock=StepClock())
-    assert rest.optimizer is half
-    np.testing.assert_array_equal(half.told_X_, whole.told_X_)
-
-
 def test_names_parameters_and_optimizers():
     found = stepwise(
         lambda x, t: x["k"], {"k": ("integer", 1, 9)}, "SW-GP-UCB", n_calls=12, window=6
@@ -320,15 +312,10 @@ def test_finished_calls_are_told_before_an_error_is_raised():
 
 
 def test_an_error_of_the_first_call_carries_no_calls():
-    class StrictError(Exception):
-        def __setattr__(self, name, value):
-            assert name.startswith("__")
-            super().__setattr__(name, value)
-
     def function(x, t):
-        raise StrictError
+        raise ZeroDivisionError("planted")
 
-    found = loop_error(StrictError, None, function, n_calls=2)
+    found = loop_error(ZeroDivisionError, "planted", function, n_calls=2)
     assert (found.calls, found.x) == ([], None)
 
 
@@ -585,6 +572,7 @@ def test_the_clock_of_the_optimizer(how):
     else:
         half = optimize(moving, BOX, n_calls=4, clock="step", **options)
         found = optimize(moving, optimizer=half.optimizer, n_calls=5)
+        assert found.optimizer is half.optimizer
     np.testing.assert_array_equal(found.optimizer.told_X_, expected.optimizer.told_X_)
     assert (found.optimizer.clock, found.optimizer.now()) == ("step", 9.0)
 

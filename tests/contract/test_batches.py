@@ -14,7 +14,6 @@ from contract.cases import (
     STEPS,
     ask_and_tell,
     in_turns,
-    objective,
     points,
     points_of,
     some,
@@ -104,19 +103,6 @@ def test_a_pending_query_is_hallucinated_with_the_posterior_mean(maximize):
     seen.clear()
     opt.ask(6)
     assert set(seen) == {3}
-
-
-def test_the_order_of_telling_does_not_matter_to_the_model():
-    case = BY_NAME["TVGPUCB-learn"]
-    first, second = case.make(refit_every=100), case.make(refit_every=100)
-    for opt, order in ((first, [0, 1, 2, 3]), (second, [3, 1, 0, 2])):
-        case.drive(opt, STEPS)
-        batch = points_of(opt.suggest(STEPS, n=4))
-        for i in order:
-            opt.tell(batch[i], objective(batch[i], STEPS))
-    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 20]
-    for a, b in zip(first.surrogate_.predict(rows, True), second.surrogate_.predict(rows, True)):
-        assert_allclose(a, b, atol=1e-9)
 
 
 def test_a_batch_may_exceed_the_arms():
