@@ -312,10 +312,15 @@ def test_finished_calls_are_told_before_an_error_is_raised():
 
 
 def test_an_error_of_the_first_call_carries_no_calls():
-    def function(x, t):
-        raise ZeroDivisionError("planted")
+    class StrictError(Exception):
+        def __setattr__(self, name, value):
+            assert name.startswith("__")
+            super().__setattr__(name, value)
 
-    found = loop_error(ZeroDivisionError, "planted", function, n_calls=2)
+    def function(x, t):
+        raise StrictError
+
+    found = loop_error(StrictError, None, function, n_calls=2)
     assert (found.calls, found.x) == ([], None)
 
 

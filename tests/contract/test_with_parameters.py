@@ -105,10 +105,8 @@ def test_in_the_same_domain_nothing_changes(few, domain):
     assert (str(x.x), x.t, x.id) == (str(again.x), again.t, again.id)
     if few.modelled:
         places = [query.x for query in same.pending_]
-        for one, other in zip(
-            *(o.predict(places, STEPS, return_std=True) for o in (opt, same)), strict=True
-        ):
-            assert_allclose(one, other, atol=1e-8)
+        found, expected = (o.predict(places, STEPS, return_std=True) for o in (same, opt))
+        assert_allclose(found, expected, atol=1e-8)
 
 
 @in_turns("domain", SAME)
