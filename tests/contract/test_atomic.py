@@ -100,15 +100,13 @@ OPTIMIZER_CALLS = {
 }
 
 
-STOPPED = {
-    "WDBO": "tell ask batch cancel untell earlier tell_many fail announce",
-    "SparQGPUCB-expert": "tell ask_expert tell_expert",
-}
+STOPPED = [("WDBO", call) for call in OPTIMIZER_CALLS if "expert" not in call]
+STOPPED += [("SparQGPUCB-expert", call) for call in ("tell", "ask_expert", "tell_expert")]
+OTHERS = ("BOLT-max-size", "ETGPUCB", "UITVBO")
+STOPPED += [pytest.param(name, "tell", marks=pytest.mark.slow) for name in OTHERS]
 
 
-@pytest.mark.parametrize(
-    ("name", "call"), [(name, call) for name, calls in STOPPED.items() for call in calls.split()]
-)
+@pytest.mark.parametrize(("name", "call"), STOPPED)
 def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):
     case = BY_NAME[name]
     begun, _ = case.after()
