@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import strategies as some
 
-from sktvbo._validation import check_rows, finite_number, real_array
+from sktvbo import RandomSearch
 from sktvbo.domain import Box, FiniteSet, ParameterSpace, as_domain
 
 boxes = st.lists(some.bounds, min_size=1, max_size=4).map(Box)
@@ -72,33 +72,20 @@ def outcome(call, *args):
 
 @given(anything)
 @example([None, []])
-def test_anything_is_a_number_or_an_error(value):
-    number, error = outcome(finite_number, value, "y")
-    if error is not None:
-        assert error.startswith("y must be ")
-    else:
-        assert type(number) is float
-        assert np.isfinite(number)
-
-
-@given(anything, st.integers(0, 6))
-def test_anything_is_rows_or_an_error(value, n):
-    rows, error = outcome(check_rows, value, n, "rows")
-    if error is not None:
-        assert error.startswith("rows must be ")
-    else:
-        assert rows.dtype == np.intp
-        assert (np.diff(rows) > 0).all()
-        assert set(rows) <= set(range(n))
+def test_anything_is_a_value_or_an_error(value):
+    opt = RandomSearch([(0.0, 1.0)])
+    _, error = outcome(opt.tell, [0.5], value, 0.0)
+    assert np.isfinite(opt.told_y_).all()
+    assert len(opt.told_y_) == (error is None)
+    assert error is None or error.startswith("y must be ")
 
 
 @given(anything)
-def test_anything_is_an_array_or_an_error(value):
-    array, error = outcome(real_array, value, "X")
-    if error is not None:
-        assert error.startswith("X must be ")
-    else:
-        assert array.dtype == np.float64
+def test_anything_is_a_place_or_an_error(value):
+    opt = RandomSearch([(0.0, 1.0)])
+    _, error = outcome(opt.tell, value, 1.0, 0.0)
+    assert len(opt.told_y_) == (error is None)
+    assert error is None or "must be" in error
 
 
 @given(anything)
