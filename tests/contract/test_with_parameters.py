@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Matern
 from stored import parts_of
 
 from sktvbo import GPUCB, WDBO, BayesianOptimizer, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Box, Context, FiniteSet, ParameterSpace, WithContext
+from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
 from sktvbo.exceptions import AskTellError, DomainError, JournalError
 from sktvbo.kernels import Empirical
 from sktvbo.staleness import SlidingWindow
@@ -341,6 +341,17 @@ def test_one_lengthscale_is_multiplied_by_the_geometric_mean():
     opt = started(space, value=value_of_dict)
     new = opt.with_parameters(domain=space | {"a": ("real", 0.0, 4.0)})
     assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.15)
+
+
+@pytest.mark.parametrize("rules", [[LinearConstraint([1.0], 0.0, 0.9)], None])
+def test_a_domain_with_constraints_is_converted(rules):
+    opt = RandomSearch(Constrained([(0.0, 1.0)], LinearConstraint([1.0], 0.0, 0.5)), random_state=0)
+    opt.tell(opt.ask(0.0), 1.0)
+    domain = Box([(0.0, 2.0)]) if rules is None else Constrained([(0.0, 2.0)], rules)
+    new = opt.with_parameters(domain=domain)
+    assert new.domain == domain
+    assert domain.contains(new.ask(1.0))
+    assert new.told_y_.tolist() == [1.0]
 
 
 # --- arms, members, categories --------------------------------------------------------------------
