@@ -88,9 +88,7 @@ def test_a_clock_that_tells_no_dates_is_refused_among_dates():
     opt = RandomSearch(BOX, random_state=0)
     opt.tell([0.5, 0.0], 1.0, NOON)
     for call in (opt.ask, opt.now, lambda: opt.announce([0.5, 0.0])):
-        with pytest.raises(
-            InvalidObservationError, match="clock tells must be dates with .*lambda"
-        ):
+        with pytest.raises(InvalidObservationError, match=r"must be dates with .*lambda"):
             call()
 
 
