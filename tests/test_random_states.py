@@ -1,67 +1,34 @@
 """``random_state`` takes a NumPy Generator wherever it takes a RandomState."""
 
-import copy
 import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from contract.cases import ROUNDING, same_state
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import SGDRegressor
 from stored import copied, read
 
 import sktvbo
 from sktvbo import (
-    WDBO,
-    BayesianOptimizer,
-    Journal,
     RandomSearch,
     TimeVaryingGPRegressor,
-    acquisition,
     dpp,
-    evaluation,
     optimize,
-    papers,
-    problems,
 )
-from sktvbo.domain import Arms, Box, Constrained, ParameterSpace, WithContext
+from sktvbo.domain import Box
 from sktvbo.exceptions import JournalError
-from sktvbo.model_selection import OnlineTuner
 
 BITS = [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64]
 
 BOX = Box([(0.0, 1.0), (0.0, 1.0)])
 X = np.random.RandomState(0).uniform(size=(30, 2))
 Y = np.sin(5.0 * X[:, 0])
-CAMEL, CLOCK = problems.make("six-hump-camel", random_state=0), evaluation.StepClock()
 
 
 def generator(seed=3, bits=np.random.PCG64):
     return np.random.Generator(bits(seed))
-
-
-def posterior(U):
-    return np.zeros(len(U)), np.ones(len(U))
-
-
-def run(evaluate, r):
-    return evaluate(RandomSearch(), CAMEL, clock=CLOCK, horizon=4.0, n_initial=2, random_state=r)
-
-
-def compared(r):
-    options = {
-        "n_replications": 2,
-        "n_initial": 2,
-        "clock": CLOCK,
-        "horizon": 3.0,
-        "random_state": r,
-    }
-    found = evaluation.compare({"random": RandomSearch()}, [CAMEL], **options)
-    return [row["seed"] for row in found.rows()]
 
 
 def optimized(r):
@@ -69,63 +36,13 @@ def optimized(r):
     return optimize(lambda x, t: x[0], [(0, 1)], **options).optimizer.told_X_[:, 0]
 
 
-def starts(r):
-    """Return the starts of a search."""
-    found = []
-
-    def search(negative, theta, bounds):
-        found.append(theta)
-        return theta, len(found)
-
-    TimeVaryingGPRegressor(RBF(), optimizer=search, n_restarts_optimizer=1, random_state=r).fit(
-        X, Y
-    )
-    return found
-
-
-def tuned(r):
-    space = {"eta0": ("log-real", 1e-4, 0.1)}
-    tuner = OnlineTuner(SGDRegressor(random_state=0), space, n_settings=3, random_state=r)
-    return [setting["eta0"] for setting in tuner.partial_fit(X, Y).settings_]
-
-
-def observed(name, **options):
-    def call(r):
-        problem = problems.make(name, random_state=r, **options)
-        return problem.observe(problem.domain.sample(1, 0)[0], 0.5)
-
-    return call
-
-
-SPACES = {
-    "box": BOX,
-    "arms": Arms(9),
-    "named": ParameterSpace({"a": ("integer", 0, 9), "b": ["u", "v", "w"]}),
-    "constrained": Constrained(BOX, lambda x: x[0] <= 0.9),
-    "context": WithContext(BOX, [(0.0, 1.0)]),
-}
-
-MANY = ParameterSpace({"a": ("integer", 0, 9999), "b": ["u", "v", "w"]})
-
-# One call of each kind of object: what reads a random state is one function, see below.
 CALLS = {
-    "fit": starts,
     "sample_y": lambda r: (
         TimeVaryingGPRegressor(optimizer=None).fit(X, Y).sample_y(X[:2], random_state=r)
     ),
     "sample_kdpp": lambda r: dpp.sample_kdpp(RBF(0.3)(X), 4, random_state=r),
-    "maximize": lambda r: acquisition.maximize(
-        lambda mean, std: (mean, 0.0 * mean, 0.0 * std), posterior, MANY, r
-    ),
-    "initial_times": lambda r: evaluation.WallClock().initial_times(3, 9.0, r)[0],
-    "run": lambda r: run(evaluation.run, r).average_regret,
-    "compare": compared,
     "optimize": optimized,
-    "OnlineTuner": tuned,
-    "seed": lambda r: copy.deepcopy(CAMEL).seed(r).observe([0.5], 0.5),
-    "markov-gp": observed("markov-gp", n_grid=5),
-    "published": lambda r: papers.published("TV-GP-UCB", BOX, random_state=r).ask(),
-    **{f"sample {name}": lambda r, s=space: s.sample(4, r) for name, space in SPACES.items()},
+    "sample": lambda r: BOX.sample(4, r),
 }
 
 
@@ -149,43 +66,17 @@ def test_a_function_draws_from_the_callers_generator():
     assert rng.random() != twin.random()
 
 
-def test_a_run_does_not_follow_the_callers_draws():
-    rng = generator()
-    opt = RandomSearch(BOX, random_state=rng)
-    opt.tell([0.5, 0.5], 1.0, 0.0)
-    rng.random()
-    assert_array_equal(opt.ask(1.0), RandomSearch(BOX, random_state=generator()).ask(1.0))
-
-
-@pytest.mark.parametrize(
-    "bits", [np.random.PCG64, *(pytest.param(bits, marks=pytest.mark.slow) for bits in BITS[::2])]
-)
-def test_a_run_copies_the_generator_and_keeps_the_copy(bits, tmp_path):
-    rng, journal = generator(3, bits), Journal(tmp_path / "run.db", resume=True)
+@pytest.mark.parametrize("bits", BITS)
+def test_a_run_copies_the_callers_generator(bits):
+    rng = generator(3, bits)
     state = pickle.dumps(rng)
-
-    def made(**options):
-        return WDBO([(0.0, 1.0)] * 2, n_initial_points=4, random_state=rng, **options)
-
-    def driven(opt, start=0):
-        for t in range(start, start + 3):
-            opt.tell(opt.ask(t), 0.1 * t)
-        return opt
-
-    opt, twin = driven(made(journal=journal)), driven(clone(made()))
+    opt = RandomSearch(BOX, random_state=rng)
+    opt.tell(opt.ask(0.0), 1.0)
     assert pickle.dumps(rng) == state
-    assert_array_equal(opt.told_X_, twin.told_X_)
-    copies = [
-        driven(each, 3) for each in (pickle.loads(pickle.dumps(twin)), copy.deepcopy(twin), twin)
-    ]
-    copies.append(driven(BayesianOptimizer.from_json(opt.to_json()), 3))
-    opt.close()
-    driven(made(journal=journal), 3).close()  # no warning: the parameters are the same
-    copies.append(BayesianOptimizer.resume(journal))
-    for each in copies[:-1]:
-        same_state(each, copies[-1], ROUNDING)
-    x = [each.ask(6.0) for each in copies]
-    assert_allclose(x[1:], x[:-1], atol=ROUNDING)
+    rng.random()
+    twin = RandomSearch(BOX, random_state=generator(3, bits))
+    twin.ask(0.0)
+    assert_array_equal(opt.ask(1.0), twin.ask(1.0))
     assert opt.get_params()["random_state"] is rng
 
 

@@ -7,7 +7,7 @@ some class or module of the package defines it.
 import ast
 import re
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -145,61 +145,31 @@ def test_nothing_private_of_other_projects_is_used(module):
 # --- cycles ---------------------------------------------------------------------------------------
 
 
-def cycle(edges):
-    """A circle in a graph, as a list, or None."""
-    try:
-        TopologicalSorter(edges).prepare()
-    except CycleError as error:
-        return error.args[1]
-    return None
-
-
 def test_imports_make_no_circle():
     edges = {
         module: {source for _, source, _, _ in imports(tree_of(module), module)} & set(MODULES)
         for module in MODULES
     }
     assert sum(map(len, edges.values())) > len(MODULES)
-    assert cycle(edges) is None
+    TopologicalSorter(edges).prepare()  # raises a CycleError that names the circle
 
 
 # --- the tests above find what they look for ------------------------------------------------------
 
 HOME = "sktvbo.gaussian_process._regressor"
-BAD = {
-    "an attribute": "kernel._sklearn_thing",
-    "written": "kernel._sklearn_thing = 1.0",
-    "by name": "getattr(kernel, '_sklearn_thing')",
-    "another project's module": "from sklearn.utils._param_validation import Interval",
-    "another project's name": "from numpy import _globals",
-}
-GOOD = {
-    "self": "class A:\n    def f(self):\n        return self._x, super()._y, type(self)._z",
-    "another instance": "class A:\n    _x = 1\n    def f(self, other):\n        return other._x",
-    "an attribute of the package": "gp._rows",
-    "a name of the package": "from .._solvers import _solve",
-    "a private module of the package": "from ..optimizers._base import Optimizer",
-    "a compiled module": "from .._fast import cholesky as _cholesky\n_cholesky.append(L)",
-    "a special name": "type(x).__name__, x.__dict__",
-    "a named tuple's": "point._replace(x=1)",
-}
+BAD = [
+    "kernel._sklearn_thing",
+    "kernel._sklearn_thing = 1.0",
+    "getattr(kernel, '_sklearn_thing')",
+    "from sklearn.utils._param_validation import Interval",
+    "from numpy import _globals",
+]
 
 
-@pytest.mark.parametrize("source", BAD.values(), ids=list(BAD))
+@pytest.mark.parametrize("source", BAD)
 def test_planted_faults_are_found(source):
     tree = ast.parse(source)
     assert [*foreign_imports(tree, HOME), *foreign_attributes(tree, HOME)]
-
-
-@pytest.mark.parametrize("source", GOOD.values(), ids=list(GOOD))
-def test_what_is_allowed_is_not_found(source):
-    tree = ast.parse(source)
-    assert not [*foreign_imports(tree, HOME), *foreign_attributes(tree, HOME)]
-
-
-def test_a_planted_circle_is_found():
-    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) is not None
-    assert cycle({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
 def test_modules_import_from_lower_layers_only():

@@ -11,13 +11,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from test_structure import MODULES
 
-from sktvbo import WDBO, BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.domain import Arms
-from sktvbo.exceptions import (
-    AmbiguousQueryWarning,
-    ModelWarning,
-    OverconfidenceWarning,
-)
+from sktvbo.exceptions import AmbiguousQueryWarning, ModelWarning
 
 
 def files_of(call, category):
@@ -37,12 +33,7 @@ def test_one_place_decides_what_a_warning_names():
 
 READS_CLOCK = {
     "ask": lambda opt: opt.ask(),
-    "suggest": lambda opt: opt.suggest(),
-    "suggest n": lambda opt: opt.suggest(n=2),
-    "announce": lambda opt: opt.announce([0.5]),
-    "now": lambda opt: opt.now(),
     "predict": lambda opt: opt.predict([0.5]),
-    "probability_feasible": lambda opt: opt.probability_feasible([0.5]),
     "recommend": lambda opt: opt.recommend(),
 }
 
@@ -57,38 +48,10 @@ def test_calls_that_read_the_clock(call, monkeypatch):
     assert files_of(lambda: call(opt), UserWarning) == {__file__}
 
 
-AMBIGUOUS = {
-    "tell": lambda opt: opt.tell([0], 1.0),
-    "tell_many": lambda opt: opt.tell_many([[0]], [1.0]),
-    "cancel": lambda opt: opt.cancel([0]),
-}
-
-
-@pytest.mark.parametrize("call", AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_calls_that_answer_a_query(call):
-    opt = WDBO(Arms(1), random_state=0)
-    for t in range(3):
-        opt.ask(float(t))
-    assert files_of(lambda: call(opt), AmbiguousQueryWarning) == {__file__}
-
-
-@pytest.mark.parametrize("call", ["tell", "tell_many"])
-def test_calls_that_test_the_predictions(call):
-    fixed = TimeVaryingGPRegressor(optimizer=None, noise_variance=1e-6)
-    opt = BayesianOptimizer([(0.0, 1.0)], surrogate=fixed, n_initial_points=1, random_state=0)
-    for t in range(51):
-        opt.tell([0.5], 100.0 * (-1) ** t, float(t))
-    opt._run = copy.copy(opt._run)
-    vars(opt._run.part("calibration"))["has_warned"] = False
-    told = {"tell": ([0.5], -1e3, 51.0), "tell_many": ([[0.5]], [-1e3], 51.0)}[call]
-    assert files_of(lambda: getattr(opt, call)(*told), OverconfidenceWarning) == {__file__}
-
-
 X = np.column_stack([np.linspace(0.0, 1.0, 12), np.arange(12.0)])
 FITS = {
     "fit": lambda gp, y: gp.fit(X, y),
-    "pipeline": lambda gp, y: make_pipeline(gp).fit(X, y),
-    "cross-validation": lambda gp, y: cross_val_score(gp, X, y, cv=2),
+    "cross-validation": lambda gp, y: cross_val_score(make_pipeline(gp), X, y, cv=2),
 }
 
 

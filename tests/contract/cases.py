@@ -20,7 +20,7 @@ from sktvbo.acquisition import (
     ProbabilityOfImprovement,
     ThompsonSampling,
 )
-from sktvbo.domain import FiniteSet, ParameterSpace, as_domain
+from sktvbo.domain import FiniteSet, as_domain
 from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget, SlidingWindow
 
 # By their names in the literature.
@@ -30,23 +30,8 @@ ALGORITHMS = {
     if getattr(kind, "label", None)
 }
 # What an optimizer shows once its run has begun.
-SHOWN = (
-    "X_",
-    "belief_",
-    "failed_X_",
-    "history_",
-    "n_failed_",
-    "n_removed_",
-    "n_told_",
-    "next_time_",
-    "pending_X_",
-    "policy_",
-    "removed_at_",
-    "surrogate_",
-    "told_X_",
-    "told_y_",
-    "y_",
-)
+SHOWN = ("X_", "y_", "told_X_", "told_y_", "removed_at_", "failed_X_", "pending_X_", "history_")
+SHOWN += ("n_told_", "n_removed_", "n_failed_", "next_time_", "policy_", "surrogate_", "belief_")
 
 N_INITIAL, STEPS, JUMP = 5, 14, 9
 
@@ -144,13 +129,7 @@ CASES = [
     Case("UITVBO", opts.UITVBO),
     Case("ETGPUCB", opts.ETGPUCB, forgets=True, records=("n_resets", "deviation", "bound")),
     Case("ABO", opts.ABO, records=("length_scale",)),
-    Case(
-        "WDBO",
-        opts.WDBO,
-        {"alpha": 2.0},
-        forgets=True,
-        records=BUDGET,
-    ),
+    Case("WDBO", opts.WDBO, {"alpha": 2.0}, forgets=True, records=BUDGET),
     Case("BOLT-recommended", opts.BOLT, records=("max_size",)),
     Case("BOLT-max-size", opts.BOLT, {"max_size": 10}, forgets=True, records=("max_size",)),
     Case("SparQGPUCB", opts.SparQGPUCB, forgets=True, records=("cap",)),
@@ -252,10 +231,6 @@ def timed(query):
 
 def space(domain):
     return as_domain(DOMAINS[domain])
-
-
-def is_dict(domain):
-    return isinstance(space(domain), ParameterSpace)
 
 
 # How far a run may stray that goes on from a journal or from JSON: its factors were recomputed.

@@ -32,7 +32,7 @@ DOMAINS = {
 BAD = {
     "x": [[0.5], [NAN, 0.5], [7.0, 0.5], "here", {"b": 0.5}],
     "X": [[[0.5]], [[NAN, 0.5]], [[7.0, 0.5]], "here", None, {"b": [0.5]}],
-    "y": [NAN, INF, "much", [1.0, 2.0, 3.0], 1e101, 1j],
+    "y": [NAN, INF, "much", [1.0, 2.0, 3.0], 1e101, 1j, np.str_("3"), b"3", [[3], 3]],
     "t": [NAN, INF, "noon", [1.0, 2.0, 3.0]],
     "context": [[NAN], [0.1, 0.2, 0.3], "hot", {"heat": 1.0}, INF],
     "y_variance": [-5.0, NAN, INF, "small", [1.0, 2.0, 3.0]],
@@ -108,7 +108,6 @@ def test_each_is_validated_whatever_the_others_are(name, domain):
 # --- what is said ---------------------------------------------------------------------------------
 
 WRONG = InvalidObservationError
-PLACE = {"a": 0.5, "k": "u", "n": 3}
 
 
 def tell(x=(0.5, 0.5), y=1.0, t=30.0, **options):
@@ -125,62 +124,41 @@ SAID = {
         (tell([0.5, np.nan]), WRONG, "must be finite"),
         (tell([0.5, 3.0]), DomainError, r"x\[1\] must be in"),
         (tell([0.5]), WRONG, "shape"),
-        (tell(["a", "b"]), WRONG, "real numbers"),
         (tell({"a": 1.0}), WRONG, "has the unknown"),
         (tell(np.ma.array([0.5, 0.5], mask=[True, False])), WRONG, "x must be real numbers"),
         (tell(y=np.nan), WRONG, r"y must be finite\. Got nan instead"),
-        (tell(y=10**400), WRONG, "y must be finite"),
         (tell(y=-1e101), WRONG, "at most 1e.100"),
         (tell(y=None), WRONG, r"y must be one real number\. Got None instead"),
         (tell(y=np.ma.masked), WRONG, "y must be one real number"),
         (tell(t=1e101), WRONG, "t must be at most"),
         (tell(failed=True), ValueError, r"y must be left out, or NaN, with failed=True\. Got 1\.0"),
-        (tell(failed="yes"), ValueError, "failed must be True or False. Got 'yes' instead"),
         (tell([0.123, 0.5], t=None), AskTellError, "still pending"),
         (tell_many([0.0, 1e101]), WRONG, r"1e\+100 in .* 1e\+101"),
         (tell_many([1.0]), WRONG, "y must"),
-        (tell_many([np.nan, 1.0], failed=[False, True]), WRONG, "y must"),
         (tell_many(failed=[False, True]), WRONG, "y must be NaN where failed=True"),
         (tell_many([np.nan, np.nan], failed=[1, 1]), ValueError, "failed must be"),
         (tell_many(y_variance=[-1.0, 1.0]), ValueError, "y_variance must be"),
         (lambda o: o.ask(np.inf), WRONG, "t must be finite"),
         (lambda o: o.suggest(99.0, n=1.5), ValueError, "n must be an int in"),
-        (lambda o: o.announce([9.0, 0.5], 1.0), DomainError, r"x\[0\] must be in"),
         (lambda o: o.recommend([0.0, 1.0]), WRONG, "t must be one real number"),
-        (lambda o: o.ask(9.0, context=1.0), WRONG, "None for a domain without a context"),
         (tell(context=1.0), WRONG, "None for a domain without a context"),
     ],
     "context": [
         (lambda o: o.ask(9.0), WRONG, "context must be given"),
-        (lambda o: o.ask(9.0, context=np.nan), WRONG, "finite numbers"),
-        (lambda o: o.ask(9.0, context={"load": 1.0}), WRONG, "an array"),
         (lambda o: o.suggest(9.0, n=2, context=[[1.0]] * 3), ValueError, "one for each of 2"),
-        (lambda o: o.recommend(9.0), WRONG, "context must be given"),
         (tell(), AskTellError, r"context must be given .* Got None .* context=\.\.\."),
         (lambda o: o.announce([0.5, 0.5], 9.0), AskTellError, "context must be given"),
     ],
-    "named": [
-        (tell(PLACE | change, context={"load": 0.5}), error, message)
-        for change, error, message in [
-            ({"a": None}, WRONG, r"x\['a'\]"),
-            ({"a": np.nan}, WRONG, r"must be finite. Got nan at x\['a'\]"),
-            ({"a": 1.5}, DomainError, r"x\['a'\] must be in \[0.0, 1.0\]. Got 1.5"),
-            ({"n": 2.5}, DomainError, r"x\['n'\] must be a whole number from 1 to 5"),
-            ({"k": "w"}, DomainError, r"x\['k'\] must be one of .*'u'.*Got 'w'"),
-            ({"speed": 1.0}, WRONG, "has the unknown 'speed'"),
-        ]
+    "named": [(tell({"a": 0.5}, context={"load": 0.5}), WRONG, "lacks")],
+    "a run": [
+        (lambda o: o.tell(o.told_X_[-1, :2], 1.0), AskTellError, "still pending"),
+        (lambda o: o.ask(-1.0), WRONG, r"t must be at least \d+\.0, the latest .* Got -?\d"),
+    ],
+    "predictions": [
+        (lambda o: o.predict([[9.0, 0.0]], 30.0), DomainError, "must be in"),
+        (lambda o: o.predict([[1.0, 0.0]], [0.0, 1.0]), WRONG, "t must be an array of shape"),
     ],
 }
-SAID["named"].append((tell({"a": 0.5}, context={"load": 0.5}), WRONG, "lacks"))
-SAID["a run"] = [
-    (lambda o: o.tell(o.told_X_[-1, :2], 1.0), AskTellError, "still pending"),
-    (lambda o: o.ask(-1.0), WRONG, r"t must be at least \d+\.0, the latest .* Got -?\d"),
-]
-SAID["predictions"] = [
-    (lambda o: o.predict([[9.0, 0.0]], 30.0), DomainError, "must be in"),
-    (lambda o: o.predict([[1.0, 0.0, 0.0]], 30.0), WRONG, "shape"),
-    (lambda o: o.predict([[1.0, 0.0]], [0.0, 1.0]), WRONG, "t must be an array of shape"),
-]
 
 
 @pytest.mark.parametrize("domain", SAID)

@@ -15,38 +15,19 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo import TimeVaryingGPRegressor, acquisition, staleness
+from sktvbo import TimeVaryingGPRegressor, staleness
+from sktvbo import acquisition as acq
 from sktvbo import optimizers as opts
-from sktvbo.acquisition import (
-    UCB,
-    BOLTBeta,
-    DimensionBeta,
-    ExpectedImprovement,
-    InformationGainBeta,
-    LogBeta,
-    ProbabilityOfImprovement,
-    SmoothnessBeta,
-)
-from sktvbo.domain import Arms, StepLimit
+from sktvbo.domain import StepLimit
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.kernels import Wiener
-from sktvbo.staleness import (
-    EventTriggeredReset,
-    MaximumSize,
-    NoiseThreshold,
-    PeriodicReset,
-    RelevancyBudget,
-    RelevancyCap,
-    SlidingWindow,
-    VariationBudget,
-)
 
 STATIC = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
 WITHOUT_FORM = TimeVaryingGPRegressor(RationalQuadratic(0.5))
 WIENER = TimeVaryingGPRegressor(RBF(0.3), Wiener())
+BELOW = LinearConstraint([[1.0, 1.0]], ub=2.0)
 NAN, INF = np.nan, np.inf
-MARGINS = [-0.1, INF, NAN, "wide", None]
 
 # Algorithm, parameter, what it must be, and values that it refuses.
 VALUES = [
@@ -59,12 +40,7 @@ VALUES = [
     (opts.BRGPUCB, "horizon", "an int", [0]),
     (opts.BRGPUCB, "variation_budget", ".*", [0.0]),
     (opts.ETGPUCB, "delta", r".*float in the range \(0, 1\)", [0.0, 1.0, -0.5, None, "small"]),
-    (
-        opts.GPUCB,
-        "constraints",
-        ".*",
-        [lambda x: x[0] > 3.0, LinearConstraint([1.0], 0, 1), "x < 1"],
-    ),
+    (opts.GPUCB, "constraints", ".*", [lambda x: x[0] > 3.0, LinearConstraint([1.0], 0, 1), "x"]),
     (opts.GPUCB, "history", "an int in .*0, inf", [-1, 2.5, "all", True]),
     (opts.GPUCB, "max_size", "an int", [0, 1.5, "few", -1, "recommended", np.array([3, 4])]),
     (opts.GPUCB, "query_timeout", "a float", [0.0, -1.0, "soon", NAN, timedelta(0)]),
@@ -74,12 +50,8 @@ VALUES = [
     (opts.SWGPUCB, "horizon", "an int", [0.5]),
     (opts.SWGPUCB, "variation_budget", r".* \(0, inf\)", [0.0]),
     (opts.SWGPUCB, "window", ".*an int", [0, 2.5]),
-    (
-        opts.WDBO,
-        "seasonal_periods",
-        "'auto', positive, a duration|distinct",
-        [0.0, -1.0, NAN, INF, "1Q", "day", True, [24.0, 24.0], [], [24.0, None], timedelta(0)],
-    ),
+    (opts.WDBO, "seasonal_periods", "'auto', positive, a duration", [0.0, INF, "1Q", [24.0, None]]),
+    (opts.WDBO, "seasonal_periods", "distinct", [[24.0, 24.0], []]),
     (opts.SparQGPUCB, "expert_noise_variance", ".* float in the range", [0.0, "none"]),
     (opts.SparQGPUCB, "n_queries", ".*'log', an int in the range", [-1, 2.5, "all"]),
     (opts.TVGPUCB, "epsilon", "'learn' or", [0.0, 1.0, -0.1, NAN, "guess", None]),
@@ -97,8 +69,8 @@ VALUES = [
     (opts.WDBO, "time_unit", "'ns', 'us'", ["year", None]),
     (opts.WGPUCB, "discount", ".*", [0.0, 1.1, 1.5, "none"]),
     (opts.BayesianOptimizer, "policy", ".* or a StaleDataPolicy.* Derive the class", [object()]),
-    (opts.BayesianOptimizer, "policy", ".*'keep-all'", ["keep-some", SlidingWindow]),
-    (opts.GPUCB, "acquisition", ".*'ucb', 'ei'", ["best", UCB, 3.0]),
+    (opts.BayesianOptimizer, "policy", ".*'keep-all'", ["keep-some", staleness.SlidingWindow]),
+    (opts.GPUCB, "acquisition", ".*'ucb', 'ei'", ["best", acq.UCB, 3.0]),
     (opts.GPUCB, "surrogate", "None or", ["gp", TimeVaryingGPRegressor]),
 ]
 
@@ -122,20 +94,14 @@ def test_a_bad_value_is_refused_at_the_first_call(kind, name, expected, bad):
 
 # Algorithm, a part of it, and what is said of the part.
 PARTS = [
-    (opts.SparQGPUCB, {"noise_cap": -1.0}, "'cap' parameter of NoiseThreshold"),
     (opts.SparQGPUCB, {"noise_cap": "high"}, "'cap' parameter of NoiseThreshold"),
     (opts.WDBO, {"max_step": "small"}, "'max_step' parameter"),
     (opts.WDBO, {"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be"),
     (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
     (opts.GPUCB, {"start_points": [[9.0, 0.0]]}, r"^start_points\[0, 0\] must be in .* Got 9.0"),
     (opts.GPUCB, {"start_points": [1.0, 0.5]}, r"^start_points must be an array of shape \(n, 2\)"),
-    (
-        opts.GPUCB,
-        {"start_points": [[2.0, 0.9]], "constraints": LinearConstraint([[1.0, 1.0]], ub=2.0)},
-        "points that satisfy the constraints",
-    ),
+    (opts.GPUCB, {"start_points": [[2.0, 0.9]], "constraints": BELOW}, "satisfy the constraints"),
     (opts.RandomSearch, {"journal": 3}, "journal must be a path or a Journal"),
-    (opts.RandomSearch, {"journal": []}, "journal must be a path or a Journal"),
     (opts.RandomSearch, {"journal": b"run.db"}, r"a path of text, .* Convert it with os\.fsdecode"),
     (opts.RandomSearch, {"journal": Journal(3, resume=True)}, "journal must be a path or a Journ"),
     (
@@ -143,64 +109,33 @@ PARTS = [
         {"journal": Journal("run.db", "off")},
         "'synchronous' parameter of Journal",
     ),
+    (opts.RandomSearch, {"journal": Journal("run.db", resume=1)}, "'resume' parameter of Journal"),
+    (opts.BayesianOptimizer, {"policy": staleness.MaximumSize(0)}, "'max_size' parameter of Max"),
     (
-        opts.RandomSearch,
-        {"journal": Journal("run.db", resume=1)},
-        "'resume' parameter of Journal must be True or False",
-    ),
-    *(
-        (opts.BayesianOptimizer, {"policy": policy}, message)
-        for policy, message in [
-            (MaximumSize(0), "'max_size' parameter of MaximumSize must be an int in the range"),
-            (RelevancyBudget(min_size=0), "'min_size' parameter of RelevancyBudget"),
-            (RelevancyBudget(max_step=0), "'max_step' parameter of RelevancyBudget"),
-            (RelevancyCap("many"), "'max_size' parameter of RelevancyCap"),
-            (RelevancyCap(9, 0), "'min_size' parameter of RelevancyCap"),
-            (SlidingWindow(0), "'window' parameter of SlidingWindow"),
-            (SlidingWindow(VariationBudget(0)), "'horizon' parameter of Variation"),
-            (PeriodicReset(2.5), "'period' parameter of PeriodicReset"),
-            (EventTriggeredReset(2.0), "'delta' parameter of EventTriggered"),
-            (NoiseThreshold("lg"), "'cap' parameter of NoiseThreshold"),
-        ]
+        opts.BayesianOptimizer,
+        {"policy": staleness.SlidingWindow(staleness.VariationBudget(0))},
+        "'horizon' parameter",
     ),
     *(
         (opts.GPUCB, {"acquisition": function}, message)
         for function, message in [
-            (UCB(-1.0), "'beta' parameter of UCB"),
-            (UCB("lg"), "'beta' parameter of UCB"),
-            *(
-                (UCB(1.0, margin=m), "'margin' parameter of UCB must be a float in the range")
-                for m in MARGINS
-            ),
-            (ExpectedImprovement(-1), "'xi' parameter of ExpectedImp"),
-            (ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
-            (UCB(LogBeta(-1.0)), "'scale' parameter of LogBeta"),
-            (UCB(LogBeta(rate=0.0)), "'rate' parameter of LogBeta"),
-            (UCB(DimensionBeta("x")), "'scale' parameter of DimensionBeta"),
-            (UCB(DimensionBeta(max_dims=0)), "'max_dims' parameter of DimensionBeta"),
-            (UCB(SmoothnessBeta("x")), "'theorem' parameter of Smoothness"),
-            (UCB(BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
-            (UCB(InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
+            (acq.UCB(-1.0), "'beta' parameter of UCB"),
+            (acq.UCB(1.0, margin=NAN), "'margin' parameter of UCB must be a float in the range"),
+            (acq.ExpectedImprovement(-1), "'xi' parameter of ExpectedImp"),
+            (acq.ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
+            (acq.UCB(acq.LogBeta(-1.0)), "'scale' parameter of LogBeta"),
+            (acq.UCB(acq.DimensionBeta(max_dims=0)), "'max_dims' parameter of DimensionBeta"),
+            (acq.UCB(acq.BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
+            (acq.UCB(acq.InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
         ]
     ),
     (opts.GPUCB, {"surrogate": TimeVaryingGPRegressor(noise_variance=-1.0)}, "'noise_variance'"),
     (opts.GPUCB, {"surrogate": TimeVaryingGPRegressor("rbf")}, "'spatial_kernel' parameter"),
-    (
-        opts.WDBO,
-        {"surrogate": STATIC},
-        "relevancy of observations is not available .*never forgets",
-    ),
-    (opts.WDBO, {"surrogate": WITHOUT_FORM}, "not available for RationalQuadratic"),
+    (opts.WDBO, {"surrogate": STATIC}, "relevancy of observations is not available .*never forg"),
     (opts.BOLT, {"surrogate": WITHOUT_FORM}, "not available for RationalQuadratic"),
     (opts.BOLT, {"surrogate": TimeVaryingGPRegressor(RBF(), DotProduct())}, "not available"),
-    (opts.BayesianOptimizer, {"surrogate": WIENER, "policy": "relevancy-budget"}, "Wiener"),
     (opts.BayesianOptimizer, {"surrogate": WIENER, "policy": "relevancy-cap"}, "Wiener"),
     (opts.SparQGPUCB, {"surrogate": STATIC}, "'noise_model' parameter of TimeVaryingGPRegressor"),
-    (
-        opts.BayesianOptimizer,
-        {"surrogate": STATIC, "policy": "noise-threshold"},
-        "must be a noise model, .* for NoiseThreshold",
-    ),
 ]
 
 
@@ -209,33 +144,21 @@ def test_a_bad_part_is_refused_at_the_first_call(kind, parts, message):
     refused(clone(kind(BOX, **parts)), message)
 
 
-# Of each algorithm the parameters of a part that the user may give in its place.
-OVERRIDDEN = {
-    opts.TVGPUCB: [("epsilon", 0.3, {"surrogate": STATIC})],
-    opts.UITVBO: [("drift_variance", 0.5, {"surrogate": STATIC})],
-    opts.WGPUCB: [("discount", 0.5, {"surrogate": STATIC})],
-    opts.IGPUCB: [
-        ("norm_bound", 2.0, {"acquisition": "ei"}),
-        ("delta", 0.2, {"acquisition": UCB(2.0)}),
-    ],
-    opts.ABO: [("lookahead", 2.0, {"acquisition": "ts"})],
-    opts.SWGPUCB: [
-        ("horizon", 50, {"window": 10}),
-        ("variation_budget", 2.0, {"window": 10}),
-        ("variation_budget", 2.0, {}),
-    ],
-    opts.BRGPUCB: [
-        ("horizon", 50, {"reset_period": 10}),
-        ("variation_budget", 2.0, {"reset_period": 10}),
-        ("variation_budget", 2.0, {}),
-    ],
-}
+OVERRIDDEN = [
+    (opts.TVGPUCB, "epsilon", 0.3, {"surrogate": STATIC}),
+    (opts.UITVBO, "drift_variance", 0.5, {"surrogate": STATIC}),
+    (opts.WGPUCB, "discount", 0.5, {"surrogate": STATIC}),
+    (opts.IGPUCB, "norm_bound", 2.0, {"acquisition": "ei"}),
+    (opts.IGPUCB, "delta", 0.2, {"acquisition": acq.UCB(2.0)}),
+    (opts.ABO, "lookahead", 2.0, {"acquisition": "ts"}),
+    (opts.SWGPUCB, "horizon", 50, {"window": 10}),
+    (opts.SWGPUCB, "variation_budget", 2.0, {}),
+    (opts.BRGPUCB, "horizon", 50, {"reset_period": 10}),
+    (opts.BRGPUCB, "variation_budget", 2.0, {"reset_period": 10}),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value", "parts"),
-    [(kind, *case) for kind, cases in OVERRIDDEN.items() for case in cases],
-)
+@pytest.mark.parametrize(("kind", "name", "value", "parts"), OVERRIDDEN)
 def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
     opt = kind(BOX, **{name: value}, **parts)
     with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must be left at"):
@@ -248,37 +171,27 @@ def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
 
 # --- by name --------------------------------------------------------------------------------------
 
-PARTS_BY_NAME = {
-    ("acquisition", "ei"): ExpectedImprovement,
-    ("acquisition", "pi"): ProbabilityOfImprovement,
-    ("acquisition", "ts"): acquisition.ThompsonSampling,
-    ("acquisition", "mean"): acquisition.PosteriorMean,
-    ("policy", "keep-all"): staleness.KeepAll,
-    ("policy", "sliding-window"): SlidingWindow,
-    ("policy", "periodic-reset"): PeriodicReset,
-    ("policy", "event-triggered-reset"): EventTriggeredReset,
-    ("policy", "relevancy-budget"): RelevancyBudget,
-    ("policy", "relevancy-cap"): RelevancyCap,
-    ("policy", "noise-threshold"): NoiseThreshold,
-}
+BY_NAME = {"ei": acq.ExpectedImprovement, "pi": acq.ProbabilityOfImprovement}
+BY_NAME |= {"ts": acq.ThompsonSampling, "mean": acq.PosteriorMean}
+POLICIES = ["keep-all", "sliding-window", "periodic-reset", "event-triggered-reset"]
+POLICIES += ["relevancy-budget", "relevancy-cap", "noise-threshold"]
+BY_NAME |= {name: getattr(staleness, name.title().replace("-", "")) for name in POLICIES}
 
 
-@pytest.mark.parametrize(("parameter", "name"), PARTS_BY_NAME)
-def test_a_part_by_name_is_that_of_the_class(parameter, name):
-    options, told = {"n_initial_points": 4, "random_state": 0}, []
-    if name == "noise-threshold":
-        gp = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
-        options["surrogate"] = gp
-    given = PARTS_BY_NAME[parameter, name]()
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_part_by_name_is_that_of_the_class(name):
+    parameter = "policy" if name in POLICIES else "acquisition"
+    gp = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
+    options = {"surrogate": gp if name == "noise-threshold" else None, "random_state": 0}
+    given, told = BY_NAME[name](), []
     for part in (name, given):
-        opt = clone(opts.BayesianOptimizer(BOX, **options, **{parameter: part}))
+        opt = clone(opts.BayesianOptimizer(BOX, n_initial_points=4, **options, **{parameter: part}))
         ask_and_tell(opt, 5)
         told.append(opt.told_X_)
         if parameter == "policy":
             assert type(opt.policy_) is type(given)
             assert opt.policy_ is not given
     np.testing.assert_array_equal(*told)
-    assert opt.get_params()[parameter].__class__ is type(given)
 
 
 def test_ucb_by_name_is_the_default_of_the_algorithm(few_modelled):
@@ -287,11 +200,3 @@ def test_ucb_by_name_is_the_default_of_the_algorithm(few_modelled):
         named = few_modelled.make(acquisition="ucb")
         np.testing.assert_array_equal(few_modelled.drive(named, N_INITIAL + 2), expected)
     assert opts.IGPUCB(BOX, norm_bound=2.0, acquisition="ucb").ask(0.0).shape == (2,)
-
-
-def test_ucb_by_name_visits_all_members():
-    queries = []
-    for given in (None, "ucb"):
-        opt = opts.GPUCB(Arms(8), acquisition=given, random_state=0)
-        queries.append(ask_and_tell(opt, 14, lambda x, t: float(x[0] == 3.0)))
-    np.testing.assert_array_equal(*queries)

@@ -1,6 +1,5 @@
 """Several queries at once: batches, pending points, workers, and queries made elsewhere."""
 
-import copy
 from dataclasses import replace
 from functools import cache
 
@@ -15,7 +14,6 @@ from contract.cases import (
     STEPS,
     ask_and_tell,
     in_turns,
-    objective,
     points,
     points_of,
     some,
@@ -27,9 +25,7 @@ from sktvbo import GPUCB
 from sktvbo import optimizers as opts
 from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.domain import Box
-from sktvbo.exceptions import (
-    AskTellError,
-)
+from sktvbo.exceptions import AskTellError
 
 # A posterior mean takes no notice of what is pending: its observation is the mean itself.
 EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
@@ -90,88 +86,23 @@ def test_points_of_a_batch_are_distinct(exploring):
 
 @pytest.mark.parametrize("maximize", [True, False])
 def test_a_pending_query_is_hallucinated_with_the_posterior_mean(maximize):
-    seen = []
+    seen = {}
 
     class Noted(UCB):
         def beta_value(self, state):
-            seen.append(state.surrogate)
+            seen[state.n_pending] = state.surrogate
             return super().beta_value(state)
 
     opt = GPUCB(BOX, acquisition=Noted(), n_initial_points=4, random_state=0, maximize=maximize)
-    for t in range(6):
-        opt.tell(opt.ask(t), float(t % 3 + 1))
+    ask_and_tell(opt, 6, lambda x, t: float(t % 3 + 1))
     seen.clear()
     opt.suggest(6, n=3)
-    lengths = [len(surrogate.y_train_) for surrogate in seen]
-    assert set(lengths) == {6, 7, 8}
-    without, *_, last = sorted(seen, key=lambda surrogate: len(surrogate.y_train_))
-    assert_allclose(last.y_train_[6:], without.predict(last.X_train_[6:]), rtol=1e-6)
-
-
-def test_an_acquisition_function_knows_how_many_queries_are_pending():
-    seen = []
-
-    class Noted(UCB):
-        def beta_value(self, state):
-            seen.append(state.n_pending)
-            return super().beta_value(state)
-
-    opt = GPUCB(BOX, acquisition=Noted(), n_initial_points=4, random_state=0)
-    ask_and_tell(opt, 5, lambda x, t: t % 3)
+    assert {n: len(surrogate.y_train_) for n, surrogate in seen.items()} == {0: 6, 1: 7, 2: 8}
+    last = seen[2]
+    assert_allclose(last.y_train_[6:], seen[0].predict(last.X_train_[6:]), rtol=1e-6)
     seen.clear()
-    opt.suggest(5, n=3)
-    assert sorted(set(seen)) == [0, 1, 2]
-    seen.clear()
-    opt.ask(5)
+    opt.ask(6)
     assert set(seen) == {3}
-
-
-def test_a_query_that_was_told_is_not_pending_any_more():
-    opt, _ = BY_NAME["GPUCB"].after()
-    twin, _ = BY_NAME["GPUCB"].after()
-    batch = points_of(opt.suggest(STEPS, n=3))
-    for query in twin.suggest(STEPS, n=3):
-        twin.cancel(query)
-    for x in batch:
-        opt.tell(x, 0.2, STEPS)
-        twin.tell(x, 0.2, STEPS)  # not asked for any more
-    assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
-
-
-def test_the_order_of_telling_does_not_matter_to_the_model():
-    case = BY_NAME["TVGPUCB-learn"]
-    first, second = case.make(refit_every=100), case.make(refit_every=100)
-    for opt, order in ((first, [0, 1, 2, 3]), (second, [3, 1, 0, 2])):
-        case.drive(opt, STEPS)
-        batch = points_of(opt.suggest(STEPS, n=4))
-        for i in order:
-            opt.tell(batch[i], objective(batch[i], STEPS))
-    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 20]
-    for a, b in zip(first.surrogate_.predict(rows, True), second.surrogate_.predict(rows, True)):
-        assert_allclose(a, b, atol=1e-9)
-
-
-def test_three_workers_that_finish_when_they_like(few):
-    """Each has a query of its own; the answers come late and out of order."""
-    opt = few.make()
-    rng = np.random.RandomState(0)
-    running = [timed(opt.suggest(0.0)) for _ in range(3)]
-    asked = {(*x, t) for x, t in running}
-    for t in range(1, 12):
-        x, started = running.pop(rng.randint(3))
-        opt.tell(x, objective(x, started))
-        running.append(timed(opt.suggest(max(t, opt.history_["time"][-1]))))
-        asked.add((*running[-1][0], running[-1][1]))
-    told = set(map(tuple, opt.told_X_))
-    assert len(told) == opt.n_told_ == 11
-    assert told < asked
-    for *x, _ in asked - told:
-        opt.cancel(x)
-    for *x, _ in asked:
-        with pytest.raises(AskTellError, match="still pending"):
-            opt.cancel(x)
-    if opt.surrogate_ is not None:
-        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
 
 
 def test_a_batch_may_exceed_the_arms():
@@ -202,20 +133,6 @@ def test_a_thousand_forgotten_queries_do_no_harm():
         opt.cancel(query.x)
 
 
-def test_a_cancelled_query_is_no_longer_kept_away_from():
-    opt = GPUCB(BOX, n_initial_points=5, random_state=0)
-    ask_and_tell(opt, 8, lambda x, t: float(t % 3))
-    never = copy.deepcopy(opt)
-    gone = opt.ask(8)
-    waiting = copy.deepcopy(opt)
-    opt.cancel(gone)
-    expected = opt.ask(9)
-    assert_allclose(never.ask(9), expected, atol=1e-5)  # of other candidates
-    assert np.abs(waiting.ask(9) - expected).max() > 1e-3
-    with pytest.raises(AskTellError, match=r"x must be a query of ask\(\) that is still pending"):
-        opt.cancel([0.123, 0.4])
-
-
 # --- queries of somebody else ---------------------------------------------------------------------
 
 
@@ -231,19 +148,13 @@ def test_an_announced_query_is_as_one_that_was_asked_for(domain):
     assert_array_equal(a, b)
 
 
-def test_it_is_told_at_its_time_or_cancelled():
-    opt = BY_NAME["GPUCB"].make(clock="step")
-    opt.announce([0.5, 0.5])
-    assert [query.t for query in opt.pending_] == [0.0]
+def test_it_is_told_at_its_time_and_moves_no_time():
     opt, _ = BY_NAME["GPUCB"].after()
     opt.announce([0.5, 0.5], 11.5)
     opt.announce([0.7, 0.5], 12.5)
     opt.tell([0.5, 0.5], 1.0)
     assert opt.told_X_[-1].tolist() == [0.5, 0.5, 11.5]
-    opt.cancel([0.7, 0.5])
-    with pytest.raises(AskTellError, match="still pending"):
-        opt.tell([0.7, 0.5], 1.0)
-    assert opt.ask(STEPS - 1.0).shape == (2,)  # announcing moves no time
+    assert opt.ask(STEPS - 1.0).shape == (2,)
 
 
 def test_where_nothing_is_in_doubt_a_search_does_not_end_at_a_pending_query():

@@ -77,8 +77,7 @@ def test_books_history_and_surrogate_of_a_run_agree(placed):
 
 @in_turns("domain", DOMAINS)
 def test_reading_begins_nothing(few, domain):
-    case = few
-    opt = case.make(domain)
+    opt = few.make(domain)
     before = joblib.hash(vars(opt))
     d = space(domain).n_dims
     assert opt.X_.shape == opt.told_X_.shape == opt.failed_X_.shape == (0, d + 1)
@@ -88,8 +87,7 @@ def test_reading_begins_nothing(few, domain):
     assert (opt.next_time_, opt.surrogate_, opt.belief_) == (None, None, None)
     members = dict(inspect.getmembers(opt))
     assert set(SHOWN) < set(members)
-    assert members["random_state"] == 0
-    assert type(members["policy_"]) is type(case.after(1, domain)[0].policy_)
+    assert type(members["policy_"]) is type(few.after(1, domain)[0].policy_)
     with pytest.raises(AskTellError, match=r"before recommend\(\) must be at least"):
         opt.recommend(0.0)
     assert joblib.hash(vars(opt)) == before
@@ -100,9 +98,7 @@ def test_an_optimizer_that_cannot_begin_has_no_attributes_of_a_run(few):
         opt = few.make().set_params(**options)
         for name in SHOWN:
             assert not hasattr(opt, name)
-            with pytest.raises(
-                NotFittedError, match=f"has no run, and cannot begin one.*{expected}"
-            ):
+            with pytest.raises(NotFittedError, match=f"cannot begin one.*{expected}"):
                 getattr(opt, name)
         assert not set(SHOWN) & set(dict(inspect.getmembers(opt)))
 
@@ -142,26 +138,13 @@ def test_recommendation_is_the_best_of_the_domain_and_changes_nothing(few, domai
 # --- the order of calls ---------------------------------------------------------------------------
 
 
-def test_late_corrected_and_uninvited_observations_are_welcome(few):
-    opt, _ = few.after(8)
-    x = opt.ask(9.0)
-    opt.tell(x, 0.1, 9.7)  # it took a while
-    opt.tell([1.0, 0.0], 0.2, 4.5)  # late, and never asked for
-    opt.tell([2.0, 1.0], 0.3, -3.0)  # before all others
-    assert opt.told_X_[-3:, 2].tolist() == [9.7, 4.5, -3.0]
-    assert_array_equal(opt.history_["time"][-3:], 9.7)
-    if opt.surrogate_ is not None:
-        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
-    with pytest.raises(InvalidObservationError, match=r"t must be at least 9\.7"):
-        opt.ask(9.5)
-    assert Box(BOX).contains(opt.ask(9.7))
-
-
 def test_removal_is_dated_by_the_present_when_a_late_observation_caused_it():
     opt, _ = BY_NAME["SWGPUCB"].after()
     oldest = np.flatnonzero(np.isnan(opt.removed_at_))[0]
     opt.tell([1.0, 0.0], 0.2, STEPS - 2.5)
     assert opt.removed_at_[oldest] == opt.history_["time"][-1] == STEPS - 1
+    with pytest.raises(InvalidObservationError, match=r"t must be at least 13\.0"):
+        opt.ask(STEPS - 1.5)
 
 
 @in_turns("domain", DOMAINS)
@@ -220,20 +203,19 @@ def test_refit_every_holds_the_hyperparameters_between(few_modelled):
 
 @in_turns("clock", ["step", "wall", "calendar", lambda: 3.5])
 def test_clocks(few, clock):
-    opt = few.make(clock=clock)
-    times = []
+    opt, times = few.make(clock=clock), []
     for _ in range(7):
         x, t = timed(opt.suggest())
         opt.tell(x, 0.0)
         times.append(t)
     assert opt.told_X_[:, 2].tolist() == times
-    if clock == "step":
+    if callable(clock):
+        assert times == [3.5] * 7
+    elif clock == "step":
         assert times == list(range(7))
-    elif clock in ("wall", "calendar"):
+    else:
         assert times == sorted(times)
         assert 0.0 <= times[0] < times[6] < 60.0
-    else:
-        assert times == [3.5] * 7
 
 
 def test_a_broken_clock_is_noticed(few):
@@ -283,12 +265,7 @@ def queries(case, factor, domain):
 
 
 def test_queries_do_not_depend_on_the_unit_of_the_observations(few_modelled):
-    expected = queries(few_modelled, 1.0, "box")
+    domain = "named" if few_modelled.name in ("WDBO", "thompson") else "box"
+    expected = queries(few_modelled, 1.0, domain)
     for power in (-300, 300):
-        np.testing.assert_array_equal(queries(few_modelled, 2.0**power, "box"), expected)
-
-
-@pytest.mark.parametrize("name", ["WDBO", "thompson"])
-def test_nor_do_those_of_named_parameters(name):
-    expected = queries(BY_NAME[name], 1.0, "named")
-    np.testing.assert_array_equal(queries(BY_NAME[name], 2.0**300, "named"), expected)
+        assert_array_equal(queries(few_modelled, 2.0**power, domain), expected)

@@ -17,36 +17,30 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOURS = NOON.timestamp() / 3600.0
 
 FORMS = {
-    "datetime": lambda h: NOON + timedelta(hours=h),
     "naive": lambda h: (NOON + timedelta(hours=h)).replace(tzinfo=None),
     "zoned": lambda h: (NOON + timedelta(hours=h)).astimezone(timezone(timedelta(hours=-7))),
-    "numpy": lambda h: np.datetime64("2026-03-01T12:00:00.000000") + np.timedelta64(h, "h"),
-    "hours": lambda h: np.datetime64("2026-03-01T12", "h") + np.timedelta64(h, "h"),
+    "numpy": lambda h: np.datetime64("2026-03-01T12", "h") + np.timedelta64(h, "h"),
     "pandas": lambda h: pd.Timestamp(NOON) + timedelta(hours=h),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_call_takes_dates(form):
-    date = FORMS[form]
-    opt = GPUCB(BOX, time_unit="h", n_initial_points=3, random_state=0)
-    twin = GPUCB(BOX, n_initial_points=3, random_state=0)
-    for h in range(6):
-        x = opt.ask(date(h))
-        assert_array_equal(x, twin.ask(HOURS + h))
-        opt.tell(x, float(h % 3)), twin.tell(x, float(h % 3))
-    opt.announce([1.0, 0.0], date(6)), twin.announce([1.0, 0.0], HOURS + 6)
-    opt.tell([1.0, 0.0], 1.0, date(7)), twin.tell([1.0, 0.0], 1.0, HOURS + 7)
-    X, y = [[0.5, 0.0], [0.6, 0.0]], [1.0, 2.0]
-    opt.tell_many(X, y, [date(8), date(9)])
-    twin.tell_many(X, y, [HOURS + 8, HOURS + 9])
-    assert_array_equal(
-        opt.predict(X, [date(9), date(10)]), twin.predict(X, [HOURS + 9, HOURS + 10])
-    )
-    assert opt.predict(X[0], date(9)) == twin.predict(X[0], HOURS + 9)
-    assert_array_equal(opt.recommend(date(10)), twin.recommend(HOURS + 10))
-    opt.untell([0.6, 0.0], date(9))
-    assert_array_equal(opt.told_X_, twin.told_X_[:-1])
+    X = [[0.5, 0.0], [0.6, 0.0]]
+
+    def run(date):
+        opt = GPUCB(BOX, time_unit="h", n_initial_points=3, random_state=0)
+        for h in range(6):
+            opt.tell(opt.ask(date(h)), float(h % 3))
+        opt.announce([1.0, 0.0], date(6))
+        opt.tell([1.0, 0.0], 1.0, date(7))
+        opt.tell_many(X, [1.0, 2.0], [date(8), date(9)])
+        found = [*opt.predict(X, [date(9), date(10)]), opt.predict(X[0], date(9))]
+        found += [*opt.recommend(date(10))]
+        opt.untell([0.6, 0.0], date(9))
+        return [*found, *opt.told_X_.ravel()]
+
+    assert_array_equal(run(FORMS[form]), run(lambda h: HOURS + h))
 
 
 # --- mixed kinds ----------------------------------------------------------------------------------
@@ -63,7 +57,6 @@ def calls_with(t):
     return {
         "ask": lambda opt: opt.ask(t),
         "tell": lambda opt: opt.tell(X[0], 1.0, t),
-        "tell failed": lambda opt: opt.tell(X[0], t=t, failed=True),
         "tell_many": lambda opt: opt.tell_many(X, [1.0, 2.0], [t, t]),
         "announce": lambda opt: opt.announce(X[0], t),
         "predict": lambda opt: opt.predict(X, t),
@@ -75,20 +68,19 @@ def calls_with(t):
 
 
 @pytest.mark.parametrize("begun", KINDS)
-@pytest.mark.parametrize("given", KINDS)
-def test_times_of_another_kind_are_refused(begun, given):
-    options = {"time_unit": "h", "n_initial_points": 2, "random_state": 0}
-    opt = SparQGPUCB(BOX, **options)
+def test_times_of_another_kind_are_refused(begun):
+    opt = SparQGPUCB(BOX, time_unit="h", n_initial_points=2, random_state=0)
     for h in range(3):
         opt.tell(opt.ask(KINDS[begun](h)), 1.0)
     before = opt.to_json()
     for copied in (opt, SparQGPUCB.from_json(before), pickle.loads(pickle.dumps(opt))):
-        for name, call in calls_with(KINDS[given](7)).items() if given != begun else ():
-            with pytest.raises(
-                InvalidObservationError, match=f"must be {begun}, as .* Got {given}"
-            ):
-                call(copied)
-            assert copied.to_json() == before, name
+        for given in KINDS.keys() - {begun}:
+            for name, call in calls_with(KINDS[given](7)).items():
+                with pytest.raises(
+                    InvalidObservationError, match=f"must be {begun}, as .* Got {given}"
+                ):
+                    call(copied)
+                assert copied.to_json() == before, name
         copied.ask(KINDS[begun](4))
 
 
@@ -96,14 +88,11 @@ def test_a_clock_that_tells_no_dates_is_refused_among_dates():
     opt = RandomSearch(BOX, random_state=0)
     opt.tell([0.5, 0.0], 1.0, NOON)
     for call in (opt.ask, opt.now, lambda: opt.announce([0.5, 0.0])):
-        with pytest.raises(
-            InvalidObservationError, match=r"clock tells must be dates with .*lambda"
-        ):
+        with pytest.raises(InvalidObservationError, match=r"must be dates with .*lambda"):
             call()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("unit", ["us", "s", "min", "D"])
+@pytest.mark.parametrize(("kind", "unit"), [*zip(KINDS, ("D", "us", "min"))])
 def test_the_frame_of_a_run_has_its_times(kind, unit):
     """A run goes on from the frame of another one, with the same numbers."""
     opt = RandomSearch(BOX, time_unit=unit, random_state=0)
@@ -129,38 +118,27 @@ def test_local_time_without_a_zone_that_goes_back_is_explained():
         opt.ask(datetime(2026, 10, 25, 2, 10, fold=1))
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        np.datetime64("NaT"),
-        "2026-03-01",
-        timedelta(1),
-        np.timedelta64(1, "h"),
-        pd.NaT,
-        pd.Period("2026-03-01"),
-        None,
-    ],
-)
+NO_DATES = [np.datetime64("NaT"), "2026-03-01", timedelta(1), np.timedelta64(1, "h")]
+NO_DATES += [pd.NaT, pd.Period("2026-03-01"), None]
+
+
+@pytest.mark.parametrize("bad", NO_DATES)
 def test_what_is_no_date_is_refused(bad):
     opt = WDBO(BOX, random_state=0)
     with pytest.raises(InvalidObservationError, match="t must be"):
-        opt.predict([0.5, 0.0], [bad])
+        opt.tell_many([[0.5, 0.0]], [1.0], [bad])
     if bad is not None:
         with pytest.raises(InvalidObservationError, match="t must be"):
             opt.ask(bad)
-    with pytest.raises(InvalidObservationError, match="t must be"):
-        opt.tell_many([[0.5, 0.0]], [1.0], [bad])
     assert "_run" not in vars(opt)
 
 
 @pytest.mark.parametrize(("unit", "scale"), [("h", 3.0), ("min", 180.0)])
 def test_durations_of_a_surrogate_are_in_the_unit_of_the_run(unit, scale):
-    kernel = Matern(timedelta(hours=3), "fixed")
-    surrogate = TimeVaryingGPRegressor(None, kernel)
+    surrogate = TimeVaryingGPRegressor(None, Matern(timedelta(hours=3), "fixed"))
     opt = WDBO([(0.0, 1.0)], surrogate=surrogate, time_unit=unit, random_state=0)
     for hour in range(6):
-        t = datetime(2026, 3, 1, hour, tzinfo=UTC)
-        opt.tell(opt.ask(t), float(hour % 3))
+        opt.tell(opt.ask(NOON + timedelta(hours=hour)), float(hour % 3))
     assert opt.surrogate_.temporal_kernel_.length_scale == scale
 
 
@@ -181,8 +159,8 @@ def test_dates_that_floats_cannot_tell_apart_are_refused(form):
         x = opt.ask(date(n))
         opt.tell(x, 1.0, date(n))
         opt.tell(x, 1.0, date(n))  # the same date again
-    assert len(np.unique(opt.told_X_[:, -1])) == 3
     before = opt.told_X_
+    assert len(np.unique(before[:, -1])) == 3
     noon = NOON.timestamp()
     closer = next(n for n in (1600, 1800) if noon + n * 1e-9 == noon + 1700 * 1e-9)
     with pytest.raises(InvalidObservationError, match=r"equal or at least 0\.5 microseconds"):
@@ -190,4 +168,3 @@ def test_dates_that_floats_cannot_tell_apart_are_refused(form):
     with pytest.raises(InvalidObservationError, match=r"equal or at least 0\.5 microseconds"):
         opt.tell_many([[0.5, 0.0]] * 9, np.zeros(9), [date(n) for n in range(1700, 2600, 100)])
     assert_array_equal(opt.told_X_, before)
-    opt.tell_many([[0.5, 0.0]] * 2, np.zeros(2), [date(1700)] * 2)

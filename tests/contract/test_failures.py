@@ -9,7 +9,7 @@ from contract.failing import UNIT, fails, value
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 
-from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo import GPUCB, RandomSearch, SparQGPUCB
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 
@@ -78,19 +78,6 @@ def test_the_latest_are_remembered():
 # --- the first queries ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_when_all_fails_queries_stay_random(domain):
-    opt, asked = WDBO(DOMAINS[domain], n_initial_points=3, random_state=0), []
-    for t in range(10):
-        asked.append(opt.ask(t))
-        opt.tell(asked[-1], failed=True)
-    assert opt.surrogate_ is None
-    assert opt.n_failed_ == 10
-    assert len({str(x) for x in asked}) >= 9  # of the 12 members of the finite set
-    with pytest.raises(AskTellError, match=r"at least 1\. Got 0"):
-        opt.recommend(10)
-
-
 # --- whole runs -----------------------------------------------------------------------------------
 
 
@@ -106,22 +93,6 @@ def test_what_the_expert_said_was_for_the_query_that_failed():
 
 
 # --- remembered -----------------------------------------------------------------------------------
-
-
-def test_the_journal_tells_of_failures(tmp_path, capsys):
-    from sktvbo import journal
-    from sktvbo.__main__ import main
-
-    path = tmp_path / "run.db"
-    opt = RandomSearch(BOX, random_state=0, journal=path)
-    x = opt.ask(0.0)
-    opt.tell(x, failed=True)
-    opt.close()
-    assert journal.check(path) == {"begin": 1, "ask": 1, "fail": 1}
-    *_, event = journal.events(path)
-    assert event.body == {"x": x.tolist(), "t": 0.0}
-    main(["journal", "show", str(path)])
-    assert "fail" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("level", [-1000.0, 1000.0])

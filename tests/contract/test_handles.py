@@ -1,7 +1,6 @@
 """Queries have handles: which one is answered, withdrawn, or still to come."""
 
 import copy
-import json
 import warnings
 from datetime import UTC, datetime
 
@@ -20,17 +19,17 @@ from contract.cases import (
     points_of,
 )
 from contract.test_retries import restarted
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
-from sktvbo import BOLT, GPUCB, RandomSearch
+from sktvbo import GPUCB, RandomSearch
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import (
     AskTellError,
     DomainError,
     InvalidObservationError,
+    SktvboError,
     UnansweredQueryWarning,
 )
-from sktvbo.optimizers import Query
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -46,21 +45,6 @@ def test_pending_queries_are_listed_as_users_see_them_oldest_first(domain):
     assert all(type(query.x) is type(asked[0]) for query in found)
     assert_array_equal(points([q.x for q in found], domain), points([*asked, asked[0]], domain))
     assert_array_equal(opt.pending_X_[:, -1], [query.t for query in found])
-
-
-def test_ask_returns_the_points_of_the_queries_of_suggest():
-    opt, _ = BY_NAME["GPUCB"].after()
-    query = opt.suggest(STEPS)
-    assert isinstance(query, Query)
-    assert query.t == STEPS
-    first, second = opt.suggest(STEPS + 1.0, n=2)
-    assert [first.id, second.id] == [query.id + 1, query.id + 2]
-    twin, _ = BY_NAME["GPUCB"].after()
-    assert_array_equal(twin.ask(STEPS), query.x)
-    assert_array_equal(twin.ask(STEPS + 1.0), first.x)
-    # Those before it are hallucinated one after the other, or at once: another rounding.
-    assert_allclose(twin.ask(STEPS + 1.0), second.x, rtol=1e-9)
-    assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
 
 
 def test_what_is_not_pending_is_refused():
@@ -86,24 +70,8 @@ def test_what_is_not_pending_is_refused():
 # --- x that is not what it was --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_x_that_went_through_a_file_finds_its_query(domain):
-    opt = RandomSearch(DOMAINS[domain], random_state=0)
-    for t in (1.0, 2.0):
-        x = opt.ask(t)
-        again = json.loads(json.dumps(x if isinstance(x, dict) else x.tolist()))
-        opt.cancel(again)
-        assert opt.pending_ == []
-        opt.announce(x, t)
-        opt.tell(again, 1.0)
-        assert_array_equal(opt.told_X_[-1, :-1], as_domain(opt.domain).validate_point(x))
-        assert opt.told_X_[-1, -1] == t
-
-
-# Spaces whose numbers are rounded in different ways, and what a file with some digits has of x.
 ROUNDED = DOMAINS | {
     "wide": [(1e6, 1e6 + 1.0), (-1e-9, 1e-9)],
-    "corner": [(0.1, 0.3), (0.7, 1.1)],
     "thirds": FiniteSet(np.arange(7.0)[:, np.newaxis] / 6.0),
     "counts": {"n": ("integer", 0, 10**9), "m": ("log-integer", 1, 10**12)},
     "context": WithContext([(0.0, 10.0)], [(0.0, 1.0)]),
@@ -121,12 +89,11 @@ def context_in(domain):
     return {"context": [0.5]} if domain == "context" else {}
 
 
-@pytest.mark.parametrize("timed", [True, False])
 @pytest.mark.parametrize("domain", ROUNDED)
-def test_x_of_float32_answers_its_query_and_is_the_data(domain, timed):
+def test_x_of_float32_answers_its_query_and_is_the_data(domain):
     opt = RandomSearch(ROUNDED[domain], random_state=0)
     space = as_domain(ROUNDED[domain])
-    for t in (0.0, 0.1, 1e9, 1.7e9):
+    for t, timed in ((0.0, True), (0.1, False), (1e9, True), (1.7e9, False)):
         x = opt.ask(t, **context_in(domain))
         if domain == "counts":
             read = {k: int(np.float32(v)) for k, v in x.items()}
@@ -142,26 +109,15 @@ def test_x_of_float32_answers_its_query_and_is_the_data(domain, timed):
     assert opt.to_frame()["query"].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("domain", ["box", "thirds", "named", "context", "corner"])
-def test_x_of_few_decimals_answers_the_nearest_query_of_its_time(domain):
+@pytest.mark.parametrize(("domain", "digits"), [("box", 2), ("named", 3), ("context", 2)])
+def test_x_of_few_decimals_answers_the_nearest_query_of_its_time(domain, digits):
     opt = RandomSearch(ROUNDED[domain], random_state=1)
     opt.suggest(4.0, n=3, **context_in(domain))  # never answered
     for t in range(5, 15):
-        queries = opt.suggest(float(t), n=2, **context_in(domain))
-        gaps = rounding_gaps_of(opt, queries)
-        for query in queries:
-            digits = 4 if gaps < 0.05 else 3 if domain in ("corner", "named") else 2
-            read = each_number(lambda v: round(float(v), digits), query.x)  # noqa: B023
-            opt.tell(read, 1.0, t)
+        for query in opt.suggest(float(t), n=2, **context_in(domain)):
+            opt.tell(each_number(lambda v: round(float(v), digits), query.x), 1.0, t)
             assert query.id not in [each.id for each in opt.pending_]
     assert [query.id for query in opt.pending_] == [0, 1, 2]
-
-
-def rounding_gaps_of(opt, queries):
-    """Return the distance of two queries in unit form."""
-    space = as_domain(opt.domain)
-    units = space.unit_of(np.array([space.as_row(query.x) for query in queries]))
-    return np.nanmax(np.abs(units[0] - units[1]))
 
 
 def test_two_decimals_of_a_small_range_and_of_queries_that_are_close():
@@ -183,8 +139,6 @@ def test_what_is_further_away_is_no_answer():
         opt.tell(x + 0.0101, 1.0)
     opt.tell(x + 0.0101, 1.0, 0.0)
     assert len(opt.pending_) == 1
-    with pytest.raises(DomainError):
-        opt.tell(x + 2.0, 1.0)
     for where in (ARMS.points[0] + 1e-6, ARMS.points[0] + 2.0):
         with pytest.raises(DomainError):
             RandomSearch(ARMS).tell(where, 1.0, 0.0)
@@ -192,19 +146,20 @@ def test_what_is_further_away_is_no_answer():
     steps.announce([500.0], 0.0)
     steps.tell([501.0], 1.0, 0.0)  # another member
     assert len(steps.pending_) == 1
-    edge = RandomSearch([(0.0, 1.0)])
-    edge.announce([1.0], 0.0)
-    with pytest.raises(DomainError):
-        edge.tell([1.02], 1.0, 0.0)
-    edge.tell([1.004], 1.0, 0.0)
-    assert_array_equal(edge.told_X_, [[1.0, 0.0]])
     named = RandomSearch(NAMED, random_state=0)
     x = named.ask(0.0)
-    with pytest.raises(DomainError, match="loss"):
-        named.tell(x | {"loss": "l3"}, 1.0)
     for other in ({"depth": x["depth"] % 5 + 1}, {"loss": "l1" if x["loss"] != "l1" else "l2"}):
         named.tell(x | other, 1.0, 0.0)
     assert len(named.pending_) == 1
+
+
+def test_what_rounds_to_beyond_the_edge_is_at_the_edge():
+    opt = RandomSearch([(0.0, 1.0)])
+    opt.announce([1.0], 0.0)
+    with pytest.raises(DomainError):
+        opt.tell([1.02], 1.0, 0.0)
+    opt.tell([1.004], 1.0, 0.0)
+    assert_array_equal(opt.told_X_, [[1.0, 0.0]])
 
 
 def test_cancelling_and_a_journal_take_a_rounded_x(tmp_path):
@@ -266,20 +221,17 @@ def test_what_was_set_needs_a_query_and_is_checked():
     opt = RandomSearch({"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}, random_state=0)
     query, other = (opt.suggest(t, context={"load": 0.5}) for t in (0.0, 1.0))
     before = fingerprint(opt)
-    for error, match, call in [
-        (AskTellError, "x_or_query must be a query", lambda: opt.tell({"x": 0.1}, 1.0, x={"x": 1})),
-        (DomainError, "x", lambda: opt.tell(query, 1.0, x={"x": 1.2})),
-        (InvalidObservationError, "x must be a dict", lambda: opt.tell(query, 1.0, x={"y": 1.0})),
-        (ValueError, "x must be a point, what was set", lambda: opt.tell(query, 1.0, x=other)),
-        (
-            DomainError,
-            r"x\[1",
-            lambda: opt.tell_many([query, other], [1.0, 2.0], x=[None, {"x": 3}]),
-        ),
-        (ValueError, "x must be one point", lambda: opt.tell_many([query], [1.0], x=[None, None])),
+    for match, what, x in [
+        ("x_or_query must be a query", {"x": 0.1}, {"x": 1}),
+        ("x", query, {"x": 1.2}),
+        ("x must be a dict", query, {"y": 1.0}),
+        ("x must be a point, what was set", query, other),
     ]:
-        with pytest.raises(error, match=match):
-            call()
+        with pytest.raises((ValueError, SktvboError), match=match):
+            opt.tell(what, 1.0, x=x)
+    for match, X in [(r"x\[1", [None, {"x": 3}]), ("x must be one point", [None] * 3)]:
+        with pytest.raises(ValueError, match=match):
+            opt.tell_many([query, other], [1.0, 2.0], x=X)
     assert fingerprint(opt) == before
     opt.tell(query.x, 1.0, t=0.0, x={"x": 0.75, "load": 0.25})  # x of ask() names it as well
     opt.tell_many([other], [2.0], x=pd.DataFrame({"x": [0.5]}), context=[{"load": 0.125}])
@@ -292,7 +244,7 @@ def test_a_step_counts_from_what_was_set(few, how):
     few.drive(opt, 7)
     for t in range(7, 11):
         query = opt.suggest(max(t, opt.next_time_))
-        x = query.x + (0.0125 if how == "rounded" else 0.3) * (1.0 - query.x)
+        x = query.x + 0.3 * (1.0 - query.x)
         if how == "x":
             opt.tell(query, 1.0, x=x)
         elif how == "many":
@@ -307,20 +259,15 @@ def test_a_step_counts_from_what_was_set(few, how):
 # --- observations that answer none ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("dated", [False, True])
-@pytest.mark.parametrize("many", [False, True])
-def test_an_observation_of_another_time_answers_none(domain, dated, many):
+@pytest.mark.parametrize(("domain", "dated"), [("box", True), ("finite", False), ("named", False)])
+def test_an_observation_of_another_time_answers_none(domain, dated):
     def at(hour):
         return datetime(2026, 3, 1, hour, tzinfo=UTC) if dated else float(hour)
 
     opt = RandomSearch(DOMAINS[domain], random_state=0)
     query = opt.suggest(at(14))
-    for hour in (5, 20):
-        if many:
-            opt.tell_many([query.x], [1.0], [at(hour)])
-        else:
-            opt.tell(query.x, 1.0, at(hour))
+    opt.tell_many([query.x], [1.0], [at(5)])
+    opt.tell(query.x, 1.0, at(20))
     assert [each.id for each in opt.pending_] == [query.id]
     opt.tell(x=query.x, y=0.0, t=at(14))
     assert (opt.n_told_, opt.pending_) == (3, [])
@@ -350,14 +297,13 @@ WRONG = {
     ("wrong", "how"), [*zip(WRONG, ["same process", "json", "journal", "same process"])]
 )
 def test_answers_that_answer_none_are_warned_of_once(wrong, how, tmp_path):
-    opt = RandomSearch(
-        [(0.0, 1.0)], random_state=0, journal=tmp_path / "run.db" if how == "journal" else None
-    )
+    path = tmp_path / "run.db" if how == "journal" else None
+    opt = RandomSearch([(0.0, 1.0)], random_state=0, journal=path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for t in range(9):
             WRONG[wrong](opt, float(t))
-    opt = restarted(opt, how, tmp_path / "run.db")
+    opt = restarted(opt, how, path)
     with pytest.warns(UnansweredQueryWarning, match=r"10 queries are .* tell\(query, y\)") as found:
         WRONG[wrong](opt, 9.0)
     with warnings.catch_warnings():
@@ -399,15 +345,3 @@ def test_a_query_far_too_late_is_taken_back(name):
     opt.tell(x, 0.5)
     assert opt.history_["time"][-1] == opt.next_time_ == STEPS + 1.0
     assert [query.t for query in opt.pending_] == []
-
-
-def test_times_taken_back_do_not_tell_of_the_response():
-    """BOLT would take a pause of 1e12 for what a step costs."""
-    opt = BOLT([(0.0, 1.0)], n_initial_points=4, random_state=0)
-    for t in np.arange(14.0):
-        if t > 10.0:
-            opt.cancel(opt.ask(1e12))  # an observation follows at once, or another query does
-        if t > 12.0:
-            opt.tell([0.5], 0.0, t - 0.5)
-        opt.tell(opt.ask(t), np.sin(t))
-    assert opt.policy_.response_time_(14) == pytest.approx(1.0)

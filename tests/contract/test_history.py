@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from contract.cases import BOX, BY_NAME, STEPS, in_turns, objective
 from numpy.testing import assert_array_equal
 
 from sktvbo import RandomSearch
-from sktvbo.exceptions import OverconfidenceWarning
 
 TOLD = ("told_X_", "told_y_", "removed_at_")
 
@@ -46,24 +44,22 @@ def busy(opt, start, stop):
             opt.cancel(x)
 
 
-SLOW = ("SWGPUCB", "BOLT-max-size", "SparQGPUCB")
-SLOW = [pytest.param(name, 300, marks=pytest.mark.slow) for name in SLOW]
-
-
-@pytest.mark.parametrize(("name", "steps"), [("RandomSearch", 660), *SLOW])
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("RandomSearch", 660), pytest.param("SWGPUCB", 300, marks=pytest.mark.slow)],
+)
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.OverconfidenceWarning")
 def test_without_a_history_the_state_does_not_grow(name, steps):
     case, sizes = BY_NAME[name], []
     opt = case.make(history=0, **({"refit_every": None} if case.modelled else {}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverconfidenceWarning)  # of a made-up objective
-        for start in (0, steps):
-            busy(opt, start, start + steps)
-            sizes.append(len(pickle.dumps(opt)))
-            # These are stored up to numbers that may not be reached yet.
-            known = [opt._run.part(name) for name in ("failures", "cancelled")]
-            sizes[-1] -= sum(len(pickle.dumps(part)) for part in known)
-            assert len(known[0].rows) <= 150
-            assert len(known[1].rows) <= 100
+    for start in (0, steps):
+        busy(opt, start, start + steps)
+        sizes.append(len(pickle.dumps(opt)))
+        # These are stored up to numbers that may not be reached yet.
+        known = [opt._run.part(name) for name in ("failures", "cancelled")]
+        sizes[-1] -= sum(len(pickle.dumps(part)) for part in known)
+        assert len(known[0].rows) <= 150
+        assert len(known[1].rows) <= 100
     # So are times of queries.
     assert sizes[1] - sizes[0] < 2000
     assert len(opt.X_) <= 257
@@ -137,12 +133,3 @@ def test_random_search_recommends_the_best_of_all_that_was_told():
         values[float(x[0])] = -abs(x[0] - 0.3)
         opt.tell(x, values[float(x[0])])
     assert opt.recommend(300.0)[0] == max(values, key=values.get)
-
-
-def test_an_expert_is_asked_about_what_is_remembered():
-    opt = BY_NAME["SparQGPUCB"].make(history=10, n_queries=4)
-    X = np.random.RandomState(1).uniform(size=(300, 2))
-    opt.tell_many(X, [0.1] * 300, 0.01 * np.arange(300))
-    places = opt.ask_expert(10.0)
-    assert places.shape == (4, 2)
-    assert {tuple(place) for place in places} <= {tuple(x) for x in X[-256:]}

@@ -1,7 +1,6 @@
 """Runs that go on from their journal, or from JSON, as if nothing had happened."""
 
 import copy
-import json
 import os
 import pickle
 import re
@@ -25,14 +24,12 @@ from contract.cases import (
     in_turns,
     objective,
     same_state,
-    some,
 )
 from contract.test_atomic import places_of, some_of, stopped_at
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import LinearConstraint
 from scipy.stats import gamma
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern, PairwiseKernel
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import sktvbo
 from sktvbo import (
@@ -47,7 +44,7 @@ from sktvbo import (
 from sktvbo.domain import Box, Constrained, FiniteSet, StepLimit
 from sktvbo.exceptions import AskTellError, JournalError
 from sktvbo.journal import Journal
-from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
+from sktvbo.staleness import KeepAll, SlidingWindow
 
 CRASH = Path(__file__).parents[2] / "benchmarks" / "robustness" / "crash.py"
 
@@ -95,8 +92,6 @@ def test_every_step_is_an_event(path):
     kinds = [event.kind for event in found]
     assert kinds[:4] == ["begin", "ask_expert", "ask", "tell"]
     assert kinds[-2:] == ["ask", "cancel"]
-    assert kinds.count("tell") == 7
-    assert {"tell_expert", "search"} < set(kinds)
     told = [event for event in found if event.kind == "tell"]
     assert [event.told for event in told] == list(range(7))
     assert [[*e.body["x"], e.body["t"]] for e in told] == opt.told_X_.tolist()
@@ -139,9 +134,6 @@ def test_an_optimizer_begins_the_run_or_resumes_it(few, how, path):
     for each in (again, expected):
         few.drive(each, 3, 9)
     same_state(again, expected)
-    with pytest.raises(JournalError, match=r"an earlier state\. Resume it with journal=Journal"):
-        again.close() or opt.ask(20.0)
-    assert make().ask(20.0) is not None
 
 
 def resumed(path, kind=WDBO, domain=BOX, **options):
@@ -155,11 +147,11 @@ def inside(x):
 
 
 OTHER = {
-    "algorithm": ({"kind": GPUCB}, "algorithm: expected WDBO, got GPUCB"),
-    "domain": ({"domain": BOX[:1]}, r"domain: expected \[.*\], got \[.*\]"),
-    "constraints": ({"constraints": inside}, "constraints: expected None, got <function ins"),
-    "maximize": ({"maximize": False}, "maximize: expected True, got False"),
-    "time_unit": ({"time_unit": "h"}, "time_unit: expected 's', got 'h'"),
+    "kind": (GPUCB, "algorithm: expected WDBO, got GPUCB"),
+    "domain": (BOX[:1], r"domain: expected \[.*\], got \[.*\]"),
+    "constraints": (inside, "constraints: expected None, got <function ins[^;]*"),
+    "maximize": (False, "maximize: expected True, got False"),
+    "time_unit": ("h", "time_unit: expected 's', got 'h'"),
 }
 
 
@@ -167,15 +159,12 @@ def test_the_run_of_another_optimizer_is_refused_with_all_differences(path):
     opt = resumed(path)
     ask_and_tell(opt, 5)
     opt.close()
-    content, every = Path(path).read_bytes(), {}
-    for name, (options, message) in OTHER.items():
-        every |= options
-        with pytest.raises(JournalError, match=f"holds the run of another .*{message}") as caught:
-            resumed(path, **options).ask(9.0)
-        for other in set(OTHER) - {name}:
-            assert f" {other}: expected" not in str(caught.value)
-    message = ".*".join(message for _, message in OTHER.values())
-    with pytest.raises(JournalError, match=rf"{message}\. Give the same as in that run, or"):
+    content = Path(path).read_bytes()
+    for name, (value, message) in OTHER.items():
+        with pytest.raises(JournalError, match=rf"of another [^;]*{message}\. Give the same as in"):
+            resumed(path, **{name: value}).ask(9.0)
+    every = {name: value for name, (value, _) in OTHER.items()}
+    with pytest.raises(JournalError, match="; ".join(message for _, message in OTHER.values())):
         resumed(path, **every).n_told_  # noqa: B018
     assert Path(path).read_bytes() == content
     same_state(resumed(path, domain=Box(BOX), alpha=0.25), opt)
@@ -185,46 +174,25 @@ def test_other_parameters_are_those_of_the_file_and_a_warning_names_them(path):
     opt = resumed(path, alpha=0.5, history=4)
     ask_and_tell(opt, 6)
     opt.close()
-    again = resumed(path, alpha=0.25, n_initial_points=4, history=4)
-    with pytest.warns(UserWarning, match="alpha: expected 0.5") as caught:
+    again = resumed(path, alpha=0.25, n_initial_points=4, history=4, acquisition=score)
+    with pytest.warns(UserWarning, match="acquisition: expected None, got <function") as caught:
         same_state(again, opt)
     message = str(caught.pop().message)
-    assert "alpha: expected 0.5, got 0.25; n_initial_points: expected 3, got 4. For" in message
+    assert "alpha: expected 0.5, got 0.25" in message
+    assert "n_initial_points: expected 3, got 4" in message
     assert not {"history", "domain"} & set(message.split())
     assert (len(caught), again.alpha, again._run.algorithm.alpha) == (0, 0.5, 0.5)
-    assert again.n_initial_points == 3
-    again.close()
-    same_state(resumed(path, alpha=0.5, history=4), opt)
 
 
-def test_what_cannot_be_stored_is_the_constructors(path):
-    """A domain with a function is compared but for the function."""
-    metric = TimeVaryingGPRegressor(PairwiseKernel(0.5, metric=similarity), optimizer=None)
-    domain = Constrained(FiniteSet(PLACES), inside)
-    parts = {"kind": BayesianOptimizer, "domain": domain, "surrogate": metric}
-    opt, free = (
-        resumed(path, **parts),
-        BayesianOptimizer(domain, surrogate=metric, n_initial_points=3, random_state=0),
-    )
-    for step in (0, 4):
-        for each in (opt, free):
-            ask_and_tell(each, 4, start=step)
+def test_a_domain_with_a_function_is_compared_but_for_the_function(path):
+    places = np.random.RandomState(0).uniform(size=(20, 2))
+    for _ in range(2):
+        opt = resumed(path, kind=RandomSearch, domain=Constrained(FiniteSet(places), inside))
+        opt.ask(0.0)
         opt.close()
-        opt = resumed(path, **parts)
-    same_state(opt, free, ROUNDING)
-    assert opt.surrogate_.spatial_kernel_.metric is similarity
-    opt.close()
-    parts["domain"] = Constrained(FiniteSet(PLACES[:-1]), inside)
+    other = Constrained(FiniteSet(places[:-1]), inside)
     with pytest.raises(JournalError, match=r"domain: expected the same as before \(functions and"):
-        resumed(path, **parts).ask(9.0)
-
-
-# Few: a kernel in Python is called for each pair.
-PLACES = np.random.RandomState(0).uniform(size=(20, 2))
-
-
-def similarity(a, b, **options):
-    return float(np.exp(-np.sum((a - b) ** 2)))
+        resumed(path, kind=RandomSearch, domain=other).ask(9.0)
 
 
 def test_threads_resume_a_run_once(path):
@@ -242,14 +210,9 @@ def test_threads_resume_a_run_once(path):
 LIMITS = {"outcome_constraints": {"load": (None, 3.0), "objective": (-9.0, None)}}
 START = [[1.0, 0.0]]
 EDITED = {
-    "outcome_constraints": {
-        "outcome_constraints": {"load": (None, 2.0), "objective": (-9.0, None)}
-    },
-    "safety": {"safety": 0.8},
-    "max_step": {"max_step": 0.2},
-    "start_points": {"start_points": [[1.0, 0.5]]},
-    "domain": {"domain": [(0.0, 2.0), (-1.0, 2.0)]},
-    "constraints": {"constraints": LinearConstraint([1.0, 0.0], 0.0, 1.9)},
+    "outcome_constraints": {"load": (None, 2.0), "objective": (-9.0, None)},
+    "max_step": 0.2,
+    "domain": [(0.0, 2.0), (-1.0, 2.0)],
 }
 
 
@@ -265,32 +228,23 @@ def drive_limited(opt, steps, start=0):
         opt.tell(x, float(np.sin(t) - x[0]), outcomes={"load": x[0] + x[1]})
 
 
-def remedy_of(error):
-    """Return the expression of a message that changes the parameters."""
-    return re.search(r"change the run once: (.*\.close\(\))", str(error.value))[1]
-
-
-@pytest.mark.parametrize("name", some(EDITED, ("outcome_constraints", "max_step", "domain")))
+@pytest.mark.parametrize("name", EDITED)
 def test_an_edited_limit_is_refused_until_the_run_is_changed_once(name, path):
     """By every program: that with the new value before the change, that with the old one after."""
-    opt, edited = limited(path), EDITED[name]
+    opt, edited = limited(path), {name: EDITED[name]}
     drive_limited(opt, 6)
     opt.close()
     content, twin = Path(path).read_bytes(), BayesianOptimizer.from_json(opt.to_json())
     for step in (lambda o: o.ask(9.0), lambda o: o.n_told_, lambda o: o.to_json()):
-        with pytest.raises(
-            JournalError, match=rf"holds the run .* {name}: expected .*, got "
-        ) as error:
+        with pytest.raises(JournalError, match=rf" {name}: expected .*, got ") as error:
             step(limited(path, **edited))
     assert Path(path).read_bytes() == content
-    names = {"BayesianOptimizer": BayesianOptimizer, "__builtins__": {}}
-    given = ", ".join(f"{key}=given[{key!r}]" for key in edited)
-    eval(remedy_of(error).replace(f"{name}=...", given), names, {"given": edited})
+    remedy = re.search(r"change the run once: (.*\.close\(\))", str(error.value))[1]
+    names = {"BayesianOptimizer": BayesianOptimizer, "edited": edited}
+    eval(remedy.replace(f"{name}=...", "**edited"), names)
     with pytest.raises(JournalError, match=rf" {name}: expected .*, got "):
         limited(path).ask(9.0)
     again, twin = limited(path, **edited), twin.with_parameters(**edited)
-    given = [json.loads(each.to_json())["parameters"][name] for each in (again, twin)]
-    assert given[0] == given[1]
     same_state(again, twin, 1e-6)
     for each in (again, twin):
         drive_limited(each, 4, 6)
@@ -318,74 +272,44 @@ def test_other_spellings_of_the_same_limits_are_accepted(path):
         limited(path, max_step=StepLimit(0.5, per="time")).n_told_  # noqa: B018
 
 
-CHANGES = [
-    {"domain": {"o": ("ordinal", ["lowest", "low", "middle", "high"]), "c": ["v", "w"]}},
-    {"outcome_constraints": {"load": (None, 3.0)}, "history": 300},
-    {"max_step": 0.4, "constraints": [], "clock": "step"},
-]
+CHANGES = {
+    4: {"domain": {"o": ("ordinal", ["lowest", "low", "middle", "high"]), "c": ["v", "w"]}},
+    8: {"outcome_constraints": {"load": (None, 3.0)}, "history": 300},
+    11: {"max_step": 0.4, "constraints": [], "clock": "step"},
+}
 
 
-def changing(path, steps):
-    """Return a run of ordinals and two outcomes in a journal, whose parameters change on the way.
-
-    Also return the same without a journal.
-    """
-    space = {"o": ("ordinal", ["low", "high"]), "c": ["u", "v"]}
-    limits = {"heat": (None, 9.0), "load": (None, 5.0)}
-    options = {"n_initial_points": 3, "outcome_constraints": limits, "random_state": 0}
-    runs = [WDBO(space, **options, journal=path), WDBO(space, **options)]
-
-    def drive(opt, t):
-        query = opt.suggest(float(t))
+def test_changes_in_a_journal_convert_the_observations_before(path):
+    """A run of ordinals and two outcomes, whose parameters change on the way."""
+    options = {
+        "domain": {"o": ("ordinal", ["low", "high"]), "c": ["u", "v"]},
+        "outcome_constraints": {"heat": (None, 9.0), "load": (None, 5.0)},
+        "n_initial_points": 3,
+        "random_state": 0,
+    }
+    runs = [WDBO(**options, journal=path), WDBO(**options)]
+    for t in range(14):
         known = {"heat": float(t), "load": 0.1 * t}
-        values = {name: known[name] for name in opt.outcome_constraints}
-        if t % 5 == 4:
-            opt.tell(query, failed=True, outcomes=values)
-        else:
-            opt.tell(query, np.sin(t), outcomes=values)
-
-    for t in range(steps):
         for opt in runs:
-            drive(opt, t)
-        if t in (4, 8, 11):
-            runs = [opt.with_parameters(**CHANGES[(4, 8, 11).index(t)]) for opt in runs]
-    return runs
-
-
-@pytest.mark.parametrize("steps", [*(pytest.param(n, marks=pytest.mark.slow) for n in (5, 9)), 14])
-def test_changes_in_a_journal_convert_the_observations_before(steps, path):
-    opt, free = changing(path, steps)
+            query = opt.suggest(float(t))
+            result = {"failed": True} if t % 5 == 4 else {"y": np.sin(t)}
+            opt.tell(
+                query, **result, outcomes={name: known[name] for name in opt.outcome_constraints}
+            )
+        if t in CHANGES:
+            runs = [opt.with_parameters(**CHANGES[t]) for opt in runs]
+    opt, free = runs
     same_state(opt, free, 1e-9)
     opt.close()
     again = BayesianOptimizer.resume(path)
     same_state(again, opt, 1e-9)
     pd.testing.assert_frame_equal(again.to_frame(), free.to_frame())
-    x = [each.ask(20.0) for each in (again, free)]
-    assert x[0] == x[1]
+    assert again.ask(20.0) == free.ask(20.0)
     for each in (again, free):
         each.untell(t=0.0)
     again.close()
     same_state(BayesianOptimizer.resume(path), free, 1e-9)
     same_state(BayesianOptimizer.from_json(again.to_json()), free, 1e-9)
-
-
-def test_all_algorithms_go_on_in_their_journal(few, path):
-    opt = few.make(journal=path)
-    few.drive(opt, 7)
-    opt.ask(7.0)
-    opt.close()
-    twin = BayesianOptimizer.from_json(opt.to_json()).with_parameters(max_step=0.3)
-    new = BayesianOptimizer.resume(path).with_parameters(max_step=0.3)
-    same_state(new, twin, 1e-6)
-    with pytest.raises(JournalError, match="in use by another process, or by another optimizer"):
-        opt.ask(8.0)
-    for each in (new, twin):
-        few.drive(each, 2, 8)
-    same_state(new, twin, ROUNDING)
-    new.close()
-    with pytest.raises(JournalError, match="is a copy of an earlier state"):
-        opt.ask(8.0)
-    same_state(few.make(max_step=0.3, journal=Journal(path, resume=True)), new)
 
 
 @pytest.mark.parametrize(("where", "in_force"), [("_replace", 0.5), ("_present_stamp", 0.25)])
@@ -416,22 +340,16 @@ def test_a_change_that_is_stopped_is_undone_and_that_of_a_killed_process_whole(
     same_state(limited(path), opt)
 
 
-def test_what_will_be_resumed_is_in_json_and_is_not_set(few, path):
-    opt = few.make(journal=path)
-    few.drive(opt, 6)
+def test_what_will_be_resumed_is_in_json_and_is_not_set(path):
+    opt = limited(path)
+    drive_limited(opt, 6)
     opt.close()
-
-    def make(**options):
-        return few.make(journal=Journal(path, resume=True), **options)
-
-    same_state(type(opt).from_json(make().to_json()), opt, 1e-9)
+    same_state(WDBO.from_json(limited(path).to_json()), opt, 1e-9)
     for changes in ({"max_step": 0.1}, {"history": 3}, {"query_timeout": 4.0}):
         with pytest.raises(AskTellError, match=rf"got {next(iter(changes))}\. with_parameters"):
-            make().set_params(**changes)
-    assert make().set_params(max_step=None).n_told_ == 6
-    template = few.kind(**few.options, random_state=0, journal=Journal(path, resume=True))
-    if few.modelled:
-        template.set_params(n_initial_points=opt.n_initial_points, refit_every=opt.refit_every)
+            limited(path).set_params(**changes)
+    assert limited(path).set_params(max_step=0.5).n_told_ == 6
+    template = limited(path, domain=None)
     assert template.set_params(domain=BOX).n_told_ == 6  # without a domain it has no run yet
 
 
@@ -447,25 +365,18 @@ class Mine(RBF):
 
 
 class Counting(SlidingWindow):
-    count_ = 0
+    """A policy whose constructor makes a state, and which makes more of it later."""
+
     seen_ = ()
 
-    def after_add(self, surrogate, now):
-        self.count_ += 1
-        self.seen_ = (*self.seen_, now)[-3:]
-        return super().after_add(surrogate, now)
-
-
-class Stateful(StaleDataPolicy):
-    """A policy whose constructor makes a state."""
-
-    def __init__(self, step):
-        self.step = step
+    def __init__(self, window):
+        super().__init__(window)
         self.state = {"n": 0}
 
-    def before_add(self, surrogate, x, t, y):
-        self.state = {"n": self.state["n"] + self.step}
-        return []
+    def after_add(self, surrogate, now):
+        self.state = {"n": self.state["n"] + 1}
+        self.seen_ = (*self.seen_, now)[-3:]
+        return super().after_add(surrogate, now)
 
 
 def score(mean, std, state):
@@ -511,22 +422,11 @@ def test_parts_of_ones_own_are_given_again(path):
             with pytest.raises(JournalError, match=r"constraints: .* are not stored\), got None"):
                 BayesianOptimizer(BOX, **options, **parts).ask(9)
             opt = BayesianOptimizer(BOX, **options, **own_parts())
-            assert opt.policy_.count_ == full.policy_.count_
+            assert opt.policy_.state == full.policy_.state
     same_state(opt, full)
     assert opt.policy_.seen_ == full.policy_.seen_
     twin = BayesianOptimizer.from_json(opt.to_json(), **own_parts())
     assert_array_equal(twin.ask(12), full.ask(12))
-
-
-def test_the_state_that_a_policy_makes_in_its_constructor_is_restored(path):
-    options = {"n_initial_points": 3, "random_state": 0, "journal": path}
-    opt = BayesianOptimizer(BOX, policy=Stateful(2), **options)
-    ask_and_tell(opt, 8, lambda x, t: float(t))
-    expected = opt.policy_.state
-    opt.close()
-    assert expected["n"] > 0
-    options["journal"] = Journal(path, resume=True)
-    assert BayesianOptimizer(BOX, policy=Stateful(2), **options).policy_.state == expected
 
 
 def test_a_state_that_cannot_be_stored_is_refused_at_once(path):
@@ -572,23 +472,9 @@ def test_a_journal_is_opened_without_knowing_its_class(path):
 # --- clocks ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("clock", "gone"), [("wall", 0.0), ("calendar", 1000.0)])
-def test_a_calendar_goes_on_while_there_is_no_process(clock, gone, path, monkeypatch):
-    now = [50.0]
-    monkeypatch.setattr("time.time", lambda: now[0])
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    opt = RandomSearch(BOX, clock=clock, random_state=0, journal=path)
-    opt.ask()
-    now[0] = 53.0
-    assert opt.suggest().t == 3.0
-    opt.close()
-    now[0] = 1053.0
-    again = RandomSearch.resume(path)
-    assert again.suggest().t == 3.0 + gone
-
-
-@pytest.mark.parametrize("clock", ["wall", "calendar"])
-def test_a_clock_goes_on_from_the_latest_time_given(clock, path, monkeypatch):
+@pytest.mark.parametrize(("clock", "then"), [("wall", 60.0), ("calendar", 1042.0)])
+def test_a_clock_goes_on_from_the_latest_time_given(clock, then, path, monkeypatch):
+    """And a calendar also while there is no process."""
     now = [50.0]
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
@@ -600,10 +486,11 @@ def test_a_clock_goes_on_from_the_latest_time_given(clock, path, monkeypatch):
     assert opt.suggest().t == 42.0
     opt.tell([0.0, 0.0], 0.0, t=60.0)
     opt.close()
+    now[0] = 1052.0
     again = RandomSearch.resume(path)
-    assert again.suggest().t == 60.0
-    now[0] = 53.0
-    assert again.suggest().t == 61.0
+    assert again.suggest().t == then
+    now[0] = 1053.0
+    assert again.suggest().t == then + 1.0
 
 
 def test_a_clock_that_jumps_back_is_clipped_with_a_warning(path, monkeypatch):
@@ -742,8 +629,7 @@ def test_durations_are_stored(duration, path):
         WDBO([(0.0, 1.0)], time_unit="h", journal=journal, **options) for journal in (None, path)
     )
     for opt in (plain, stored):
-        for t in range(8):
-            opt.tell(opt.ask(float(t)), float(t % 3))
+        ask_and_tell(opt, 8, lambda x, t: t % 3)
         opt.ask(8.0)
     stored.close()
     resumed = BayesianOptimizer.resume(path)
@@ -763,16 +649,14 @@ soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (45_000, hard))
 try:
     while True:
-        x = opt.ask()
-        opt.tell(x, 1.0)
+        opt.tell(opt.ask(), 1.0)
 except JournalError as exc:
     print(exc)
 told, pending = opt.n_told_, len(opt.pending_X_)
-for _ in range(3):
-    try:
-        opt.ask(99999.0)
-    except JournalError:
-        pass
+try:
+    opt.ask(99999.0)
+except JournalError as exc:
+    print(exc)
 assert (opt.n_told_, len(opt.pending_X_)) == (told, pending)
 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 opt.ask(99999.0)

@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract.cases import ask_and_tell, fingerprint
+from contract.cases import ask_and_tell
 from numpy.testing import assert_array_equal
 
 from sktvbo import GPUCB, SWGPUCB, TVGPUCB, UITVBO, WDBO, RandomSearch, SparseTimeVaryingGPRegressor
 from sktvbo.domain import Arms
-from sktvbo.exceptions import InvalidObservationError
 
 SMALL = [
     (RandomSearch, [(0.0, 1.0)], 150, {"history": 100}, np.int8),
@@ -51,41 +50,18 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "three",
-    [
-        np.float16(3),
-        np.float32(3),
-        np.longdouble(3),
-        np.int8(3),
-        np.uint64(3),
-        np.array(3),
-        np.array(3.0, dtype=np.float32),
-        np.array([3]),
-        Fraction(3),
-    ],
-    ids=repr,
-)
+THREES = [np.float16(3), np.float32(3), np.longdouble(3), np.int8(3), np.uint64(3), Fraction(3)]
+THREES += [np.array(3), np.array(3.0, dtype=np.float32), np.array([3])]
+
+
+@pytest.mark.parametrize("three", THREES, ids=repr)
 def test_what_is_told_may_be_any_real_number(three):
     opt, twin = (WDBO([(0.0, 9.0)], n_initial_points=2, random_state=0) for _ in range(2))
     for call in CALLS:
         call(opt, three)
         call(twin, 3.0)
-    assert_array_equal(opt.told_X_, twin.told_X_)
-    assert_array_equal(opt.told_y_, twin.told_y_)
-    assert_array_equal(opt.pending_X_, twin.pending_X_)
-
-
-@pytest.mark.parametrize("three", [np.str_("3"), np.complex128(3), "3", b"3", [[3], 3]], ids=repr)
-def test_what_is_no_real_number_is_refused(three):
-    opt = WDBO([(0.0, 9.0)], n_initial_points=2, random_state=0)
-    for call in CALLS:
-        call(opt, 3.0)
-    before = fingerprint(opt)
-    for call in CALLS:
-        with pytest.raises(InvalidObservationError, match="must be"):
-            call(opt, three)
-    assert fingerprint(opt) == before
+    for name in ("told_X_", "told_y_", "pending_X_"):
+        assert_array_equal(getattr(opt, name), getattr(twin, name))
 
 
 @pytest.mark.parametrize("y", [np.array(np.nan), np.array([np.nan]), np.float32(np.nan), None])
@@ -95,14 +71,8 @@ def test_what_failed_may_be_any_nan(y):
     assert opt.n_failed_ == 1
 
 
-@pytest.mark.parametrize("n_inducing", [np.int8(40)])
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.ModelWarning")
-def test_a_regressor_with_few_points(n_inducing):
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=150), np.arange(150.0)])
-    y = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
-    one, other = (
-        SparseTimeVaryingGPRegressor(n_inducing=n, random_state=0).fit(X, y).predict(X)
-        for n in (n_inducing, 40)
-    )
-    assert_array_equal(one, other)
+def test_a_regressor_with_few_points():
+    rows = np.random.RandomState(0).uniform(size=(150, 2))
+    fits = [SparseTimeVaryingGPRegressor(n_inducing=n, random_state=0) for n in (np.int8(40), 40)]
+    assert_array_equal(*(gp.fit(rows, np.sin(6.0 * rows[:, 0])).predict(rows) for gp in fits))

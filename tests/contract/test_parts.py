@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, NAMED, ask_and_tell, fingerprint, objective, timed
+from contract.cases import ARMS, BOX, DOMAINS, ask_and_tell, fingerprint, objective, timed
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
@@ -14,39 +14,17 @@ from sktvbo import (
     ETGPUCB,
     GPUCB,
     IGPUCB,
-    RGPUCB,
-    SWGPUCB,
     WDBO,
     BayesianOptimizer,
     SparQGPUCB,
     TimeVaryingGPRegressor,
 )
-from sktvbo.acquisition import (
-    UCB,
-    PosteriorMean,
-)
+from sktvbo.acquisition import UCB, PosteriorMean
 from sktvbo.domain import as_domain
-from sktvbo.gaussian_process import (
-    QuadraticInjection,
-)
-from sktvbo.staleness import (
-    KeepAll,
-    PeriodicReset,
-    SlidingWindow,
-    StaleDataPolicy,
-)
+from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.staleness import KeepAll, PeriodicReset, SlidingWindow, StaleDataPolicy
 
 STATIC = ConstantKernel(1.0, "fixed")
-
-
-def surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
-    return kind(
-        RBF(0.3, (0.05, 2.0)),
-        temporal_kernel,
-        noise_variance_bounds=(1e-4, 1.0),
-        normalize_y=True,
-        **options,
-    )
 
 
 def value(x, t):
@@ -55,16 +33,6 @@ def value(x, t):
 
 
 # --- custom parts ---------------------------------------------------------------------------------
-
-
-class KeepBest(StaleDataPolicy):
-    """A custom policy: the ten best, and the newest."""
-
-    def before_add(self, surrogate, x, t, y):
-        return np.argsort(surrogate.y_train_)[:-10]
-
-    def record(self):
-        return {"kept": 10}
 
 
 class EpsilonGreedy(BayesianOptimizer):
@@ -86,7 +54,7 @@ class EpsilonGreedy(BayesianOptimizer):
         return explore_every_so_often
 
     def _make_policy(self):
-        return KeepBest()
+        return SlidingWindow(10)
 
 
 class Witness(StaleDataPolicy):
@@ -163,14 +131,8 @@ class Nearest(BaseEstimator):
 @pytest.mark.parametrize("policy", [None, SlidingWindow(7), PeriodicReset(9)])
 def test_a_custom_surrogate_needs_eight_methods(policy):
     surrogate = Nearest()
-    opt = BayesianOptimizer(
-        ARMS,
-        surrogate=surrogate,
-        acquisition=UCB(0.25),
-        policy=policy,
-        n_initial_points=4,
-        random_state=0,
-    )
+    parts = {"surrogate": surrogate, "acquisition": UCB(0.25), "policy": policy}
+    opt = BayesianOptimizer(ARMS, **parts, n_initial_points=4, random_state=0)
     for t in range(20):
         x = opt.ask(t)
         opt.tell(x, objective(x, 0.0, "finite"))
@@ -238,10 +200,6 @@ class OnlyTheProtocol(BaseEstimator):
         (ETGPUCB, {}),
         (ABO, {}),
         (WDBO, {"alpha": 1.0}),
-        *(
-            pytest.param(kind, options, marks=pytest.mark.slow)
-            for kind, options in ((GPUCB, {}), (RGPUCB, {}), (SWGPUCB, {"horizon": 16}))
-        ),
         (BOLT, {"max_size": 12}),
         (SparQGPUCB, {"expert_noise_variance": 0.01}),
         (BayesianOptimizer, {"acquisition": PosteriorMean()}),
@@ -253,15 +211,12 @@ def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
     With ``refit_every="auto"`` it would be searched at every observation, as it has no
     ``search_gain``.
     """
-    options = {"refit_every": 1} | options
     temporal = Matern(20.0, (5.0, 100.0), nu=1.5) if kind in (ABO, WDBO, BOLT) else STATIC
-    model = surrogate(temporal)
-    if kind is SparQGPUCB:
-        model.set_params(noise_model=QuadraticInjection(0.2))
-    opts = [
-        kind([(0.0, 1.0)], surrogate=each, n_initial_points=8, random_state=0, **options)
-        for each in (model, OnlyTheProtocol(model))
-    ]
+    noise = QuadraticInjection(0.2) if kind is SparQGPUCB else None
+    bounds = {"noise_variance_bounds": (1e-4, 1.0), "normalize_y": True, "noise_model": noise}
+    model = TimeVaryingGPRegressor(RBF(0.3, (0.05, 2.0)), temporal, **bounds)
+    options = {"refit_every": 1, "n_initial_points": 8, "random_state": 0} | options
+    opts = [kind([(0.0, 1.0)], surrogate=s, **options) for s in (model, OnlyTheProtocol(model))]
     for opt in opts:
         t = 0.0
         for _ in range(15):
@@ -276,22 +231,19 @@ def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
     assert_array_equal(opts[0].removed_at_, opts[1].removed_at_)
 
 
-@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
-def test_the_toy_algorithm_keeps_the_contract(domain):
-    name = {id(BOX): "box", id(ARMS): "finite", id(NAMED): "named"}[id(domain)]
-    opt = EpsilonGreedy(domain, random_state=0)
+@pytest.mark.parametrize("name", ["box", "finite", "named"])
+def test_the_toy_algorithm_keeps_the_contract(name):
+    opt = EpsilonGreedy(DOMAINS[name], random_state=0)
     for t in range(20):
         x = opt.ask(t)
         gp = opt.surrogate_
         if name == "box" and gp is not None:
-            places = np.vstack([as_domain(domain).to_unit(x), np.random.RandomState(t).rand(99, 2)])
+            places = np.vstack([as_domain(BOX).to_unit(x), np.random.RandomState(t).rand(99, 2)])
             mean, std = gp.posterior_at(t)(places)
             scores = std if t % 4 == 0 else mean
             assert scores[0] >= scores[1:].max() - 1e-6
         opt.tell(x, objective(x, t, name))
-    assert len(opt.X_) == 11
-    assert opt.y_[:-1].min() >= np.sort(opt.told_y_[:-1])[-10]
-    assert_array_equal(opt.history_["kept"][5:], 10.0)
+    assert len(opt.X_) == 10
     assert isinstance(gp.spatial_kernel_, RBF)
     assert clone(opt).set_params(rate=0.5).rate == 0.5
 
@@ -322,13 +274,10 @@ def scripted(method, answer):
 @pytest.mark.parametrize(
     ("method", "answer", "dropped"),
     [
-        ("before_add", [-1], [6]),
         ("before_add", [2, -7, 2, 0], [0, 2]),
-        ("before_add", np.arange(7) == 4, [4]),
         ("before_add", [True] * 7, [0, 1, 2, 3, 4, 5, 6]),
         ("after_add", [-1], [7]),
         ("after_add", np.arange(8) > 4, [5, 6, 7]),
-        ("after_add", np.zeros(8, dtype=bool), []),
     ],
     ids=str,
 )
@@ -345,15 +294,9 @@ def test_a_policy_may_count_from_the_end_or_answer_with_a_mask(method, answer, d
     ("method", "answer", "message"),
     [
         ("before_add", [7], r"rows of X_train_, in \[0, 7\)\. Got 7 to 7 instead"),
-        ("before_add", [-8], r"rows of X_train_, in \[0, 7\)\. Got -8 to -8 instead"),
-        ("before_add", [1.0], r"integers or a mask\. Got dtype float64 instead"),
-        ("before_add", None, r"integers or a mask\. Got dtype object instead"),
-        ("before_add", [True] * 8, r"a mask of shape \(7,\)\. Got shape \(8,\) instead"),
         ("after_add", [8], r"rows of X_train_, in \[0, 8\)\. Got 8 to 8 instead"),
         ("after_add", [0.7], r"integers or a mask\. Got dtype float64 instead"),
         ("after_add", [True] * 7, r"a mask of shape \(8,\)\. Got shape \(7,\) instead"),
-        ("before_add", [0.0, np.nan], "Got NaN"),
-        ("after_add", np.nan, "Got NaN"),
         ("after_add", [True] * 8, r"fewer than all 8\. Got all of them instead"),
     ],
     ids=str,
@@ -361,24 +304,17 @@ def test_a_policy_may_count_from_the_end_or_answer_with_a_mask(method, answer, d
 def test_what_a_policy_cannot_drop(method, answer, message):
     opt, x = scripted(method, answer)
     before = fingerprint(opt)
-    with pytest.raises(
-        ValueError, match=rf"rows that Scripted.{method} returns must be .*{message}"
-    ):
+    with pytest.raises(ValueError, match=rf"that Scripted.{method} returns must be .*{message}"):
         opt.tell(x, 0.5)
     assert fingerprint(opt) == before
 
 
-# What a badly written acquisition function returns, of the posterior mean m and deviation s.
 MISWRITTEN = {
     "nan": (lambda m, s: (m * np.nan, 1.0, 0.0), r"numbers\. Got NaN instead\. Return a sc"),
-    "nan-somewhere": (lambda m, s: (np.where(m < m.max(), m, np.nan), 1.0, 0.0), "Got NaN"),
     "nan-slope": (lambda m, s: (m, np.nan, 0.0), r"numbers\. Got NaN"),
     "column": (lambda m, s: (np.reshape(m, (-1, 1)), 1.0, 0.0), r"shape .*, 1\) instead"),
-    "one": (lambda m, s: (np.max(m), 1.0, 0.0), r"of the shape .* Got shape \(\) instead"),
     "long-slope": (lambda m, s: (m, np.ones(2), 0.0), r"shape \(6,\) .* Got shape \(2,\) instead"),
-    "no-number": (lambda m, s: (m, None, 0.0), r"numbers\. Got NaN instead"),
     "words": (lambda m, s: (m, "up", 0.0), r"real numbers\. Got 'up'"),
-    "score-alone": (lambda m, s: m + s, "a tuple: the score, and its derivatives"),
     "one-slope": (lambda m, s: (m, 1.0), "a tuple: the score, and its derivatives"),
 }
 
@@ -393,10 +329,10 @@ class Miswritten(BaseEstimator):
 
 @pytest.mark.parametrize("how", MISWRITTEN)
 def test_an_acquisition_that_is_written_badly(how):
+    message = MISWRITTEN[how][1]
     opt = GPUCB(BOX, acquisition=Miswritten(how), n_initial_points=5, random_state=0)
     ask_and_tell(opt, 5)
     before = fingerprint(opt)
-    message = MISWRITTEN[how][1]
     with pytest.raises(ValueError, match=rf"What Miswritten returns must be .*{message}"):
         opt.ask(5)
     assert fingerprint(opt) == before

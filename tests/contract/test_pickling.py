@@ -7,19 +7,9 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from contract.cases import (
-    ARMS,
-    BOX,
-    NAMED,
-    ROUNDING,
-    STEPS,
-    in_turns,
-    same_state,
-    some,
-)
+from contract.cases import ARMS, BOX, ROUNDING, STEPS, in_turns, same_state
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint
-from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import (
     BOLT,
@@ -32,7 +22,7 @@ from sktvbo import (
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
 )
-from sktvbo.domain import Context, StepLimit, WithContext
+from sktvbo.domain import Context, WithContext
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.staleness import SlidingWindow
 
@@ -94,17 +84,17 @@ def test_without_a_seed_each_is_another_and_numpys_generator_stays(few):
 # --- whatever a run has ---------------------------------------------------------------------------
 
 
-def plain(opt, t, **options):
-    opt.tell(opt.ask(t), np.sin(3.0 * t), **options)
+def plain(opt, t):
+    opt.tell(opt.ask(t), np.sin(3.0 * t))
+
+
+def with_known_noise(opt, t):
+    opt.tell(opt.ask(t), np.sin(3.0 * t), y_variance=0.1 * t)
 
 
 def in_context(opt, t):
     named = isinstance(opt.domain, dict)
     opt.tell(opt.ask(t, context={"load": float(t), "sky": "sun"} if named else [float(t)]), 0.3 * t)
-
-
-def failing(opt, t):
-    opt.tell(opt.ask(t), **({"failed": True} if t % 3 else {"y": np.cos(t)}))
 
 
 def in_batches(opt, t):
@@ -135,14 +125,6 @@ def many_at_once(opt, t):
     opt.tell_many(X, y, t + np.arange(28.0) / 28.0, failed=failed)
 
 
-def consulting(opt, t):
-    """The answers of an expert are left for the next query."""
-    plain(opt, t)
-    if t > 4:
-        opt.ask_expert(t)
-        opt.tell_expert([[0.5, 0.5], [1.0, 0.0]], [0.1, 0.2])
-
-
 def asking(opt, t):
     """A question to an expert is answered in the next step."""
     if t > 5:
@@ -150,11 +132,6 @@ def asking(opt, t):
     plain(opt, t)
     if t > 4:
         opt.ask_expert(t)
-
-
-def measuring(opt, t):
-    x = opt.ask(t)
-    opt.tell(x, -x[0], outcomes={"load": x[0] + 0.1 * np.sin(t), "heat": x[1]})
 
 
 def in_part(opt, t):
@@ -165,84 +142,33 @@ def in_part(opt, t):
     opt.tell(query, **({"failed": True} if t % 4 == 3 else {"y": 1.0}), outcomes=values)
 
 
-def with_an_outlier(opt, t):
-    """Among enough observations to be recognized."""
-    if t == 0:
-        X = np.random.RandomState(0).uniform(size=(14, 2))
-        opt.tell_many(X, np.sin(3.0 * X[:, 0]), -1.0)
-    x = opt.ask(t)
-    opt.tell(x, np.sin(3.0 * x[0]) + 30.0 * (t == 7))
-
-
 CONTEXT = {"load": Context(0.0, 100.0), "sky": Context(["sun", "rain"])}
-LINE = LinearConstraint([1.0, 1.0], -np.inf, 0.6)
-LEARNT_MEAN = TimeVaryingGPRegressor(normalize_y=True, mean_prior_std=1.0)
 HELD = {"optimizer": None, "normalize_y": True}
-SURROGATES = {
-    "inducing points": SparseTimeVaryingGPRegressor(n_inducing=8, random_state=0, **HELD),
-    "noise that grows": TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **HELD),
-    "a sum of kernels": TimeVaryingGPRegressor(RBF(0.5) + RBF(0.1), **HELD),
-}
+INDUCING = SparseTimeVaryingGPRegressor(n_inducing=8, random_state=0, **HELD)
+GROWING = TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **HELD)
+RECENT = SlidingWindow(9)
+IN_CONTEXT = WithContext(BOX, [(0.0, 100.0)])
+OF_CONTEXT = LinearConstraint([1.0, 0.0, 0.1], -np.inf, 2.0)
 LIMITS = {"load": (None, 1.5), "heat": (-0.5, 0.9)}
 RUNS = {
-    "constraints": (WDBO, BOX, {"constraints": LINE}, plain),
-    "contexts of a box": (WDBO, WithContext(BOX, [(0.0, 100.0)]), {}, in_context),
     "contexts of a set": (WDBO, WithContext(ARMS, [(0.0, 100.0)]), {}, in_context),
     "contexts with names": (WDBO, {"rate": ("real", 0.0, 1.0)} | CONTEXT, {}, in_context),
-    "failures": (WDBO, BOX, {}, failing),
     "pending queries": (WDBO, BOX, {}, in_batches),
     "queries that expire": (WDBO, BOX, {"query_timeout": 3.0}, lambda opt, t: opt.ask(t)),
     "queries taken back": (BOLT, BOX, {}, taking_back),
-    "start points": (WDBO, BOX, {"start_points": [[1.0, 0.5]] * 11}, plain),
-    "limited steps": (WDBO, NAMED, {"max_step": StepLimit({"rate": 0.2})}, plain),
-    "known noise": (
-        GPUCB,
-        BOX,
-        {"history": 0, "refit_every": 3},
-        lambda o, t: plain(o, t, y_variance=0.1 * t),
-    ),
-    "a surrogate": (
-        BayesianOptimizer,
-        BOX,
-        {"surrogate": LEARNT_MEAN, "policy": "relevancy-budget"},
-        plain,
-    ),
+    "known noise": (GPUCB, BOX, {"history": 0, "refit_every": 3}, with_known_noise),
+    "inducing points": (BayesianOptimizer, BOX, {"surrogate": INDUCING, "policy": RECENT}, plain),
+    "growing noise": (BayesianOptimizer, BOX, {"surrogate": GROWING, "policy": RECENT}, plain),
     "untold, a window": (SWGPUCB, BOX, {"window": 5}, untelling),
     "untold, resets": (ETGPUCB, BOX, {}, untelling),
-    "untold, a size": (BOLT, BOX, {"max_size": 6}, untelling),
     "many at once": (SWGPUCB, BOX, {"window": 5, "history": 3, "refit_every": 10**9}, many_at_once),
-    "answers of an expert": (SparQGPUCB, BOX, {"n_queries": 3}, consulting),
     "a question to an expert": (SparQGPUCB, BOX, {"n_queries": 3}, asking),
-    "limits": (WDBO, BOX, {"outcome_constraints": LIMITS, "history": 5}, measuring),
     "partial results": (WDBO, BOX, {"outcome_constraints": LIMITS}, in_part),
-    "outliers": (WDBO, BOX, {"robust": True}, with_an_outlier),
-    "seasons": (WDBO, BOX, {"seasonal_periods": ["1D", "7D"], "time_unit": "h"}, plain),
-    "a constraint of the context": (
-        WDBO,
-        WithContext(BOX, [(0.0, 100.0)]),
-        {"constraints": LinearConstraint([1.0, 0.0, 0.1], -np.inf, 2.0)},
-        in_context,
-    ),
-    "one scale for all columns": (
-        WDBO,
-        [(0.0, 1.0), (0.0, 3000.0)],
-        {"surrogate": TimeVaryingGPRegressor()},
-        plain,
-    ),
-}
-RUNS |= {
-    name: (BayesianOptimizer, BOX, {"surrogate": gp, "policy": SlidingWindow(9)}, plain)
-    for name, gp in SURROGATES.items()
+    "a constraint of the context": (WDBO, IN_CONTEXT, {"constraints": OF_CONTEXT}, in_context),
 }
 
 
-# These go on from a journal in the tests of capabilities as well, or in runs with more than they.
-SELDOM = ("constraints", "failures", "limited steps", "outliers", "seasons", "start points")
-SELDOM += ("contexts of a box", "limits", "untold, a size", "answers of an expert")
-SELDOM += ("one scale for all columns", "a surrogate", "a sum of kernels")
-
-
-@pytest.mark.parametrize("name", some(RUNS, set(RUNS).difference(SELDOM)))
+@pytest.mark.parametrize("name", RUNS)
 def test_a_run_goes_on_with_all_that_it_had(name, tmp_path):
     kind, domain, options, step = RUNS[name]
     seldom = {} if kind is SparQGPUCB else {"refit_every": 3}

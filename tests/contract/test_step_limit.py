@@ -4,12 +4,12 @@ from itertools import cycle
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BY_NAME, DOMAINS, NAMED, in_turns, points_of
+from contract.cases import ARMS, DOMAINS, NAMED, in_turns, points_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.domain import Arms, Context, FiniteSet, StepLimit, WithContext, as_domain
+from sktvbo.domain import Context, FiniteSet, StepLimit, WithContext, as_domain
 
 UNIT = [(0.0, 1.0)] * 2
 SLACK = 1e-9
@@ -36,23 +36,6 @@ def test_no_step_is_longer(few, domain):
     assert steps.max() > 0.05
     if domain == "named":
         assert changes.any()  # categories are free
-
-
-def test_steps_between_arms_are_those_of_their_indices():
-    opt = WDBO(Arms(8), max_step=0.3, random_state=0)
-    for t in range(20):
-        x = opt.ask(t)
-        opt.tell(x, -abs(x[0] - 6.0))
-    arms = opt.told_X_[:, 0]
-    assert np.abs(np.diff(arms)).max() == 2.0
-    assert {5.0, 6.0, 7.0}.issubset(arms)
-
-
-def test_what_is_held_stays():
-    opt = WDBO(NAMED, max_step={"loss": 0, "rate": 0.0}, n_initial_points=5, random_state=0)
-    queries = BY_NAME["WDBO"].drive(opt, 12, domain="named")
-    assert len({(x["loss"], round(x["rate"], 9)) for x in queries}) == 1
-    assert len({x["depth"] for x in queries}) > 1
 
 
 def test_per_unit_of_time():
@@ -120,7 +103,6 @@ def test_what_was_taken_back_leaves_it_at_the_latest_other_query(seed):
 
 SCATTERED = np.random.RandomState(7).uniform(size=(15, 2))
 FEW_VALUES = {
-    "integer": ({"n": ("integer", 1, 9)}, {}),
     "log-integer": ({"n": ("log-integer", 1, 9)}, {}),
     "ordinal": ({"n": ("ordinal", ["a", "b", "c", "d"])}, {}),
     "discrete": ({"n": ("discrete", [1, 2, 4, 100, 101])}, {}),
@@ -130,7 +112,6 @@ FEW_VALUES = {
     "scattered": (FiniteSet(SCATTERED), {}),
     "context": ({"n": ("integer", 1, 5), "load": Context(0.0, 1.0)}, {}),
     "context of points": (WithContext(FiniteSet(SCATTERED), [(0.0, 1.0)]), {}),
-    "odd": ({"n": ("integer", 1, 11)}, {"constraints": lambda p: p["n"] % 2 == 1}),
     "odd and real": (
         {"n": ("integer", 1, 11), "r": ("real", 0.0, 1.0)},
         {"constraints": lambda p: p["n"] % 2 == 1},
@@ -249,20 +230,8 @@ def test_it_does_not_go_through_what_is_forbidden_or_fails():
     assert abs(opt.ask(23.0)[0] - 0.3) > 0.01
 
 
-def with_a_held_coordinate(start_points):
-    return GPUCB(UNIT, max_step=[0.2, 0.0], start_points=start_points, random_state=0)
-
-
-def test_a_start_point_that_no_step_can_reach_is_given_up():
-    opt = with_a_held_coordinate([[0.1, 0.1], [0.5, 0.9], [0.7, 0.1]])
-    for t in range(5):
-        opt.tell(opt.ask(float(t)), 0.0)
-    assert_allclose(opt.told_X_[:4, 0], [0.1, 0.3, 0.5, 0.7])
-    assert np.all(opt.told_X_[:, 1] == 0.1)
-
-
 def test_it_does_not_wait_next_to_a_better_place_that_no_step_can_reach():
-    opt = with_a_held_coordinate([[0.1, 0.1]])
+    opt = GPUCB(UNIT, max_step=[0.2, 0.0], start_points=[[0.1, 0.1]], random_state=0)
     for t in range(20):
         x = opt.ask(float(t))
         opt.tell(x, -abs(x[0] - 0.8))
@@ -276,11 +245,8 @@ def test_it_does_not_wait_next_to_a_better_place_that_no_step_can_reach():
 
 
 def test_a_dict_names_parameters():
-    with pytest.raises(ValueError, match=r"rate, alpha, depth, loss names\. Got 'speed'"):
-        WDBO(NAMED, max_step={"speed": 0.1}).ask(0.0)
-    assert_array_equal(
-        StepLimit({"alpha": 0.5}).parts(as_domain(NAMED)), [np.inf, 0.5, np.inf, np.inf]
-    )
+    parts = StepLimit({"alpha": 0.5}).parts(as_domain(NAMED))
+    assert_array_equal(parts, [np.inf, 0.5, np.inf, np.inf])
 
 
 HUNDRED = {"degrees": ("real", 0.0, 100.0), "n": ("log-integer", 1, 64)}
@@ -290,14 +256,8 @@ HUNDRED = {"degrees": ("real", 0.0, 100.0), "n": ("log-integer", 1, 64)}
     ("domain", "limit", "match"),
     [
         ([(0.0, 100.0)], 5, r"at most 1: .* Got 5 instead. 5 of a range of 100 is 0.05"),
-        (
-            [(0.0, 100.0)],
-            StepLimit(5),
-            r"'part' parameter .* at most 1: .* 5 of a range of 100 is 0.05",
-        ),
-        (HUNDRED, {"degrees": 5}, "5 of a range of 100 is 0.05"),
+        ([(0.0, 100.0)], StepLimit(5), r"'part' parameter .* at most 1: .* range of 100 is 0.05"),
         (HUNDRED, {"n": 5}, "A tenth of the range is 0.1"),
-        ([(0.0, 1.0)], 1.5, "A tenth of the range is 0.1"),
         ([(0.0, 1.0), (-10.0, 10.0)], [0.5, 5.0], "5 of a range of 20 is 0.25"),
     ],
 )
@@ -309,29 +269,9 @@ def test_a_step_is_a_part_of_the_range(domain, limit, match):
     WDBO(domain, max_step=StepLimit(5.0, per="time")).ask(0.0)
 
 
-def test_of_queries_at_one_time_the_last_one_that_is_left_counts():
-    for seed in range(4):
-        opt = RandomSearch(UNIT, max_step=0.1, random_state=seed)
-        for t in range(3):
-            opt.tell(opt.ask(float(t)), 0.0)
-        _, second, third = opt.suggest(3.0, n=3)
-        opt.tell(second, 0.0)
-        opt.cancel(third)  # the first one is pending
-        assert np.abs(opt.ask(3.0) - second.x).max() <= 0.1 + SLACK
-
-
 def test_in_a_smaller_domain_a_run_is_at_the_nearest_point():
     opt = RandomSearch([(0.0, 1.0)], max_step=0.1, random_state=0)
     opt.tell(opt.ask(0.0), 0.0)
     opt.tell([0.9], 0.0, 1.0)
     x = opt.with_parameters(domain=[(0.0, 0.5)]).ask(2.0)
     assert 0.45 - SLACK <= x[0] < 0.5
-
-
-def test_queries_of_one_time_are_at_one_place_with_a_limit_per_time():
-    opt = GPUCB([(0.0, 1.0)], max_step=StepLimit(0.1, per="time"), random_state=0)
-    for t in range(12):
-        batch = [query.x[0] for query in opt.suggest(float(t), n=2)]
-        assert batch[0] == batch[1]
-        for query in opt.pending_:
-            opt.tell(query, query.x[0])

@@ -8,7 +8,6 @@ from sktvbo.kernels import Forgetting
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 12)
-small = st.integers(1, 8)
 dims = st.integers(1, 4)
 scales = st.floats(-2.0, 1.5).map(lambda e: 10.0**e)
 
@@ -22,32 +21,16 @@ def families(scale=scales):
 temporal = st.one_of(families(), st.builds(Forgetting, st.floats(1e-3, 0.9)))
 
 
-def ard(d):
-    """Kernels with one lengthscale for each of d dimensions."""
-    lengths = st.lists(scales, min_size=d, max_size=d)
-    return st.builds(
-        lambda l, nu: Matern(l, nu=nu), lengths, st.sampled_from([0.5, 1.5, 2.5, np.inf])
-    )
-
-
 @st.composite
-def data(draw, n=sizes, d=dims, coincide=True):
+def data(draw, n=sizes, d=dims):
     """X (n, d + 1) with times up to 10, and y (n,); rows may be the same, or nearly so."""
     n, d, rng = draw(n), draw(d), np.random.RandomState(draw(seeds))
     X = np.column_stack([rng.uniform(size=(n, d)), rng.uniform(0.0, 10.0, n)])
-    if coincide and draw(st.booleans()):
+    if draw(st.booleans()):
         copies = rng.randint(n, size=n)
         X = X[copies] + draw(st.sampled_from([0.0, 1e-12, 1e-6])) * rng.normal(size=X.shape)
         X[:, -1] = X[:, -1].clip(0.0, 10.0)
     return X, rng.normal(size=n)
-
-
-@st.composite
-def covariances(draw, n=small):
-    """Positive definite (n, n), perhaps nearly singular."""
-    n, rng = draw(n), np.random.RandomState(draw(seeds))
-    A = rng.normal(size=(n, n))
-    return A @ A.T + draw(st.sampled_from([1e-8, 1e-3, 1.0])) * np.eye(n)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -7,12 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from properties import strategies as some
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process._cholesky import DenseCholesky, cholesky
-
-
-def factor(A):
-    return DenseCholesky(*cholesky(A, np.zeros(len(A)), "A"))
+from sktvbo import TimeVaryingGPRegressor
 
 
 def fitted(X, y, kind=TimeVaryingGPRegressor, **options):
@@ -27,42 +22,6 @@ def assert_same(one, other, X, tolerance=1e-7):
 
 PLACES = np.column_stack([np.random.RandomState(0).uniform(size=(6, 2)), np.linspace(0, 12, 6)])
 two_d = some.data(n=st.integers(2, 12), d=st.just(2))
-
-
-@given(some.covariances(), some.seeds)
-def test_a_factor_solves(A, seed):
-    b = np.random.RandomState(seed).normal(size=len(A))
-    x = factor(A).solve(b)
-    assert_allclose(A @ x, b, atol=1e-9 * np.linalg.cond(A) ** 0.5 * (1.0 + np.abs(b).max()))
-
-
-@given(some.covariances(), some.seeds)
-def test_both_halves_are_a_solution(A, seed):
-    solver, B = factor(A), np.random.RandomState(seed).normal(size=(3, len(A)))
-    half = solver.half_solve(B.copy())
-    assert_allclose(np.sum(half**2, axis=1), [b @ solver.solve(b) for b in B], rtol=1e-6)
-    assert_allclose(
-        solver.half_solve(half, transpose=True), [solver.solve(b) for b in B], rtol=1e-6
-    )
-
-
-@given(some.covariances(n=st.integers(2, 8)), st.data())
-def test_rows_come_and_go(A, data):
-    """Any order of appending and dropping has the factor of what is left."""
-    solver, left = factor(A[:1, :1]), [0]
-    for _ in range(data.draw(st.integers(1, 12))):
-        absent = sorted(set(range(len(A))) - set(left))
-        if absent and (len(left) == 1 or data.draw(st.booleans())):
-            new = data.draw(st.sampled_from(absent))
-            grown = solver.append(A[new, left].copy(), A[new, new])
-            assert grown is not None
-            solver, left = grown, [*left, new]
-        else:
-            i = data.draw(st.integers(0, len(left) - 1))
-            solver, left = solver.drop(i), left[:i] + left[i + 1 :]
-    expected = factor(A[np.ix_(left, left)])
-    assert_allclose(np.tril(solver.L), np.tril(expected.L), atol=1e-5 * np.sqrt(A.max()))
-    assert_allclose(solver.log_determinant, expected.log_determinant, rtol=1e-5, atol=1e-5)
 
 
 @given(two_d, st.data())
@@ -114,33 +73,6 @@ def test_an_observation_never_makes_the_posterior_wider(rows):
     assert (after <= before + 1e-7).all()
     assert (after >= 0.0).all()
     assert (before <= 1.0 + 1e-12).all()
-
-
-@given(two_d, some.temporal)
-def test_relevancies_are_those_of_a_fresh_sweep_after_removals(rows, temporal):
-    X, y = rows
-    options = {"noise_variance": 0.05, "optimizer": None}
-    gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), temporal, **options).fit(X, y)
-    sweep = gp.fitted_.relevancy_sweep(10.0)
-    while sweep.n > 1:
-        relevancy = sweep.relevancy()
-        assert np.isfinite(relevancy).all()
-        assert (relevancy >= 0.0).all()
-        left = sweep.index
-        fresh = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), temporal, **options)
-        expected = fresh.fit(X[left], y[left]).relevancy(10.0)
-        assert_allclose(relevancy, expected, rtol=1e-4, atol=1e-4)
-        sweep.remove(np.argmin(relevancy))
-
-
-@given(two_d)
-def test_with_all_points_as_inducing_ones_nothing_is_lost(rows):
-    X, y = rows
-    exact = fitted(X, y)
-    sparse = fitted(X, y, lambda *a, **o: SparseTimeVaryingGPRegressor(*a, inducing=X, **o))
-    assert_same(exact, sparse, PLACES, tolerance=2e-3)
-    assert sparse.kl_divergence() >= -1e-6
-    assert sparse.elbo_ <= exact.log_marginal_likelihood() + 1e-3
 
 
 @given(two_d, st.floats(0.0, 100.0))
