@@ -5,9 +5,10 @@ import pytest
 from domain.cases import ARMS
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import GPUCB
+from sktvbo import GPUCB, TVGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, FiniteSet, as_domain
 from sktvbo.exceptions import DomainError
+from sktvbo.kernels import Empirical, Forgetting
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,21 @@ def test_repr_of_more_than_six_points_shows_both_ends_and_the_shape():
     assert repr(many) == f"FiniteSet([{first}, ..., {last}], shape=(7, 2))"
     assert len(repr(FiniteSet(np.arange(1e5)[:, np.newaxis]))) < 120
     assert f"domain={many!r}" in repr(GPUCB(many)).replace("\n" + 13 * " ", " ")
+
+
+ARMS_COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("options", [{"optimizer": None}, {}], ids=["fixed", "noise is learnt"])
+def test_what_is_seen_of_an_arm_says_something_of_another(options):
+    options |= {"signal_variance_bounds": "fixed", "noise_variance": 0.01}
+    surrogate = TimeVaryingGPRegressor(
+        Empirical(ARMS_COVARIANCE), Forgetting(0.03, "fixed"), **options
+    )
+    opt = TVGPUCB(Arms(3), surrogate=surrogate, n_initial_points=1, random_state=0)
+    opt.tell([0], -1.0, t=0.0)
+    assert_array_equal(opt.recommend(0.0), [2.0])
+    opt.tell([0], 2.0, t=0.0)
+    opt.tell([2], 0.1, t=0.0)
+    mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
+    assert mean[1] == pytest.approx(0.9 * mean[0])

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.optimize import LinearConstraint
 
+from sktvbo import WDBO, Journal, RandomSearch
 from sktvbo.domain import Context, ParameterSpace, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
@@ -168,3 +170,27 @@ def test_numpy_scalars_are_the_categories_that_they_hold():
 def test_what_makes_no_sense_is_refused(spec, message):
     with pytest.raises(DomainError, match=message):
         one(spec)
+
+
+@pytest.mark.parametrize("kind", [WDBO, RandomSearch])
+def test_a_run_over_listed_numbers(kind, tmp_path):
+    path, values = tmp_path / "run.db", [0, 1, 2, 10, 40]
+    domain = {"n": ("discrete", values), "load": Context("discrete", [0.5, 8.0])}
+    # Whole numbers next to one another: no step is longer than 0.3 of the range.
+    rules = {"max_step": {"n": 0.3}, "constraints": LinearConstraint([1.0, 1.0], -np.inf, 12.0)}
+    opt = kind(domain, **rules, random_state=0, journal=path)
+    asked = []
+    for t in range(12):
+        query = opt.suggest(t, context={"load": 0.5 if t % 2 else 3.0})
+        asked.append(query.x["n"])
+        opt.tell(query, -abs(query.x["n"] - 10.0))
+    assert set(asked) == {0, 1, 2, 10}
+    assert all(type(value) is int for value in asked)
+    assert opt.to_frame()["n"].tolist() == asked
+    assert opt.to_frame()["load"].tolist() == [3.0, 0.5] * 6
+    copy = kind.from_json(opt.to_json())
+    found = opt.ask(12.0, context={"load": 0.5})
+    assert copy.ask(12.0, context={"load": 0.5}) == found
+    opt.close()
+    resumed = kind(domain, **rules, random_state=0, journal=Journal(path, resume=True))
+    assert resumed.pending_[0].x == found

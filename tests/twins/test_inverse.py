@@ -268,6 +268,17 @@ def test_round_off_in_the_inverse_is_found(recomputed):
     assert_is_fresh_fit(gp, now)
 
 
+@pytest.mark.parametrize("ahead", [3.0, 1.0, 22.0, 5e3])
+def test_other_times_than_the_stream(ahead):
+    rng = np.random.RandomState(6)
+    start = float(N + 2)
+    gp, _ = next(mixed_steps(regressor(TEMPORAL["5/2"]), 1, rng, n=N + 2))
+    gp.relevancy(start + 12.0)
+    latest = np.flatnonzero(gp.X_train_[:, -1] > start + 0.5)
+    gp.forget(latest).partial_fit(*observed(rng, start))
+    assert_is_fresh_fit(gp, start + ahead)
+
+
 def test_arms_and_time_alone():
     rng = np.random.RandomState(7)
     A = rng.normal(size=(6, 6))
