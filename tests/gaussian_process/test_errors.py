@@ -5,13 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from gaussian_process.cases import (
-    X0,
-    Y0,
-    data,
-    everything,
-    make,
-)
+from gaussian_process.cases import X0, Y0, data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, RationalQuadratic

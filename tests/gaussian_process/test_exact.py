@@ -5,12 +5,7 @@ import pytest
 from gaussian_process.cases import MODELS, both, data, every_model, everything, make
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    RationalQuadratic,
-    WhiteKernel,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sktvbo import TimeVaryingGPRegressor

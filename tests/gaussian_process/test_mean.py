@@ -17,11 +17,7 @@ from sktvbo.gaussian_process import (
     WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Forgetting
-from sktvbo.relevancy import (
-    spatial_convolution,
-    temporal_convolution,
-    wasserstein_relevancy,
-)
+from sktvbo.relevancy import spatial_convolution, temporal_convolution, wasserstein_relevancy
 
 SIGNAL, NOISE = 0.7, 0.02
 SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)

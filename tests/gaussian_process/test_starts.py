@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from gaussian_process.cases import data
 from scipy import stats
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    Matern,
-    RationalQuadratic,
-)
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor

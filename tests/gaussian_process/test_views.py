@@ -7,9 +7,7 @@ import pytest
 from gaussian_process.cases import LATEST, START, both, every_model, lifted, with_time_at
 from gaussian_process.models import MODELS, make, rows
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.gaussian_process.kernels import (
-    RBF,
-)
+from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo.kernels import Wiener
 

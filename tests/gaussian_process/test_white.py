@@ -18,9 +18,7 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.gaussian_process import (
-    SparseTimeVaryingGPRegressor,
-)
+from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.kernels import Separable
 
 SPATIAL = {
