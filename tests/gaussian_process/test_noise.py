@@ -42,13 +42,8 @@ LEARNT = [QuadraticInjection(0.3, (1e-3, 1e1)), GeometricInjection(0.9, (0.2, 1.
 
 
 def make(model, temporal=STATIC, kind=TimeVaryingGPRegressor, **options):
-    options = {
-        "spatial_kernel": RBF(0.4),
-        "noise_model": model,
-        "optimizer": None,
-        "noise_variance": 0.05,
-    } | options
-    return kind(temporal_kernel=temporal, **options)
+    defaults = {"noise_model": model, "optimizer": None, "noise_variance": 0.05}
+    return kind(RBF(0.4), temporal, **defaults | options)
 
 
 def noise(model, age):
@@ -59,43 +54,28 @@ def noise(model, age):
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("temporal", [STATIC, Matern(20.0, nu=1.5)], ids=["static", "matern"])
-@pytest.mark.parametrize("now", [None, 155.0])
+@pytest.mark.parametrize("now", [139.0, 155.0])
 def test_posterior_is_the_dense_formula(model, temporal, now):
     X, y, v = shuffled()
     gp = make(model, temporal).fit(X, y, y_variance=v)
-    if now is not None:
-        gp.advance(now)
-    T = X[:, 2].max() if now is None else now
-    assert gp.now_ == T
-    Z = np.random.RandomState(1).uniform(size=(7, 3)) + np.array([0.0, 0.0, 120.0])
-
-    def k(A, B):
-        return RBF(0.4)(A[:, :2], B[:, :2]) * temporal(A[:, 2:], B[:, 2:])
-
-    Delta = k(X, X) + np.diag(noise(model, T - X[:, 2]) + v)
-    mean, cov = gp.predict(Z, return_cov=True)
-    assert_allclose(mean, k(Z, X) @ np.linalg.solve(Delta, y), atol=1e-9)
-    expected = k(Z, Z) - k(Z, X) @ np.linalg.solve(Delta, k(X, Z))
-    assert_allclose(cov, expected, atol=1e-9)
-    value = stats.multivariate_normal(np.zeros(len(y)), Delta).logpdf(y)
+    assert gp.now_ == 139.0 == X[:, 2].max()
+    gp.advance(now)
+    new = np.random.RandomState(1).uniform(size=(7, 3)) + np.array([0.0, 0.0, 120.0])
+    variances = noise(model, now - X[:, 2]) + v
+    expected = dense_prediction(gp, X, y, variances, new, 0.0, 1.0)
+    assert_allclose(gp.predict(new, return_std=True), expected, atol=1e-9)
+    value = stats.multivariate_normal(np.zeros(len(y)), prior(gp)(X) + np.diag(variances)).logpdf(y)
     assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        QuadraticInjection(0.0),
-        GeometricInjection(1.0),
-        PowerInjection(0.0, rate_bounds="fixed"),
-    ],
-    ids=str,
-)
+NO_GROWTH = QuadraticInjection(0.0), GeometricInjection(1.0), PowerInjection(0.0, 1.5, "fixed")
+
+
+@pytest.mark.parametrize("model", NO_GROWTH, ids=str)
 def test_no_growth_is_the_homoscedastic_regressor(model):
     X, y, _ = shuffled()
-    grown, plain = make(model).fit(X, y), make(None).fit(X, y)
-    assert_allclose(
-        grown.predict(X, return_std=True), plain.predict(X, return_std=True), atol=1e-12
-    )
+    grown, plain = (make(m).fit(X, y).predict(X, return_std=True) for m in (model, None))
+    assert_allclose(grown, plain, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", LEARNT, ids=str)
@@ -144,24 +124,6 @@ def test_weights_that_underflow():
     assert_allclose(std, without.predict(X, return_std=True)[1], atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("now", "message"),
-    [
-        (120.0, r"a time not before the latest training time 139\.0\. Got 120\.0 instead"),
-        (np.nan, r"a float in the range \(-inf, inf\)\. Got nan instead"),
-        (np.inf, r"a float in the range \(-inf, inf\)\. Got inf instead"),
-        ("now", r"a float in the range \(-inf, inf\)\. Got 'now' instead"),
-    ],
-)
-def test_now_is_not_before_the_data(now, message):
-    X, y, _ = shuffled()
-    gp = make(QuadraticInjection(0.3)).fit(X, y)
-    before = gp.predict(X)
-    with pytest.raises(ValueError, match=f"now must be {message}"):
-        gp.advance(now)
-    assert_array_equal(gp.predict(X), before)
-
-
 # --- total variances ------------------------------------------------------------------------------
 
 
@@ -190,16 +152,6 @@ def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
 
 
-def test_a_total_variance_has_no_share_in_the_gradient_of_the_likelihood():
-    X, y, _ = lifted()
-    model = QuadraticInjection(0.5, (1e-3, 1e1))
-    gp = make(model, RBF(3.0)).fit(X, y)
-    gp = gp.condition_on(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
-    theta = gp.theta_ + 0.1
-    gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)[1]
-    assert_allclose(gradient, approx_fprime(theta, gp.log_marginal_likelihood, 1e-6), rtol=1e-3)
-
-
 # --- a custom model -------------------------------------------------------------------------------
 
 
@@ -208,14 +160,6 @@ def analytic_slopes(model, age):
     x = model.rate * np.maximum(age, 1e-300)
     grown = model.power * x**model.power
     return np.column_stack([grown * np.log(x), grown])
-
-
-KINDS = {
-    "exact": (TimeVaryingGPRegressor, {}),
-    "weighted": (WeightedTimeVaryingGPRegressor, {}),
-    "sparse": (SparseTimeVaryingGPRegressor, {"inducing": shuffled(15, seed=3)[0]}),
-}
-every_kind = pytest.mark.parametrize(("kind", "options"), KINDS.values(), ids=list(KINDS))
 
 
 def regressor(model, kind=TimeVaryingGPRegressor, **options):
@@ -255,7 +199,14 @@ def test_a_model_must_define_a_ratio():
 # --- a custom model in a regressor ----------------------------------------------------------------
 
 
-@every_kind
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (TimeVaryingGPRegressor, {}),
+        (WeightedTimeVaryingGPRegressor, {}),
+        (SparseTimeVaryingGPRegressor, {"inducing": shuffled(15, seed=3)[0]}),
+    ],
+)
 @pytest.mark.parametrize("normalize_y", [False, True])
 def test_likelihood_gradient(kind, options, normalize_y):
     X, y, v = shuffled()
@@ -264,7 +215,7 @@ def test_likelihood_gradient(kind, options, normalize_y):
     gp = gp.condition_on(X[30:], y[30:], v[30:], total_variance=True)
     theta = gp.theta_ + 0.1
     assert len(theta) == 6
-    value = gp.elbo if isinstance(gp, SparseTimeVaryingGPRegressor) else gp.log_marginal_likelihood
+    value = getattr(gp, "elbo", gp.log_marginal_likelihood)
     numeric = approx_fprime(theta, value, 1e-6)
     assert np.abs(numeric[-2:]).min() > 1e-2
     assert_allclose(value(theta, eval_gradient=True)[1], numeric, rtol=1e-4, atol=1e-3)
@@ -308,32 +259,17 @@ def test_scikit_learns_conventions():
     [
         (QuadraticInjection(-1.0), r"'rate' .* QuadraticInjection must be .* \[0, inf\)\. Got -1"),
         (QuadraticInjection(0.0, (1e-3, 1.0)), r"'rate' .* in the range \(0, inf\)\. Got 0\.0"),
-        (QuadraticInjection(1.0, (0.0, 1.0)), r"'rate_bounds' .* 0 < low <= high\. Got \(0\.0"),
         (QuadraticInjection(1.0, (1.0, np.inf)), r"'rate_bounds' .* Got \(1\.0, inf\) instead"),
         (GeometricInjection(0.0), r"'discount' .* in the range \(0, 1\]\. Got 0\.0 instead"),
         (GeometricInjection(1.1), r"'discount' .* in the range \(0, 1\]\. Got 1\.1 instead"),
-        (
-            GeometricInjection(0.9, (0.5, 1.5)),
-            r"'discount_bounds' .* <= high <= 1\. Got \(0\.5",
-        ),
-        (
-            PowerInjection(-1.0),
-            r"'rate' parameter of PowerInjection must be a float .* Got -1\.0 ins",
-        ),
-        (PowerInjection(0.0), r"'rate' .* in the range \(0, inf\)\. Got 0\.0 instead"),
-        (PowerInjection("fast"), r"'rate' .* in the range \(0, inf\)\. Got 'fast' instead"),
+        (GeometricInjection(0.9, (0.5, 1.5)), r"'discount_bounds' .* high <= 1\. Got \(0\.5"),
+        (PowerInjection("fast"), r"'rate' .* PowerInjection must be .* \(0, inf\)\. Got 'fast'"),
         (PowerInjection(np.nan), r"'rate' .* Got nan instead"),
-        (PowerInjection(np.inf), r"'rate' .* Got inf instead"),
         (PowerInjection(power=4.5), r"'power' .* in the range \(0, 4\]\. Got 4\.5 instead"),
         (PowerInjection(power=True), r"'power' .* Got True instead"),
         (PowerInjection(rate_bounds="free"), r"'rate_bounds' .* or a pair .* Got 'free' instead"),
-        (PowerInjection(rate_bounds=(0.0, 1.0)), r"'rate_bounds' .* <= high\. Got \(0\.0, 1\.0\)"),
-        (PowerInjection(rate_bounds=(2.0, 1.0)), r"'rate_bounds' .* Got \(2\.0, 1\.0\) instead"),
-        (
-            PowerInjection(power_bounds=(0.5, 5.0)),
-            r"'power_bounds' .* <= high <= 4\. Got \(0\.5, 5",
-        ),
-        (PowerInjection(power_bounds=None), r"'power_bounds' .* Got None instead"),
+        (PowerInjection(rate_bounds=(2.0, 1.0)), r"'rate_bounds' .* high\. Got \(2\.0, 1\.0\)"),
+        (PowerInjection(power_bounds=(0.5, 5.0)), r"'power_bounds' .* <= high <= 4\. Got \(0\.5"),
     ],
     ids=str,
 )
