@@ -51,24 +51,14 @@ def test_one_step_is_capped():
     assert policy.removed_relevancy_ == max(price for _, price in policy.removals_) > 0.0
 
 
-def recomputed(X, y, noise, now, l_T=5.0):
-    """Return relevancies of `surrogate`'s rows, without updates."""
-    return wasserstein_relevancy(
-        X,
-        y,
-        spatial_kernel=RBF(0.3),
-        temporal_kernel=Matern(l_T, nu=1.5),
-        signal_variance=1.0,
-        noise_variance=noise,
-        now=now,
-    )
-
-
 def removed_one_by_one(gp, noise, now, goes_on):
     """Return rows in the order of a relevancy recomputed after each removal, and prices."""
+    kernels = {"spatial_kernel": RBF(0.3), "temporal_kernel": Matern(5.0, nu=1.5)}
+    options = {**kernels, "signal_variance": 1.0, "now": now}
     left, removals = np.arange(len(gp.X_train_)), []
     while True:
-        relevancy = recomputed(gp.X_train_[left], gp.y_train_[left], noise[left], now)
+        rows = gp.X_train_[left], gp.y_train_[left]
+        relevancy = wasserstein_relevancy(*rows, noise_variance=noise[left], **options)
         least = np.argmin(relevancy)
         if not goes_on(left, relevancy[least]):
             return removals
@@ -104,14 +94,15 @@ def test_the_budget_pays_recomputed_relevancies():
     assert policy.budget_ == pytest.approx(budget, rel=1e-9)
 
 
-def test_removals_beyond_the_largest_size_cost_nothing():
+@pytest.mark.parametrize(
+    "policy", [RelevancyBudget(max_size=12), RelevancyBudget(max_size=3, min_size=12)]
+)
+def test_removals_beyond_the_largest_size_cost_nothing(policy):
     gp, noise = uneven()
-    capped, unpaid = RelevancyBudget(max_size=12), RelevancyBudget(max_size=3, min_size=12)
-    for policy in (capped, unpaid):
-        found, size = policy.after_add(gp, 30.0), policy.max_size
-        expected = removed_one_by_one(gp, noise, 30.0, lambda left, _: len(left) > size)  # noqa: B023
-        assert_array_equal(found, [index for index, _ in expected])
-        assert policy.budget_ == 1.0
+    found = policy.after_add(gp, 30.0)
+    expected = removed_one_by_one(gp, noise, 30.0, lambda left, _: len(left) > policy.max_size)
+    assert_array_equal(found, [index for index, _ in expected])
+    assert policy.budget_ == 1.0
 
 
 def test_the_budget_pays_before_the_largest_size_applies():
