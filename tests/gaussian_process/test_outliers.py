@@ -42,7 +42,8 @@ def robust_and_plain(X, y):
 
 
 def outliers(gp, weight=1.0):
-    """Return the rows with weights below a number."""
+    """Return the rows with weights below a number; none is above 1."""
+    assert gp.outlier_weights_.max() <= 1.0
     return np.flatnonzero(gp.outlier_weights_ < weight).tolist()
 
 
