@@ -117,19 +117,6 @@ def test_gradient_of_the_objective(prior, kind, general):
     assert_allclose(gradient, approx_fprime(theta, value, 1e-6), rtol=2e-3, atol=2e-4)
 
 
-@every_kind
-def test_gradient_of_the_posterior(prior, kind):
-    X, y = data()
-    model = GeometricInjection(0.97)
-    posterior = make(prior, kind, noise_model=model).fit(X, y).posterior_at(32.0)
-    place = PLACES[2, :2]
-    mean, std, *slopes = posterior.with_gradient(place)
-    assert_allclose([[mean], [std]], posterior(place[np.newaxis]), rtol=1e-9)
-    for i, slope in enumerate(slopes):
-        expected = approx_fprime(place, lambda s, i=i: posterior(s[np.newaxis])[i][0], 1e-6)
-        assert_allclose(slope, expected, rtol=1e-4, atol=1e-6)
-
-
 @every_prior
 def test_the_width_of_weighted_regression(prior):
     """σ² |c|² + the error from f and the mean, with c the weights of the observations."""

@@ -113,22 +113,8 @@ def test_it_has_no_effect_on_time_alone():
     assert_array_equal(alone.predict(PLACES[:, 2:]), plain.predict(PLACES[:, 2:]))
 
 
-@with_a_mean
-def test_views_and_draws(tau):
-    X, y = data()
-    gp = make(mean_prior_std=tau, normalize_y=True).fit(X, y)
-    now, between = gp.posterior_at(31.0), gp.fitted_.posterior_between(31.0, 35.0)
-    for view, u, row in (
-        (now, np.array([0.3, 0.9]), [0.3, 0.9, 31.0]),
-        (between, np.array([0.3, 0.9, 0.25]), [0.3, 0.9, 32.0]),
-    ):
-        mean, std, on_mean, on_std = view.with_gradient(u)
-        expected = gp.predict([row], return_std=True)
-        assert_allclose([mean, std], np.ravel(expected), rtol=1e-10)
-        assert_allclose(np.ravel(view(u[np.newaxis])), [mean, std], rtol=1e-10)
-        for slope, i in ((on_mean, 0), (on_std, 1)):
-            differences = approx_fprime(u, lambda v, i=i, view=view: view.with_gradient(v)[i], 1e-7)
-            assert_allclose(slope, differences, rtol=1e-4, atol=1e-5)
+def test_draws():
+    gp = make(mean_prior_std=1.0, normalize_y=True).fit(*data())
     draws = gp.sample_y(PLACES, 4000, random_state=0)
     assert_allclose(draws.mean(axis=1), gp.predict(PLACES), atol=0.05)
 

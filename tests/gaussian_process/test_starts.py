@@ -103,16 +103,6 @@ def test_kernels_that_start_at_long_lengthscales_find_a_cycle(temporal):
     assert gp.fit(t[:, np.newaxis], y).score(t[:, np.newaxis], y) > 0.8
 
 
-@pytest.mark.parametrize("fixed", ["time", "all"])
-def test_fixed_hyperparameters_are_not_changed_by_starts(fixed):
-    X, y = data(100)
-    temporal = Matern(2.0, "fixed", nu=1.5)
-    spatial = RBF(0.5, (1e-5, 1e5) if fixed == "time" else "fixed")
-    gp = TimeVaryingGPRegressor(spatial, temporal).fit(X, y)
-    assert gp.temporal_kernel_.length_scale == 2.0
-    assert len(gp.theta_) == 3 - (fixed == "all")
-
-
 def test_compared_starts_obey_bounds_and_priors():
     t, y = cycles(360, 24, 0.1)
     prior = stats.uniform(100.0, 1000.0)

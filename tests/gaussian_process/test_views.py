@@ -184,10 +184,9 @@ def test_a_draw_is_one_function(gp):
     assert np.ptp(draw) > 1e-3
 
 
-@pytest.mark.parametrize("normalize_y", [False, True])
 @every_model
-def test_posterior_at_one_time(spatial, temporal, d, column, normalize_y):
-    gp, _, _ = both(spatial, temporal, d, column, normalize_y=normalize_y)
+def test_posterior_at_one_time(spatial, temporal, d, column):
+    gp, _, _ = both(spatial, temporal, d, column)
     t = 8.3
     S = np.random.RandomState(1).uniform(size=(5, d))
     at_t = gp.posterior_at(t)
