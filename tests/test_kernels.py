@@ -298,15 +298,9 @@ def test_wiener_in_our_regressor_is_scikit_learns(origin, before):
     wiener = Wiener(0.07, start=origin - before)
     prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(Matern(0.5, nu=2.5), wiener)
     theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
-    streamed = make(temporal=wiener).partial_fit(X[:25], y[:25]).partial_fit(X[25:], y[25:])
-    rows = np.vstack([X[:20], new[:3], X[20:]])
-    forgetful = make(temporal=wiener).fit(rows, np.r_[y[:20], 9.0, 9.0, 9.0, y[20:]])
-    for ours in (make(temporal=wiener).fit(X, y), streamed, forgetful.forget([20, 21, 22])):
-        assert_same_posterior(ours, theirs, new)
-        mean, std = ours.posterior_at(new[0, 2])(new[:, :2])
-        at = np.column_stack([new[:, :2], np.full(12, new[0, 2])])
-        assert_allclose([mean, std], theirs.predict(at, return_std=True), rtol=1e-8, atol=1e-8)
-        assert_same_likelihood(ours, theirs, theirs.kernel_.theta + np.array([0.2, -0.1, 0.3]))
+    ours = make(temporal=wiener).fit(X, y)
+    assert_same_posterior(ours, theirs, new)
+    assert_same_likelihood(ours, theirs, theirs.kernel_.theta + np.array([0.2, -0.1, 0.3]))
 
 
 def test_wiener_freezes_the_mean_and_lets_the_variance_grow():
@@ -511,20 +505,12 @@ def test_a_user_defined_kernel_works_without_registration(spatial, temporal):
     prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(spatial, temporal)
     theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
     fitted = make(spatial, temporal).fit(X, y)
-    streamed = make(spatial, temporal).partial_fit(X[:20], y[:20])
-    streamed.partial_fit(np.vstack([new[:2], X[20:]]), np.append([9.0, 9.0], y[20:]))
-    for ours in (fitted, streamed.forget([20, 21])):
-        assert_same_posterior(ours, theirs, new)
+    assert_same_posterior(fitted, theirs, new)
     assert_same_likelihood(fitted, theirs, theirs.kernel_.theta + 0.1)
     learnt = make(spatial, temporal, optimizer="fmin_l_bfgs_b").fit(X, y)
     assert learnt.log_marginal_likelihood_value_ > fitted.log_marginal_likelihood_value_ + 1.0
 
-    posterior, s, step = fitted.posterior_at(12.0), new[0, :2], 1e-6
-    mean, std, *slopes = posterior.with_gradient(s)
-    assert_allclose([[mean], [std]], posterior(s[np.newaxis]), rtol=1e-10)
-    moves = step * np.eye(2)
-    expected = (np.array(posterior(s + moves)) - posterior(s - moves)) / (2.0 * step)
-    assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
-
+    streamed = make(spatial, temporal).partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    assert_allclose(streamed.posterior_at(12.0)(new[:, :2]), fitted.posterior_at(12.0)(new[:, :2]))
     with pytest.raises(UnsupportedKernelError, match=r"relevancy .* not available for ToyKernel"):
         fitted.relevancy()

@@ -17,7 +17,7 @@ from sktvbo.gaussian_process import (
     QuadraticMean,
     WeightedTimeVaryingGPRegressor,
 )
-from sktvbo.kernels import Forgetting
+from sktvbo.kernels import Forgetting, Wiener
 
 STATIC, INDUCING = ConstantKernel(1.0, "fixed"), data(n=20, seed=7)[0]
 SPARSE = {"kind": SparseTimeVaryingGPRegressor, "inducing": INDUCING}
@@ -25,6 +25,7 @@ MODELS = {
     "plain": {},
     "ard-forgetting": {"spatial": RBF([0.4, 0.9]), "temporal": Forgetting(0.1)},
     "rough": {"spatial": Matern(0.4, nu=0.5), "temporal": RBF(2.0)},
+    "wiener": {"temporal": Wiener(0.07)},
     "level": {"level_kernel": 0.4 * Matern(0.6, nu=0.5)},
     "rational": {"spatial": RationalQuadratic(0.4), "noise_model": GeometricInjection(0.9)},
     "learnt mean": {"mean_prior_std": 1.5},
@@ -36,7 +37,7 @@ MODELS = {
     "sparse, noise": {**SPARSE, "noise_model": QuadraticInjection(0.3)},
     "sparse, rational": {**SPARSE, "spatial": RationalQuadratic(0.5)},
 }
-WITHOUT_RELEVANCY = ("rational", "quadratic noise", "sparse, rational")
+WITHOUT_RELEVANCY = ("wiener", "rational", "quadratic noise", "sparse, rational")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Data-set sizes compared with brute force."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,11 +10,8 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     DotProduct,
     ExpSineSquared,
-    Kernel,
     Matern,
-    NormalizedKernelMixin,
     RationalQuadratic,
-    StationaryKernelMixin,
 )
 
 from sktvbo.exceptions import UnsupportedKernelError
@@ -43,9 +42,6 @@ RESPONSE_TIMES = {
 every_correlation = pytest.mark.parametrize(
     ("kernel", "correlation"), CORRELATIONS.values(), ids=list(CORRELATIONS)
 )
-every_response_time = pytest.mark.parametrize(
-    "response_time", RESPONSE_TIMES.values(), ids=list(RESPONSE_TIMES)
-)
 
 
 def brute_force_criteria(correlation, response_time, max_size):
@@ -56,17 +52,18 @@ def brute_force_criteria(correlation, response_time, max_size):
 
 
 @every_correlation
-@every_response_time
+@pytest.mark.parametrize("response_time", RESPONSE_TIMES.values(), ids=list(RESPONSE_TIMES))
 def test_the_recommended_size_is_that_of_brute_force(kernel, correlation, response_time):
     criteria = brute_force_criteria(correlation, response_time, 400)
     assert recommended_dataset_size(kernel, response_time, 400) == 1 + np.argmax(criteria)
 
 
-@every_correlation
 @pytest.mark.parametrize("start", [1, 40, 399, 400])
-@pytest.mark.parametrize("name", ["linear", "cubic", "exponential"])
-def test_the_local_search_finds_the_same_from_any_start(kernel, correlation, start, name):
-    R = RESPONSE_TIMES[name]
+@pytest.mark.parametrize(
+    ("name", "response_time"), [*zip(CORRELATIONS, cycle(["linear", "cubic", "exponential"]))]
+)
+def test_the_local_search_finds_the_same_from_any_start(name, response_time, start):
+    (kernel, _), R = CORRELATIONS[name], RESPONSE_TIMES[response_time]
     n = recommended_dataset_size(kernel, R, 400)
     assert recommended_dataset_size(kernel, R, 400, start=start) == n
 
@@ -93,8 +90,9 @@ def test_the_result_does_not_exceed_max_size():
     assert recommended_dataset_size(kernel, R, max_size=1) == 1
 
 
-@pytest.mark.parametrize("start", [None, 1, 50, 5_000])
-@pytest.mark.parametrize("seconds", [0.05, 50.0, 1e6])
+@pytest.mark.parametrize(
+    ("start", "seconds"), [(None, 0.05), (1, 50.0), (50, 1e6), (5_000, 0.05), (None, 1e6)]
+)
 def test_a_constant_response_time_has_no_maximum(start, seconds):
     assert recommended_dataset_size(RBF(), lambda n: seconds, 5_000, start=start) == 5_000
 
@@ -116,14 +114,6 @@ def test_of_equally_good_sizes_the_smallest_is_recommended(start):
     smallest = 1 + np.flatnonzero(criteria >= (1.0 - 1e-13) * criteria.max())[0]
     assert smallest < 5
     assert recommended_dataset_size(RBF(), slow, start=start) == smallest
-
-
-class TwoLevels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
-    """Kernel whose square is 1 at ages below 1, ½ below 3.1, and 0 above."""
-
-    def __call__(self, X, Y=None, eval_gradient=False):
-        age = np.abs(np.subtract.outer(np.ravel(X), np.ravel(Y)))
-        return np.sqrt(np.select([age < 1.0, age < 3.1], [1.0, 0.5], 0.0))
 
 
 def test_one_observation_is_recommended_for_fast_change():
@@ -184,12 +174,9 @@ def test_a_season_counts_by_its_average_over_the_phases():
     assert average == pytest.approx(exact, rel=0.02)
     assert dataset_size_criterion(Matern(40.0, nu=1.5), lambda n: 0.01, n=len(i)) > 1.5 * average
 
-    def response_time(n):
-        return 0.05 + 1e-5 * n**2
-
-    found = recommended_dataset_size(kernel, response_time)
-    n = np.arange(1, 1_000)
-    assert found == n[np.argmax([dataset_size_criterion(kernel, response_time, int(k)) for k in n])]
+    R, sizes = (lambda n: 0.05 + 1e-5 * n**2), range(1, 1_000)
+    best = max(sizes, key=lambda n: dataset_size_criterion(kernel, R, n))
+    assert recommended_dataset_size(kernel, R) == best
 
 
 @pytest.mark.parametrize(
@@ -198,9 +185,7 @@ def test_a_season_counts_by_its_average_over_the_phases():
         (lambda R: recommended_dataset_size("rbf", R), "must be a scikit-learn kernel"),
         (lambda R: recommended_dataset_size(RBF(), 1.0), "response_time must be a callable"),
         (lambda R: recommended_dataset_size(RBF(), R, 0), r"max_size must be an int .* Got 0"),
-        (lambda R: recommended_dataset_size(RBF(), R, 10.0), r"max_size must be .* Got 10\.0"),
         (lambda R: recommended_dataset_size(RBF(), R, 10, start=0), r"start must .*\[1, 10\].* 0"),
-        (lambda R: recommended_dataset_size(RBF(), R, 10, start=11), r"start must .*10\].* 11"),
         (lambda R: dataset_size_criterion(RBF(), R, -3), "n must be an int"),
     ],
 )

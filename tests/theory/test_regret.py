@@ -45,11 +45,9 @@ def test_the_lower_bound_falls_with_the_sampling_frequency_and_with_smoothness()
     durations = np.array([100.0, 10.0, 2.0, 1.0])
     options = LOWER | {"lipschitz": 0.2, "call_duration": durations}
     kernels = Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5), RBF()
-    slopes = np.array(
-        [regret_slope_lower_bound(**options | {"temporal_kernel": kernel}) for kernel in kernels]
-    )
+    slopes = [regret_slope_lower_bound(**options | {"temporal_kernel": k}) for k in kernels]
     assert np.all(np.diff(slopes, axis=1) < 0.0)
-    assert np.all(np.diff(slopes[:, -1]) < 0.0)
+    assert np.all(np.diff(np.transpose(slopes)[-1]) < 0.0)
 
 
 def test_the_lower_bound_vanishes_without_a_warning_for_fast_calls():
@@ -60,11 +58,8 @@ def test_the_lower_bound_vanishes_without_a_warning_for_fast_calls():
 
 def test_an_anisotropic_spatial_kernel_counts_between_the_corners():
     scales = np.array([0.5, 1.0, 2.0])
-    equal = 1.0 / np.sqrt(np.mean(scales**-2.0))
-    one, other = (
-        regret_slope_lower_bound(**LOWER | {"spatial_kernel": RBF(scale)})
-        for scale in (scales, equal)
-    )
+    kernels = RBF(scales), RBF(1.0 / np.sqrt(np.mean(scales**-2.0)))
+    one, other = (regret_slope_lower_bound(**LOWER | {"spatial_kernel": k}) for k in kernels)
     assert_allclose(one, other, rtol=1e-12)
 
 
@@ -81,7 +76,6 @@ def test_nonpositive_arguments_of_the_lower_bound(name, value):
     [
         ({"spatial_kernel": DotProduct()}, UnsupportedKernelError, "must be stationary"),
         ({"temporal_kernel": Wiener()}, UnsupportedKernelError, "an RBF, a Matern or a Forgetting"),
-        ({"temporal_kernel": RationalQuadratic()}, UnsupportedKernelError, "an RBF, a Matern or"),
         ({"temporal_kernel": RBF() + Matern()}, UnsupportedKernelError, "an RBF, a Matern or"),
         ({"temporal_kernel": RBF([1.0, 2.0])}, ValueError, "one lengthscale"),
         ({"n_dims": 1.5}, ValueError, r"n_dims must be an int in the range .* Got 1\.5"),
