@@ -106,6 +106,14 @@ def everything(gp, X):
     return np.r_[mean, std, gp.log_marginal_likelihood()]
 
 
+def greatest_deviation(draws, mean, cov):
+    """Return the greatest deviation of the moments of draws (n, m), in standard errors."""
+    n, variances, centred = len(draws), np.diag(cov), draws - mean
+    on_mean = centred.mean(axis=0) / np.sqrt(variances / n)
+    errors = np.sqrt((np.outer(variances, variances) + cov**2) / n)
+    return np.abs(np.vstack([on_mean, (centred.T @ centred / n - cov) / errors])).max()
+
+
 class MyRBF(RBF):
     """Subclasses, which compute the same, are not recognized as kernels with a closed form."""
 
