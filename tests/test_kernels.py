@@ -442,16 +442,6 @@ def test_empirical_in_our_regressor_is_scikit_learns(temporal, normalize_y):
     assert learnt.spatial_kernel_ == arms
 
 
-@pytest.mark.parametrize("spatial", [RBF(0.5), Empirical(np.eye(2))], ids=["rbf", "empirical"])
-def test_relevancy_names_the_unsupported_kernel(spatial):
-    gp = TimeVaryingGPRegressor(spatial, Wiener(), optimizer=None)
-    gp.fit([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]], [0.0, 1.0, 0.5])
-    culprit = r"Wiener\(drift_variance=0\.03, start=0\)"
-    message = f"relevancy of observations is not available for {culprit}: .* Supported are RBF"
-    with pytest.raises(UnsupportedKernelError, match=message):
-        gp.relevancy()
-
-
 # --- Separable ------------------------------------------------------------------------------------
 
 

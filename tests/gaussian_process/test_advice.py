@@ -281,19 +281,6 @@ def test_a_period_in_another_unit_is_named(name, irregular, period):
         assert "(of dates: time_unit)" in message
 
 
-def test_periods_of_dates_in_the_default_unit_are_named():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"time": pd.date_range("2026-01-01", periods=60, freq="h")})
-    y = np.sin(np.arange(60) / 4.0)
-    kernel = with_seasons(Matern(6.0, nu=2.5), 24.0)
-    found = advice(TimeVaryingGPRegressor(None, kernel), frame, y, "periodicity")
-    assert any("periodicity is 24, less than two intervals" in text for text in found)
-    assert (
-        advice(TimeVaryingGPRegressor(None, kernel, time_unit="h"), frame, y, "periodicity is")
-        == []
-    )
-
-
 # --- sizes ----------------------------------------------------------------------------------------
 
 

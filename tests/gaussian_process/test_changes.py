@@ -279,18 +279,6 @@ def test_arrays_of_the_caller_are_neither_changed_nor_shared():
     assert_array_equal((everything(new, PLACES), everything(other, PLACES)), before)
 
 
-def test_refit_with_a_temporal_kernel_of_other_hyperparameters():
-    X, y = data()
-    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(2.0, nu=1.5)).fit(X, y)
-    for kernel, n_theta in ((RationalQuadratic(), 5), (Matern(2.0, "fixed", nu=1.5), 3)):
-        new = gp.refit(temporal_kernel=kernel)
-        assert len(new.theta_) == n_theta
-        fresh = clone(gp).set_params(temporal_kernel=kernel).fit(X, y)
-        value = fresh.log_marginal_likelihood_value_
-        assert new.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-2)
-    assert len(gp.theta_) == 4
-
-
 ROUGH = ConstantKernel(0.3) * Matern(1.0, nu=0.5)
 SUM = Matern(2.0, nu=2.5) + ROUGH
 SEASON = Matern(9.0, "fixed") * ExpSineSquared(1.0, 8.0, (0.4, 3.0), "fixed")

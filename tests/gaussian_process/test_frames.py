@@ -38,17 +38,6 @@ def test_missing_time_columns(hours):
     X, y = hours
     with pytest.raises(ValueError, match=r"must be one of \['hour', 'e.* Got 'day'"):
         make(time_column="day").fit(X, y)
-    with pytest.raises(ValueError, match=r"a position, as X has no column names. Got 'hour'"):
-        make(time_column="hour").fit(X.to_numpy(), y)
-
-
-def test_columns_in_another_order_are_refused(hours):
-    X, y = hours
-    gp = make(time_column="hour").fit(X, y)
-    other = X[["east", "north", "hour"]]
-    for use in (gp.predict, partial(gp.partial_fit, y=y)):
-        with pytest.raises(ValueError, match="feature names should match"):
-            use(other)
 
 
 def test_a_fit_without_names_removes_them(hours):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gaussian_process.cases import PLACES, make, moving_waves
 from grids import pairs_of
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
@@ -215,10 +215,3 @@ def test_an_optimizer_chooses_by_differences_between_places():
     optimizer.tell(x, 1.0)
     expected = gp.posterior_at(12.0)(x[np.newaxis])[1]
     assert_allclose(optimizer.to_frame()["predicted_std"].iloc[-1], expected, rtol=1e-2)
-
-
-def test_the_level_is_in_text_and_state():
-    gp = fitted()
-    assert "level_kernel=" in repr(gp)
-    assert_array_equal(gp.level_kernel_.theta, ROUGH.theta)
-    assert fitted(level=None).level_kernel_ is None

@@ -8,7 +8,6 @@ from gaussian_process.cases import data, everything
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
-from sklearn.model_selection import GridSearchCV, KFold
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor
@@ -133,14 +132,6 @@ def test_a_filter_that_learns_from_a_long_series():
     assert len(gp.X_train_) == 48
 
 
-@pytest.mark.parametrize(("size", "kind"), [(900, "Dense"), (1000, "Filter")])
-def test_a_filter_only_of_large_sizes(size, kind):
-    t = np.arange(1100.0)[:, np.newaxis]
-    gp = make(max_size=size, spatial_kernel=None).fit(t, np.sin(t[:, 0] / 20.0))
-    assert type(gp._gp).__name__ == kind
-    assert len(gp.X_train_) == size
-
-
 @pytest.mark.parametrize("max_size", [1, 2, 19, 20])
 def test_small_sizes(max_size):
     X, y = data(n=30)
@@ -182,17 +173,6 @@ def test_copies_and_robust_regression():
     gp.partial_fit(X[-1:] + 0.1, y[-1:])
     assert_array_equal(gp.X_train_, other.X_train_)
     assert_allclose(gp.predict(X[:5]), other.predict(X[:5]), atol=1e-9)
-
-
-def test_a_grid_search_chooses_the_size():
-    # The function has changed: with all rows the predictions are wrong.
-    X, y = data(n=80)
-    y[:60] *= -1.0
-    static = make(temporal_kernel=STATIC, noise_variance=0.1)
-    parts = KFold(4).split(X[60:])
-    folds = [(np.append(np.arange(60), 60 + train), 60 + test) for train, test in parts]
-    found = GridSearchCV(static, {"max_size": [15, 75]}, cv=folds).fit(X, y)
-    assert found.best_params_ == {"max_size": 15}
 
 
 def test_sparse_regression_has_no_such_parameter():

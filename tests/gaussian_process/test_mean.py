@@ -1,10 +1,8 @@
 """A constant mean with a Gaussian prior, against dense formulas, scikit-learn and brute force."""
 
-import pickle
-
 import numpy as np
 import pytest
-from gaussian_process.cases import KINDS, PLACES
+from gaussian_process.cases import KINDS, PLACES, greatest_deviation
 from gaussian_process.cases import moving_waves as data
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
@@ -302,13 +300,8 @@ def test_bad_widths(prior):
     assert not hasattr(gp, "X_train_")
 
 
-def test_it_is_learnt_and_pickled():
-    X, y = data()
-    gp = TimeVaryingGPRegressor(mean_prior_std=4.0, normalize_y=True).fit(X, y)
+def test_it_is_learnt_and_in_samples():
+    gp = TimeVaryingGPRegressor(mean_prior_std=4.0, normalize_y=True).fit(*data())
     assert abs(gp.mean_ - 3.0) < 1.0
-    twin = pickle.loads(pickle.dumps(gp))
-    assert_array_equal(twin.predict(PLACES), gp.predict(PLACES))
-    assert twin.mean_ == gp.mean_
-    samples = gp.sample_y(PLACES, 4000)
     mean, cov = gp.predict(PLACES, return_cov=True)
-    assert_allclose(samples.mean(axis=1), mean, atol=5.0 * np.sqrt(cov.max() / 4000))
+    assert greatest_deviation(gp.sample_y(PLACES, 4000).T, mean, cov) < 5.0

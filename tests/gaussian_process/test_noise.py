@@ -230,15 +230,6 @@ def test_it_agrees_with_the_built_in_model():
     )
 
 
-def test_a_prior_of_each():
-    X, y, _ = shuffled()
-    prior = {"noise_model__power": stats.norm(3.0, 1e-3), "noise_model__rate": stats.norm(1, 1e-3)}
-    gp = regressor(PowerInjection(1.0, 3.0), optimizer="fmin_l_bfgs_b", hyperpriors=prior)
-    gp.fit(X, y)
-    assert gp.noise_model_.power == pytest.approx(3.0, abs=0.01)
-    assert gp.noise_model_.rate == pytest.approx(1.0, abs=0.01)
-
-
 def test_scikit_learns_conventions():
     gp = regressor(PowerInjection(0.5))
     assert clone(gp).noise_model.get_params() == gp.noise_model.get_params()

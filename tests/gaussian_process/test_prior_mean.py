@@ -119,16 +119,6 @@ def test_draws():
     assert_allclose(draws.mean(axis=1), gp.predict(PLACES), atol=0.05)
 
 
-def test_copies():
-    X, y = data()
-    gp = make(normalize_y=True, prior_mean=QuadraticMean(0.8)).fit(X, y)
-    again = pickle.loads(pickle.dumps(gp))
-    before = again.predict(PLACES)
-    assert_array_equal(before, gp.predict(PLACES))
-    assert gp.set_params(prior_mean__depth=0.1).get_params()["prior_mean__depth"] == 0.1
-    assert_array_equal(gp.predict(PLACES), before)  # the fitted mean is unchanged
-
-
 # --- errors ---------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, Ration
 
 from sktvbo import SparseTimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
+from sktvbo.kernels import Wiener
 from sktvbo.relevancy import wasserstein_relevancy
 
 
@@ -67,6 +68,10 @@ def test_relevancies_of_sparse_regression_are_exact():
     ("kernels", "message"),
     [
         ((RationalQuadratic(), RBF()), "not available for RationalQuadratic"),
+        (
+            (RBF(), Wiener()),
+            r"not available for Wiener\(drift_variance=0.03, start=0\): .* Supported",
+        ),
         ((RBF(), ExpSineSquared()), "not available for ExpSineSquared.* Multiply that part by a"),
         ((RBF(), RBF() * ExpSineSquared()), "no closed form is known for it"),
         ((RBF(), RBF() + ExpSineSquared(0.3)), "no closed form is known for it"),

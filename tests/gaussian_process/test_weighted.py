@@ -95,20 +95,6 @@ def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now,
     assert_allclose(found, scale**2 * cov, rtol=0.0, atol=1e-11)
 
 
-@every_kernel
-@every_model
-def test_the_width_is_positive_and_below_the_standard_deviation(kernels, model):
-    X, y = data()
-    new = np.vstack([X, data(30, seed=2)[0]])
-    width = make(kernels, model).fit(X, y).predict(new, return_std=True)[1]
-    std = make(kernels, model, TimeVaryingGPRegressor).fit(X, y).predict(new, return_std=True)[1]
-    assert np.all(width > 0.0)
-    if model is None:
-        assert_allclose(width, std, rtol=1e-12)
-    else:
-        assert np.all(width < std)
-
-
 # --- the published form, in features --------------------------------------------------------------
 
 

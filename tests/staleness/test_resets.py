@@ -221,11 +221,6 @@ def test_a_window_is_from_one_observation_to_the_horizon(budget, length):
     assert VariationBudget(400, budget)(static()) == length
 
 
-def test_variation_budget_grows_with_the_square_root():
-    few, many = VariationBudget(1000, 4.0)(static()), VariationBudget(1000, 1.0)(static())
-    assert many == pytest.approx(2 * few, abs=2)
-
-
 def test_variation_budget_makes_windows_and_blocks():
     gp = static()
     length = VariationBudget(400)(gp)
