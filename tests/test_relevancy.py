@@ -328,9 +328,8 @@ def test_layouts_and_types():
     X, y = arguments["X"].copy(), arguments["y"].copy()
     X.flags.writeable = y.flags.writeable = False
     for array in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X.tolist()):
-        assert_array_equal(wasserstein_relevancy(**arguments | {"X": array, "y": y}), expected)
-    strided = np.repeat(y, 2)[::2]
-    assert_array_equal(wasserstein_relevancy(**arguments | {"y": strided}), expected)
+        found = wasserstein_relevancy(**arguments | {"X": array, "y": np.repeat(y, 2)[::2]})
+        assert_array_equal(found, expected)
     single = {"X": X.astype(np.float32), "y": y.astype(np.float32)}
     assert_allclose(wasserstein_relevancy(**arguments | single), expected, rtol=1e-3)
 

@@ -40,15 +40,6 @@ def test_arrays_of_the_caller_are_neither_changed_nor_shared(method):
     assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
 
 
-def test_read_only_arrays():
-    X, y = data()
-    v = np.ones(len(y))
-    for array in (X, y, v):
-        array.flags.writeable = False
-    gp = make(optimizer="fmin_l_bfgs_b").fit(X, y, v).partial_fit(X[:2], y[:2], v[:2])
-    assert np.isfinite(everything(gp, X)).all()
-
-
 def test_predictions_are_not_views():
     X, y = data()
     gp = make().fit(X, y)

@@ -83,21 +83,6 @@ def test_fit_forgets_all_earlier_rows():
     assert_array_equal(everything(gp.fit(X, y), X), everything(make().fit(X, y), X))
 
 
-@pytest.mark.parametrize(
-    "indices",
-    [[1, 3], (3, 1, 1), np.array([1, -7], dtype=np.int8), np.array([1, 3], np.uint64), [-9, 3]],
-    ids=str,
-)
-def test_ways_to_name_rows(indices):
-    X, y = data(n=10)
-    expected = np.delete(X, [1, 3], axis=0)
-    assert_array_equal(make().fit(X, y).forget(indices).X_train_, expected)
-    mask = np.zeros(10, dtype=bool)
-    mask[[1, 3]] = True
-    assert_array_equal(make().fit(X, y).forget(mask).X_train_, expected)
-    assert_array_equal(make().fit(X, y).forget(mask.tolist()).X_train_, expected)
-
-
 def test_forgetting_one_row_or_none():
     X, y = data(n=10)
     assert_array_equal(make().fit(X, y).forget(4).X_train_, np.delete(X, 4, axis=0))

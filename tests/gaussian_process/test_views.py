@@ -107,28 +107,6 @@ def test_gradient_in_space_and_time(gp, low, high):
         check_gradient(gp.fitted_.posterior_between(low, high), np.append(place, u))
 
 
-def test_the_gradient_in_time_is_relative_to_the_window(gp):
-    """Twice the window has twice the slope."""
-    place = PLACES[0]
-    short = gp.fitted_.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
-    wide = gp.fitted_.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
-    for slope, double in zip(short[2:], wide[2:]):
-        assert_allclose(double, slope * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["wiener", "sparse-wiener"])
-def test_after_the_last_observation_the_mean_of_wiener_is_constant(fitted, name):
-    gp = fitted[name]
-    low, high = LATEST + 1.0, LATEST + 4.0
-    _, std, mean_slope, std_slope = gp.fitted_.posterior_between(low, high).with_gradient(
-        np.array([0.3, 0.6, 0.4])
-    )
-    scale = np.std(lifted()[1]) if gp.normalize_y else 1.0
-    growth = 1.3 * 0.2 * (high - low) * scale**2  # λ σ_w² per unit of time
-    assert mean_slope[-1] == pytest.approx(0.0, abs=1e-9)
-    assert std_slope[-1] == pytest.approx(growth / (2.0 * std), rel=1e-6)
-
-
 def test_slopes_at_the_time_at_which_a_kernel_starts():
     """The kernel is undefined earlier: the slope is one-sided."""
     X, y, _ = lifted()

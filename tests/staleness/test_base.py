@@ -61,10 +61,9 @@ every_policy = pytest.mark.parametrize(("policy", "record"), POLICIES.values(), 
 @pytest.fixture(scope="module")
 def aging():
     """Surrogate of 15 rows that every policy supports."""
-    gp, options = surrogate(15), {"noise_model": QuadraticInjection(0.3), "optimizer": None}
-    return TimeVaryingGPRegressor(RBF(0.3), Forgetting(0.1), **options).fit(
-        gp.X_train_, gp.y_train_
-    )
+    kernels, rows = (RBF(0.3), Forgetting(0.1)), surrogate(15)
+    gp = TimeVaryingGPRegressor(*kernels, noise_model=QuadraticInjection(0.3), optimizer=None)
+    return gp.fit(rows.X_train_, rows.y_train_)
 
 
 @every_policy
