@@ -25,7 +25,15 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener, split_time
+from sktvbo.kernels import (
+    ChordalMatern,
+    Empirical,
+    Forgetting,
+    ProportionalMatern,
+    Separable,
+    Wiener,
+    split_time,
+)
 
 
 class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -66,6 +74,9 @@ KERNELS = {
     "wiener-constant": (Wiener(0.3, start=0.5, before="constant"), "t"),
     "empirical": (Empirical(covariance()), "i"),
     "empirical-singular": (Empirical(covariance(6, rank=2)), "i"),
+    "chordal": (ChordalMatern(200.0, nu=2.5), "xx"),
+    "proportional": (ProportionalMatern([0.4, 2.0], nu=2.5), "xx"),
+    "proportional-fixed": (ProportionalMatern([0.4, 2.0], "fixed", nu=1.5), "xx"),
     "matern-rbf": (Separable(Matern(0.7, nu=2.5), RBF(3.0)), "xt"),
     "ard-matern": (Separable(Matern([0.3, 0.8, 2.0], nu=1.5), Matern(2.0, nu=0.5)), "xxxt"),
     "time-first": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=0), "txx"),

@@ -275,7 +275,6 @@ BAD = {
     "text": ([str(date) for date in NAIVE], "numbers or dates. Got dtype .* pandas.to_datetime"),
     "Period": (pd.period_range("2024", periods=N), "numbers or dates. Got dtype period.*to_timest"),
     "category": (pd.Categorical(list("ab") * 12), "numbers or dates. Got dtype category.*OneHot"),
-    "generic NaT": ([*NAIVE[:-1], np.datetime64("NaT")], "without gaps. Got NaT"),
 }
 
 

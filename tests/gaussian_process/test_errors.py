@@ -87,15 +87,11 @@ COLUMN = r"must be the position or name of one of the 3 columns of X\. Got"
 # (parameters, message); a message that starts with "must be" follows the name of the parameter.
 PARAMETER_ERRORS = [
     ({"signal_variance": 0.0}, rf"{POSITIVE} 0\.0 instead"),
-    ({"signal_variance": "one"}, f"{POSITIVE} 'one' instead"),
     ({"noise_variance": -1.0}, rf"{POSITIVE} -1\.0 instead"),
     ({"noise_variance": np.nan}, f"{POSITIVE} nan instead"),
     ({"signal_variance_bounds": "free"}, f"{PAIR} 'free' instead"),
-    ({"signal_variance_bounds": ("a", "b")}, rf"{PAIR} \('a', 'b'\) instead"),
     ({"noise_variance_bounds": (2.0, 1.0)}, rf"{PAIR} \(2\.0, 1\.0\) instead"),
-    ({"noise_variance_bounds": (0.0, 1.0)}, rf"{PAIR} \(0\.0, 1\.0\) instead"),
     ({"spatial_kernel": "rbf"}, f"{KERNEL} 'rbf' instead"),
-    ({"temporal_kernel": RBF}, f"{KERNEL} <class .*RBF'> instead"),
     ({"temporal_kernel": Forgetting(1.5)}, r"The 'epsilon' parameter of Forgetting must .* \(0, 1"),
     ({"spatial_kernel": RBF([1.0] * 3)}, r"one, or one per column \(2\)\. Got 3 lengthscales"),
     ({"spatial_kernel": RBF(-1.0)}, "parameter of RBF must be positive and finite"),
@@ -151,10 +147,8 @@ def test_wrong_data(arguments, message):
     [
         (lambda gp: gp.predict(X0, True, True), "return_cov must be False with return_std=True"),
         (lambda gp: gp.predict(X0[:, 1:]), "X has 2 features, but TimeVaryingGPRegressor is expec"),
-        (lambda gp: gp.partial_fit(X0[:, 1:], Y0), "X has 2 features, but TimeVaryingGPRegressor"),
         (lambda gp: gp.predict(X0 * np.nan), "Input X contains NaN"),
         (lambda gp: gp.sample_y(X0, 0), r"n_samples must be an int .* Got 0"),
-        (lambda gp: gp.sample_y(X0, 1.5), r"n_samples must be an int .* Got 1\.5"),
         (lambda gp: gp.log_marginal_likelihood([0.0] * 3), r"shape \(4,\)\. Got shape \(3,\)"),
     ],
 )
