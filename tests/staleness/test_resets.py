@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from staleness.surrogates import STATIC, so_far, static, surrogate
@@ -93,15 +92,6 @@ def test_an_event_violates_the_bound_of_the_lemma(normalize_y, delta):
             assert policy.bound_ == pytest.approx(bound, rel=1e-10)
             assert policy.deviation_ == pytest.approx(factor * bound, rel=1e-10)
             assert (policy.n_resets_, policy.steps_) == ((1, 0) if dropped else (0, 21))
-
-
-def test_events_are_counted_from_the_last_one():
-    gp, policy = static(5), EventTriggeredReset(0.2)
-    (mean,), (std,) = gp.predict([[0.5, 5.0]], return_std=True)
-    for y, steps in ((mean, 6), (mean, 7), (99.0, 8), (mean, 1), (mean, 2)):
-        policy.before_add(gp, np.array([0.5]), 5.0, y)
-        assert policy.bound_ == pytest.approx(et_bound(std, 0.1, steps, 0.2), rel=1e-10)
-    assert (policy.steps_, policy.n_resets_) == (2, 1)
 
 
 def test_injected_noise_has_grown_by_the_time_of_the_observation():
@@ -196,29 +186,9 @@ def test_a_callable_window_is_called_once():
     assert policy.window_ == 2
 
 
-@pytest.mark.parametrize(("horizon", "budget"), [(3, 1.0), (5, 0.7), (5, 2.5)])
-def test_variation_budget_is_its_formula(horizon, budget):
-    options = {"signal_variance": 2.0, "noise_variance": 0.3, "optimizer": None}
-    gp = TimeVaryingGPRegressor(RBF(0.4), STATIC, **options)
-    gp.fit([[0.1, 0.2, 0.0], [0.9, 0.3, 1.0]], [1.0, 2.0])
-    K = 2.0 * RBF(0.4)(qmc.Sobol(2, scramble=False).random_base2(8))
-    gain = maximum_information_gain(K, 0.3, horizon)
-    expected = min(horizon, ceil(gain**0.25 * sqrt(horizon / budget)))
-    assert VariationBudget(horizon, budget)(gp) == expected
-
-
 @pytest.mark.parametrize(("budget", "length"), [(1e-9, 400), (1e9, 1)])
 def test_a_window_is_from_one_observation_to_the_horizon(budget, length):
     assert VariationBudget(400, budget)(static()) == length
-
-
-def test_variation_budget_makes_windows_and_blocks():
-    gp = static()
-    length = VariationBudget(400)(gp)
-    window, block = SlidingWindow(VariationBudget(400)), PeriodicReset(VariationBudget(400))
-    window.after_add(gp, now=20.0)
-    block.before_add(gp, np.zeros(1), 20.0, 0.0)
-    assert window.window_ == block.period_ == length
 
 
 def test_variation_budget_of_arms_counts_them_all():
