@@ -1,4 +1,4 @@
-"""Convolutions against quadrature, relevancies against integrals of posteriors and a peer."""
+"""Convolutions against quadrature, and relevancies against integrals of posteriors."""
 
 from itertools import cycle, pairwise
 
@@ -152,7 +152,7 @@ def test_temporal_convolution_of_two_sets(kernel):
 
 
 def observations(n, d):
-    """Places (n, d), times and values in a closed form: the peer's numbers below are for these."""
+    """Places (n, d), times and values in a closed form."""
     k = np.arange(1.0, n * d + 1).reshape(n, d)
     X = 0.5 + 0.5 * np.sin(1.7 * k**2)
     t = 0.4 * np.arange(n) + 0.1 * np.cos(3.0 * np.arange(n))
@@ -230,34 +230,6 @@ def test_relevancy_is_plain_linear_algebra(kernel, noise):
     C *= temporal_convolution(kernel, X[:, -1], now)
     expected = twin.relevancy(dense_covariance(**arguments), arguments["y"], C)
     assert_allclose(wasserstein_relevancy(**arguments), expected, rtol=1e-9)
-
-
-# wdbo_criterion 2.2.1, the package of W-DBO's authors:
-#   wasserstein_criterion(X, y, t, n, d, signal, noise, MaternKernel(l_S, nu_S),
-#                         MaternKernel(l_T, nu_T), now, 0, 1)
-# with X, t, y = observations(n, d). It is exact to some 1e-8 for nu > 1/2 and l_S < 0.65 only: it
-# takes distances below 1e-5 for 1e-5, and cuts the spatial convolution off at 1, after which that
-# is no covariance. The integrals above tell who is right. Its RBF has the paper's wrong temporal
-# convolution.
-# (n, d, signal, noise, nu_S, l_S, nu_T, l_T, now): relevancies
-PEER = {
-    (6, 1, 1.0, 0.01, 2.5, 0.3, 1.5, 1.2, 2.5): [
-        *(0.07040055046688903, 0.09716832034828295, 0.2152876854373484, 0.3029974791355441),
-        *(0.3390830123555164, 0.5900392307899465),
-    ],
-    (7, 3, 0.7, 0.1, 1.5, 0.2, 1.5, 2.0, 2.6): [
-        *(0.159926459612479, 0.25748138298930273, 0.19083429466950327, 0.3022674816255454),
-        *(0.39974317179743746, 0.4609670043391486, 0.6247051455453948),
-    ],
-}
-
-
-@pytest.mark.parametrize("case", PEER, ids=str)
-def test_relevancy_is_the_peers(case):
-    n, d, signal, noise, nu_s, l_s, nu_t, l_t, now = case
-    kernels = {"spatial_kernel": Matern(l_s, nu=nu_s), "temporal_kernel": Matern(l_t, nu=nu_t)}
-    arguments = problem(n, d, signal_variance=signal, noise_variance=noise, now=now, **kernels)
-    assert_allclose(wasserstein_relevancy(**arguments), PEER[case], rtol=1e-6)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 30.0, 1e8])
