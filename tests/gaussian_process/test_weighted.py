@@ -52,20 +52,11 @@ MODELS = {
     "quadratic": QuadraticInjection(0.2),
     "no model": None,
 }
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-every_kernel = pytest.mark.parametrize("kernels", KERNELS.values(), ids=list(KERNELS))
 
 
 def make(kernels, model, kind=WeightedTimeVaryingGPRegressor, **options):
     defaults = {"signal_variance": 1.4, "noise_variance": 0.05, "optimizer": None}
     return kind(*kernels, noise_model=model, **defaults | options)
-
-
-def ratio(model, age):
-    """Return 1 / w by age."""
-    if isinstance(model, GeometricInjection):
-        return 0.9**-age
-    return 1.0 + (0.2 * age) ** 2 if model else np.ones(len(age))
 
 
 # --- the width ------------------------------------------------------------------------------------
@@ -85,7 +76,8 @@ def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now,
     K, k_new = k(X), k(X, new)
     location, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
     v = v / scale**2
-    c = np.linalg.solve(K + np.diag(0.05 * ratio(model, now - X[:, -1]) + v), k_new)
+    growth = np.ones(len(X)) if model is None else model.ratio(now - X[:, -1])
+    c = np.linalg.solve(K + np.diag(0.05 * growth + v), k_new)
     cov = k(new) - k_new.T @ c - c.T @ k_new + c.T @ K @ c + (c.T * (0.05 + v)) @ c
 
     mean, std = gp.predict(new, return_std=True)
