@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pytest
 from gaussian_process.cases import as_learnt, data, everything, first_start, lifted, make
+from gaussian_process.models import MODELS as ALL_MODELS
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -19,30 +20,18 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import (
-    GeometricInjection,
-    QuadraticInjection,
-    SparseTimeVaryingGPRegressor,
-    WeightedTimeVaryingGPRegressor,
-)
+from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor as SPARSE
 from sktvbo.kernels import Wiener
 
-MODELS = {
-    "exact": make(),
-    "normalized": make(normalize_y=True),
-    "unknown": make(RationalQuadratic(0.4), normalize_y=True),
-    "ageing": make(noise_model=QuadraticInjection(0.3), normalize_y=True),
-    "weighted": make(kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(0.9)),
+FAMILIES = ("matern", "ard-rbf", "rational-time", "forgetting-injection", "weighted")
+MODELS = {name: ALL_MODELS[name] for name in FAMILIES} | {
     "kalman": make(
-        Matern(0.5, "fixed"),
-        Matern(3.0, "fixed"),
+        *(Matern(0.5, "fixed"), Matern(3.0, "fixed")),
         noise_variance_bounds="fixed",
         solver="kalman",
         normalize_y=True,
     ),
-    "sparse": make(
-        kind=SparseTimeVaryingGPRegressor, inducing=lifted(12, seed=7)[0], normalize_y=True
-    ),
+    "sparse": make(kind=SPARSE, inducing=lifted(12, seed=7)[0], normalize_y=True),
 }
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 X, Y, V = lifted()
@@ -142,13 +131,13 @@ def test_the_methods_in_place_do_the_same(model):
 
 def test_with_rows_alone_rewinds_the_present_time():
     """With a noise model the noise is that of the ages at the latest row."""
-    gp = fitted(MODELS["ageing"], optimizer=first_start).advance(80.0)
+    gp = fitted(MODELS["forgetting-injection"], optimizer=first_start).advance(80.0)
     assert gp.condition_on(NEW, NEW_Y).now_ == 80.0
     assert gp.without([29]).now_ == 80.0
     assert gp.refit(EXTRA).now_ == 80.0
     again = with_rows(gp, X, Y, V)
     assert again.now_ == X[:, -1].max()
-    expected = fitted(MODELS["ageing"])
+    expected = fitted(MODELS["forgetting-injection"])
     assert np.any(np.abs(gp.predict(PLACES) - expected.predict(PLACES)) > 1e-3)
     assert_allclose(everything(again, PLACES), everything(expected, PLACES), rtol=1e-9)
 
@@ -256,7 +245,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("name", ["ageing", "sparse"])
+@pytest.mark.parametrize("name", ["forgetting-injection", "sparse"])
 def test_bad_arguments_change_nothing(name):
     gp = fitted(MODELS[name], optimizer=first_start)
     before = fingerprint(gp)
@@ -267,7 +256,7 @@ def test_bad_arguments_change_nothing(name):
 
 
 def test_arrays_of_the_caller_are_neither_changed_nor_shared():
-    gp = fitted(MODELS["normalized"], optimizer=first_start)
+    gp = fitted(MODELS["ard-rbf"], optimizer=first_start)
     arrays = [NEW.copy(), NEW_Y.copy(), NEW_V.copy(), np.array([2, 1]), *map(np.copy, EXTRA)]
     rows, indices, extra = arrays[:3], arrays[3], tuple(arrays[4:])
     new = gp.without(indices).condition_on(*rows, total_variance=True).refit(extra)
