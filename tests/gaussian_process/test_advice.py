@@ -32,17 +32,13 @@ def advice(gp, X, y, about=""):
     return [message for _, message in warned(gp, X, y) if about in message]
 
 
-def drifting(n=150):
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=n), np.sort(rng.uniform(0.0, 10.0, n))])
-    return X, np.sin(6.0 * X[:, 0] + X[:, 1]) + 0.1 * rng.normal(size=n)
-
-
 def held(temporal=Matern(2.0), kind=TimeVaryingGPRegressor, **options):  # noqa: B008
     return kind(Matern(0.3), temporal, optimizer=None, **options)
 
 
-X, Y = drifting()
+RNG = np.random.RandomState(0)
+X = np.column_stack([RNG.uniform(size=150), np.sort(RNG.uniform(0.0, 10.0, 150))])
+Y = np.sin(6.0 * X[:, 0] + X[:, 1]) + 0.1 * RNG.normal(size=150)
 
 
 @each

@@ -56,27 +56,17 @@ KINDS = [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 
 
-def frame(n=60, freq="6h", tz=None):
+def frame(tz=None):
     rng = np.random.RandomState(0)
-    X = pd.DataFrame(
-        {
-            "when": pd.date_range("2024-03-01", periods=n, freq=freq, tz=tz),
-            "east": rng.uniform(0.0, 1000.0, n),
-            "north": rng.uniform(0.0, 10.0, n),
-        }
-    )
-    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=n)
-
-
-def regressor(kind, spatial=None, temporal=None, **options):
-    if kind is SparseTimeVaryingGPRegressor:
-        options["random_state"] = 0
-    return kind(spatial, temporal, **options)
+    when = pd.date_range("2024-03-01", periods=60, freq="6h", tz=tz)
+    east, north = rng.uniform(0.0, 1000.0, 60), rng.uniform(0.0, 10.0, 60)
+    X = pd.DataFrame({"when": when, "east": east, "north": north})
+    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=60)
 
 
 def by_name(kind=TimeVaryingGPRegressor, **options):
-    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
-    return regressor(kind, *kernels, **{"time_column": "when", "optimizer": None} | options)
+    options = {"time_column": "when", "optimizer": None, "random_state": 0} | options
+    return kind(RBF(300.0), Matern(2 * 86400.0, nu=1.5), **options)
 
 
 @each
@@ -146,7 +136,7 @@ class Tensor:
 def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     X, y = data()
-    gp = regressor(kind, RBF(0.4), Matern(3.0), optimizer=None)
+    gp = kind(RBF(0.4), Matern(3.0), optimizer=None, random_state=0)
     expected = clone(gp).fit(X[:30], y[:30])
     with config_context(array_api_dispatch=dispatch):
         gp.fit(Tensor(X[:30]), Tensor(y[:30]))
@@ -187,8 +177,8 @@ WRONG = {
 def dated(kind, optimizer):
     """Return a regressor of 50 rows of a frame with dates, and its frame and values of 60 rows."""
     X, y = frame()
-    kernels = RBF(300.0, "fixed"), Matern(48.0, "fixed", nu=1.5)
-    gp = regressor(kind, *kernels, time_column="when", time_unit="h", optimizer=optimizer)
+    kernels = {"spatial_kernel": RBF(300.0, "fixed"), "temporal_kernel": Matern(48.0, "fixed")}
+    gp = by_name(kind, time_unit="h", optimizer=optimizer).set_params(**kernels)
     return gp.fit(X[:50], y[:50]), X, y.to_numpy()
 
 
