@@ -13,20 +13,13 @@ from sktvbo.theory import regret_slope_lower_bound, reset_period
 
 # --- lower bound ----------------------------------------------------------------------------------
 
-LOWER = {
-    "spatial_kernel": Matern(0.8, nu=2.5),
-    "temporal_kernel": Matern(2.0, nu=1.5),
-    "signal_variance": 1.7,
-    "lipschitz": 0.6,
-    "n_dims": 3,
-    "call_duration": 6.0,
-}
+LOWER = {"spatial_kernel": Matern(0.8, nu=2.5), "temporal_kernel": Matern(2.0, nu=1.5)}
+LOWER |= {"signal_variance": 1.7, "lipschitz": 0.6, "n_dims": 3, "call_duration": 6.0}
 
 
 def lower_standard_deviation():
     """σ_c of BOLT eq. (5) for LOWER, by quadrature."""
-    z = np.sqrt(5.0 * 3.0) / 0.8
-    diagonal = (1.0 + z + z**2 / 3.0) * np.exp(-z)
+    diagonal = LOWER["spatial_kernel"](np.zeros((1, 3)), np.ones((1, 3))).item()
     return np.sqrt(2.0 * 1.7 * (1.0 + diagonal) * fourier_power(LOWER["temporal_kernel"], 1 / 12))
 
 
