@@ -164,19 +164,6 @@ def test_no_points_and_a_gradient_of_two_sets(kernel, columns):
         kernel(X, X, eval_gradient=True)
 
 
-@every_kernel
-@pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
-def test_in_sklearns_regressor(kernel, columns):
-    X = points(columns, n=20)
-    y = np.sin(X.sum(axis=1))
-    fixed = GaussianProcessRegressor(kernel, alpha=1e-2, optimizer=None).fit(X, y)
-    learnt = GaussianProcessRegressor(kernel, alpha=1e-2).fit(X, y)
-    assert learnt.log_marginal_likelihood_value_ >= fixed.log_marginal_likelihood_value_ - 1e-9
-    mean, std = learnt.predict(X, return_std=True)
-    assert np.isfinite(mean).all()
-    assert np.all(std >= 0.0)
-
-
 OPEN = r"must be a float in the range \(0, 1\)\. Got"
 
 

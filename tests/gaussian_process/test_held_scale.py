@@ -7,6 +7,7 @@ import pytest
 from gaussian_process.cases import lifted, make
 from grids import pairs_of
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -62,10 +63,10 @@ def test_the_scale_of_many_rows_is_updated():
 
 SENSORS = np.column_stack([np.arange(0.0, 150.0, 2.5) % 3.0, np.arange(0.0, 150.0, 2.5)])
 KINDS = {
-    "exact": (TimeVaryingGPRegressor, {}),
-    "kalman": (TimeVaryingGPRegressor, {"solver": "kalman"}),
-    "weighted": (WeightedTimeVaryingGPRegressor, {}),
-    "sparse": (SparseTimeVaryingGPRegressor, {"inducing": SENSORS}),
+    "exact": TimeVaryingGPRegressor(),
+    "kalman": TimeVaryingGPRegressor(solver="kalman"),
+    "weighted": WeightedTimeVaryingGPRegressor(),
+    "sparse": SparseTimeVaryingGPRegressor(inducing=SENSORS),
 }
 
 
@@ -78,9 +79,8 @@ def sensors(n=150, level=0.0):
 
 
 def of_kind(name, optimizer):
-    kind, options = KINDS[name]
-    kernels = Matern(2.0, nu=2.5), Matern(10.0, nu=1.5)
-    return kind(*kernels, normalize_y=True, optimizer=optimizer, **options)
+    kernels = {"spatial_kernel": Matern(2.0, nu=2.5), "temporal_kernel": Matern(10.0, nu=1.5)}
+    return clone(KINDS[name]).set_params(**kernels, normalize_y=True, optimizer=optimizer)
 
 
 @pytest.mark.parametrize("kind", KINDS)

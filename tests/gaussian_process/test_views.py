@@ -4,15 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from gaussian_process.cases import (
-    LATEST,
-    START,
-    both,
-    every_model,
-    greatest_deviation,
-    lifted,
-    with_time_at,
-)
+from gaussian_process.cases import LATEST, START, greatest_deviation, lifted
 from gaussian_process.models import MODELS, make, rows
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
@@ -160,18 +152,3 @@ def test_a_draw_is_one_function(gp):
     draw = gp.posterior_at(61.0).sample(S, np.random.RandomState(0))
     assert_allclose(draw[::2], draw[1::2], rtol=0.0, atol=1e-6)
     assert np.ptp(draw) > 1e-3
-
-
-@every_model
-def test_posterior_at_one_time(spatial, temporal, d, column):
-    gp, _, _ = both(spatial, temporal, d, column)
-    t = 8.3
-    S = np.random.RandomState(1).uniform(size=(5, d))
-    at_t = gp.posterior_at(t)
-    rows = np.column_stack([S, np.full(5, t)])
-    expected = gp.predict(with_time_at(rows, column) if column >= 0 else rows, return_std=True)
-    for found, reference in zip(at_t(S), expected):
-        assert_allclose(found, reference, rtol=1e-10)
-    mean, std, *_ = at_t.with_gradient(S[0])
-    assert_allclose([mean, std], [expected[0][0], expected[1][0]], rtol=1e-8)
-    check_gradient(at_t, S[0])
