@@ -189,3 +189,6 @@ def test_a_kernel_that_is_not_positive_definite():
 def test_a_kernel_that_is_nan():
     with pytest.raises(NotPositiveDefiniteError, match="has entries that are not finite"):
         make(Fragile()).fit(np.vstack([X0, FAR]), np.append(Y0, 0.0))
+    gp = make(Fragile()).fit(X0, Y0)
+    with pytest.raises(ValueError, match=r"posterior mean must be finite\. Got 1 NaN or inf"):
+        gp.predict(FAR)

@@ -21,27 +21,22 @@ KINDS = {
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
+TOO_LARGE = r"must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit"
+
+
 @every_kind
 @pytest.mark.parametrize(("size", "where"), [(1.1e100, 0), (-1e200, 1), (1.7e308, 2)])
 def test_large_inputs_and_targets_are_refused(kind, size, where):
     X, y = data()
-    far, message = (
-        X[:1].copy(),
-        r"must be at most 1e\+100 in absolute value\. Got \d.* a larger unit\.",
-    )
+    far = X[:1].copy()
     far[0, where] = size
     gp = kind(optimizer=None).fit(X, y)
-    for call in (
-        gp.predict,
-        gp.sample_y,
-        partial(gp.partial_fit, y=[0.0]),
-        partial(gp.fit, y=[0.0]),
-    ):
-        with pytest.raises(ValueError, match=f"X {message}"):
+    for call in (gp.predict, partial(gp.partial_fit, y=[0.0]), partial(gp.fit, y=[0.0])):
+        with pytest.raises(ValueError, match=f"X {TOO_LARGE}"):
             call(far)
-    for call, rows in ((gp.partial_fit, X[:1]), (kind(normalize_y=True).fit, X[:1])):
-        with pytest.raises(ValueError, match=f"y {message}"):
-            call(rows, [size])
+    for call in (gp.partial_fit, kind(normalize_y=True).fit):
+        with pytest.raises(ValueError, match=f"y {TOO_LARGE}"):
+            call(X[:1], [size])
     assert_array_equal(gp.X_train_, X)
 
 
@@ -52,21 +47,6 @@ def test_far_away_there_is_the_prior(kernel):
     for far in ([1e100, 0.0, 0.0], [0.0, 0.0, 1e100], [-1e100, 1e100, -1e100]):
         mean, std = gp.predict([far], return_std=True)
         assert_allclose([mean[0], std[0]], [0.0, np.sqrt(1.3)], atol=1e-12)
-
-
-class Hole(RBF):
-    """Kernel that is NaN at places beyond 5."""
-
-    def __call__(self, X, Y=None, eval_gradient=False):
-        K = super().__call__(X, Y, eval_gradient)
-        return np.where(np.asarray(X)[:, :1] > 5.0, np.nan, K)
-
-
-def test_a_posterior_mean_of_nan_is_an_error():
-    X, y = data(d=1)
-    gp = make(Hole()).fit(X, y)
-    with pytest.raises(ValueError, match=r"posterior mean must be finite\. Got 1 NaN or inf"):
-        gp.predict([[6.0, 1.0], [1.0, 1.0]])
 
 
 @every_kind
