@@ -12,9 +12,7 @@ from twins import relevancy as twin
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import (
-    GeometricInjection,
     QuadraticInjection,
-    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Forgetting
 from sktvbo.relevancy import spatial_convolution, temporal_convolution, wasserstein_relevancy
@@ -104,22 +102,11 @@ def test_gradient_of_the_objective(prior, kind, general):
     assert_allclose(gradient, approx_fprime(theta, value, 1e-6), rtol=2e-3, atol=2e-4)
 
 
-@every_prior
-def test_the_width_of_weighted_regression(prior):
-    """σ² |c|² + the error from f and the mean, with c the weights of the observations."""
-    X, y = data()
-    model, tau = GeometricInjection(0.9), min(prior, 1e3)
-    gp = make(tau, WeightedTimeVaryingGPRegressor, noise_model=model).fit(X, y)
-    K = covariance(X, X) + tau**2
-    noise = NOISE * 0.9 ** -(X[:, 2].max() - X[:, 2])
-    k = covariance(X, PLACES) + tau**2
-    C = np.linalg.solve(K + np.diag(noise), k)
-    prior_variance = SIGNAL + tau**2
-    square = NOISE * np.sum(C**2, axis=0) + prior_variance - 2.0 * np.sum(k * C, axis=0)
-    square += np.einsum("im,ij,jm->m", C, K, C)
-    mean, width = gp.predict(PLACES, return_std=True)
-    assert_allclose(mean, C.T @ y, rtol=1e-6)
-    assert_allclose(width, np.sqrt(square), rtol=1e-4 if tau > 100.0 else 1e-8)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flat_prior_is_the_limit_of_wide_ones(kind):
+    flat, wide = (make(width, kind).fit(*data()) for width in (np.inf, 1e5))
+    found, expected = (gp.predict(PLACES, return_std=True) for gp in (flat, wide))
+    assert_allclose(found, expected, rtol=1e-8)
 
 
 @every_prior

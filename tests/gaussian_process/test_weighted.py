@@ -51,7 +51,7 @@ def make(kernels, model, kind=WeightedTimeVaryingGPRegressor, **options):
 
 
 @pytest.mark.parametrize(
-    ("kernels", "model", "normalize_y", "now", "known"),
+    ("kernels", "model", "normalize_y", "now", "known", "width"),
     pairs_of(
         [
             (RBF([0.3, 0.5]), STATIC),
@@ -59,22 +59,22 @@ def make(kernels, model, kind=WeightedTimeVaryingGPRegressor, **options):
             (RationalQuadratic(0.4), Wiener(0.1)),
         ],
         [GeometricInjection(0.9), QuadraticInjection(0.2), None],
-        *((False, True), (24.0, 30.0), (0.0, 0.4)),
+        *((False, True), (24.0, 30.0), (0.0, 0.4), (0.0, 1.5)),
     ),
 )
-def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now, known):
+def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now, known, width):
     """cᵀ y, and cᵀ (σ² I + V) c + k(x, x) − 2 kᵀ c + cᵀ K c: only growth with age is a weight."""
     X, y = data()
     v = np.linspace(0.0, known, len(X))
-    gp = make(kernels, model, normalize_y=normalize_y).fit(X, y, v).advance(now)
+    gp = make(kernels, model, normalize_y=normalize_y, mean_prior_std=width)
+    gp.fit(X, y, v).advance(now)
     new = data(8, seed=1)[0] + np.array([0.0, 0.0, 20.0])
-    k = prior(gp)
-    K, k_new = k(X), k(X, new)
+    K, k_new, k_both = (prior(gp)(*rows) + width**2 for rows in ((X, X), (X, new), (new, new)))
     location, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
     v = v / scale**2
     growth = np.ones(len(X)) if model is None else model.ratio(now - X[:, -1])
     c = np.linalg.solve(K + np.diag(0.05 * growth + v), k_new)
-    cov = k(new) - k_new.T @ c - c.T @ k_new + c.T @ K @ c + (c.T * (0.05 + v)) @ c
+    cov = k_both - k_new.T @ c - c.T @ k_new + c.T @ K @ c + (c.T * (0.05 + v)) @ c
 
     mean, std = gp.predict(new, return_std=True)
     assert_allclose(mean, location + c.T @ (y - location), rtol=1e-10)
