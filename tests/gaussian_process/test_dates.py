@@ -45,10 +45,6 @@ def regressor(**options):
     return TimeVaryingGPRegressor(*KERNELS, **options)
 
 
-def naive(dates):
-    return [date.replace(tzinfo=None) for date in dates]
-
-
 def pandas_frame(dates, **options):
     return pd.DataFrame({"place": PLACE, "when": pd.Series(dates, **options)})
 
@@ -57,15 +53,12 @@ def rows(dates):
     return [[place, date] for place, date in zip(PLACE.tolist(), dates)]
 
 
-def objects(dates):
-    return np.array(rows(dates), dtype=object)
-
-
 def arrow(type_):
     return {"dtype": pd.ArrowDtype(type_)}
 
 
-NAIVE, LOCAL = naive(DATES), [date.astimezone(ZURICH) for date in DATES]
+NAIVE = [date.replace(tzinfo=None) for date in DATES]
+LOCAL = [date.astimezone(ZURICH) for date in DATES]
 STAMPS = [pd.Timestamp(date) for date in NAIVE]
 FORMS = {
     "pandas": (pandas_frame(STAMPS), "naive"),
@@ -77,7 +70,7 @@ FORMS = {
     "rows of datetime": (rows(NAIVE), "naive"),
     "rows of datetime64": (rows([np.datetime64(date, "ns") for date in NAIVE]), "naive"),
     "rows of Timestamp": (rows(STAMPS), "naive"),
-    "objects of datetime": (objects(NAIVE), "naive"),
+    "objects of datetime": (np.array(rows(NAIVE), dtype=object), "naive"),
     "pandas zoned": (pandas_frame(pd.to_datetime(LOCAL)), "zoned"),
     "pandas zoned objects": (pandas_frame(LOCAL, dtype=object), "zoned"),
     "pandas zoned in Arrow": (pandas_frame(DATES, **arrow(pa.timestamp("us", "UTC"))), "zoned"),
@@ -299,21 +292,17 @@ def test_dates_as_targets_are_rejected():
 
 @pytest.mark.parametrize("kind", EITHER)
 def test_single_times_may_be_dates(kind):
-    options = {"optimizer": None, "time_unit": "h"}
-    gp = kind(*KERNELS, **options).fit(FORMS["pandas zoned"][0], Y)
-    later = DATES[-1] + timedelta(hours=3)
-    hours = HOURS[-1] + 3.0
+    gp = kind(*KERNELS, optimizer=None, time_unit="h").fit(FORMS["pandas zoned"][0], Y)
+    later, hours, places = DATES[-1] + timedelta(hours=3), HOURS[-1] + 3.0, [[0.2], [0.7]]
     assert_allclose(gp.relevancy(later), gp.relevancy(hours), rtol=1e-6)
-    places = [[0.2], [0.7]]
     assert_allclose(gp.posterior_at(later)(places), gp.posterior_at(hours)(places), rtol=1e-6)
-    for call in (gp.relevancy, gp.posterior_at, gp.advance):
-        with pytest.raises(ValueError, match="must be dates with a time zone, as in the data of f"):
-            call(later.replace(tzinfo=None))
     assert gp.advance(later) is gp
     numbers = regressor().fit(KINDS["numbers"], Y)
-    for call in (numbers.relevancy, numbers.posterior_at, numbers.advance, numbers.at):
-        with pytest.raises(ValueError, match="must be numbers, as in the data of fit"):
-            call(START)
+    wrong = later.replace(tzinfo=None)
+    for model, expected in ((gp, "dates with a time zone"), (numbers, "numbers")):
+        for call in (model.relevancy, model.posterior_at, model.advance, model.at):
+            with pytest.raises(ValueError, match=f"must be {expected}, as in the data of f"):
+                call(wrong)
 
 
 def test_a_single_time_is_no_table():
