@@ -1,6 +1,7 @@
 """Contract of all policies."""
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -110,25 +111,25 @@ def test_a_copy_goes_on_without_the_original(policy, record, aging):
         (VariationBudget, "variation_budget", [0.0, np.inf, None], "a float"),
     ],
 )
-def test_invalid_parameters(kind, name, values, expected):
+def test_invalid_parameters_with_and_without_a_check(kind, name, values, expected, aging):
     options = {"horizon": 10} if kind is VariationBudget else {}
     for value in values:
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} .*{expected}"):
-            kind(**options | {name: value}).check()
+        policy = kind(**options | {name: value})
+        uses = [policy.check, partial(steps_of, aging, policy, [16.0])]
+        for use in uses if isinstance(policy, StaleDataPolicy) else uses[:1]:
+            with pytest.raises(ValueError, match=f"'{name}' par.* of {kind.__name__} .*{expected}"):
+                use()
 
 
 @pytest.mark.parametrize(
     "policy",
     [
-        EventTriggeredReset(2.0),
         NoiseThreshold(lambda s: -s),
         PeriodicReset(lambda gp: 0),
         PeriodicReset(VariationBudget(0)),
-        RelevancyCap(0),
         SlidingWindow(lambda gp: 1.5),
     ],
-    ids=lambda policy: type(policy).__name__,
 )
-def test_invalid_parameters_and_results_of_callables_without_a_check(policy, aging):
+def test_invalid_results_of_callables(policy, aging):
     with pytest.raises(ValueError, match=r"parameter of \w+ must be"):
         steps_of(aging, policy, [16.0])
