@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from gaussian_process.cases import make
+from gaussian_process.cases import assert_same_posterior, make
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -246,14 +246,6 @@ def drifting(n=30, origin=0.0, seed=0):
     X = np.column_stack([rng.uniform(size=(n, 2)), origin + rng.uniform(0.0, 8.0, n)])
     X[3, 2] = origin
     return X, np.sin(4.0 * X[:, 0] + 0.5 * (X[:, 2] - origin)) + 0.1 * rng.normal(size=n)
-
-
-def assert_same_posterior(ours, theirs, new):
-    for option in ("return_std", "return_cov"):
-        for found, expected in zip(
-            ours.predict(new, **{option: True}), theirs.predict(new, **{option: True})
-        ):
-            assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
 def assert_same_likelihood(ours, theirs, theta):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import KINDS, PLACES, greatest_deviation
+from gaussian_process.cases import KINDS, PLACES, assert_same_posterior, greatest_deviation
 from gaussian_process.cases import moving_waves as data
 from grids import pairs_of
 from numpy.testing import assert_allclose, assert_array_equal
@@ -105,8 +105,7 @@ def test_gradient_of_the_objective(prior, kind, general):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_flat_prior_is_the_limit_of_wide_ones(kind):
     flat, wide = (make(width, kind).fit(*data()) for width in (np.inf, 1e5))
-    found, expected = (gp.predict(PLACES, return_std=True) for gp in (flat, wide))
-    assert_allclose(found, expected, rtol=1e-8)
+    assert_same_posterior(flat, wide, PLACES)
 
 
 @every_prior
@@ -189,8 +188,7 @@ def test_the_bound_is_tight_at_the_data(prior):
     gp = make(prior, SparseTimeVaryingGPRegressor, inducing=X, normalize_y=True).fit(X, y)
     assert gp.elbo_ == pytest.approx(exact.log_marginal_likelihood(), abs=1e-6)
     assert gp.mean_ == pytest.approx(exact.mean_, rel=1e-6)
-    found, expected = (one.predict(PLACES, return_std=True) for one in (gp, exact))
-    assert_allclose(found, expected, rtol=1e-6)
+    assert_same_posterior(gp, exact, PLACES, tolerance=1e-6)
     assert gp.information_gain() == pytest.approx(exact.information_gain(), rel=1e-6)
 
 
