@@ -177,6 +177,13 @@ def test_slopes_are_the_derivatives(model):
     assert_allclose(model.slopes(age), analytic_slopes(model, age), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("model", LEARNT, ids=str)
+def test_slopes_of_built_in_models_are_the_derivatives(model):
+    age, h = np.array([0.0, 0.1, 1.0, 7.0]), 1e-6
+    up, down = (model.clone_with_theta(model.theta + step).ratio(age) for step in (h, -h))
+    assert_allclose(model.slopes(age)[:, 0], (up - down) / (2.0 * h), rtol=1e-7, atol=1e-9)
+
+
 def test_a_model_must_define_a_ratio():
     class Forgetful(NoiseModel):
         pass
