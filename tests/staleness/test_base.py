@@ -111,7 +111,7 @@ def test_a_copy_goes_on_without_the_original(policy, record, aging):
         (VariationBudget, "variation_budget", [0.0, np.inf, None], "a float"),
     ],
 )
-def test_invalid_parameters_with_and_without_a_check(kind, name, values, expected, aging):
+def test_invalid_parameters(kind, name, values, expected, aging):
     options = {"horizon": 10} if kind is VariationBudget else {}
     for value in values:
         policy = kind(**options | {name: value})
