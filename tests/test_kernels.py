@@ -429,6 +429,8 @@ def test_separable_reaches_the_parameters_of_its_factors():
     kernel = Separable(RBF(1.0), Forgetting(0.1))
     kernel.set_params(spatial__length_scale=0.5, temporal__epsilon=0.3, time_column=0)
     assert kernel == Separable(RBF(0.5), Forgetting(0.3), time_column=0)
+    assert kernel.is_stationary()
+    assert not Separable(RBF(), Wiener()).is_stationary()
     assert set(kernel.get_params(deep=False)) == {"spatial", "temporal", "time_column"}
     assert repr(kernel) == "Separable(RBF(length_scale=0.5), Forgetting(epsilon=0.3))"
 
