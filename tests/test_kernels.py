@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from gaussian_process.cases import assert_same_posterior, make
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -18,14 +19,21 @@ from sklearn.gaussian_process.kernels import (
     Kernel,
     Matern,
     NormalizedKernelMixin,
-    RationalQuadratic,
     StationaryKernelMixin,
     WhiteKernel,
 )
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener, split_time
+from sktvbo.kernels import (
+    ChordalMatern,
+    Empirical,
+    Forgetting,
+    ProportionalMatern,
+    Separable,
+    Wiener,
+    split_time,
+)
 
 
 class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -66,32 +74,24 @@ KERNELS = {
     "wiener-constant": (Wiener(0.3, start=0.5, before="constant"), "t"),
     "empirical": (Empirical(covariance()), "i"),
     "empirical-singular": (Empirical(covariance(6, rank=2)), "i"),
-    "empirical-list": (Empirical(covariance(5, rank=4).tolist()), "i"),
+    "chordal": (ChordalMatern(200.0, nu=2.5), "xx"),
+    "proportional": (ProportionalMatern([0.4, 2.0], nu=2.5), "xx"),
+    "proportional-fixed": (ProportionalMatern([0.4, 2.0], "fixed", nu=1.5), "xx"),
     "matern-rbf": (Separable(Matern(0.7, nu=2.5), RBF(3.0)), "xt"),
-    "ard-forgetting": (Separable(RBF([0.3, 0.8]), Forgetting(0.1)), "xxt"),
     "ard-matern": (Separable(Matern([0.3, 0.8, 2.0], nu=1.5), Matern(2.0, nu=0.5)), "xxxt"),
     "time-first": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=0), "txx"),
     "time-in-the-middle": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=1), "xtx"),
     "space-fixed": (Separable(RBF(0.5, "fixed"), Matern(2.0, nu=1.5)), "xxt"),
     "time-fixed": (Separable(RBF(0.5), Forgetting(0.1, "fixed")), "xxt"),
     "all-fixed": (Separable(RBF(0.5, "fixed"), Forgetting(0.1, "fixed")), "xxt"),
-    "static": (Separable(RBF(0.5), ConstantKernel(1.0, "fixed")), "xxt"),
-    "rational": (Separable(RationalQuadratic(0.5, 1.5), RationalQuadratic(2.0, 0.7)), "xt"),
     "dot-periodic": (Separable(1.0 + DotProduct(0.5), ExpSineSquared(1.0, 3.0)), "xxt"),
     "ard-wiener": (Separable(RBF([0.3, 0.8]), Wiener(0.05)), "xxt"),
-    "wiener-first": (Separable(Matern(0.7, nu=1.5), Wiener(0.05), time_column=0), "tx"),
-    "arms-forgetting": (Separable(Empirical(covariance()), Forgetting(0.1)), "it"),
     "arms-wiener": (Separable(Empirical(covariance()), Wiener(0.05)), "it"),
-    "time-alone": (Separable(RBF(0.6), Matern(2.0, nu=1.5)), "t"),
     "time-alone-ard": (Separable(RBF([0.5, 0.2]), Forgetting(0.1)), "t"),
-    "time-alone-wiener": (Separable(Empirical(covariance()), Wiener(0.2)), "t"),
-    "product": (2.0 * Separable(RBF(0.5), Forgetting(0.1)), "xt"),
-    "product-wiener": (Wiener(0.2) * Forgetting(0.3) * 2.0, "t"),
+    "time-alone-arms": (Separable(Empirical(covariance()), Wiener(0.2)), "t"),
+    "product": (Wiener(0.2) * Forgetting(0.3) * 2.0, "t"),
     "sum": (Separable(RBF(0.5), Forgetting(0.1)) + WhiteKernel(0.1) + Forgetting(0.3), "t"),
-    "sum-empirical": (Empirical(covariance()) + WhiteKernel(0.1), "i"),
-    "power": (Wiener(0.2) ** 2.0, "t"),
     "toy": (Separable(ToyKernel(0.5), ToyKernel(3.0)), "xxt"),
-    "toy-fixed": (ToyKernel(0.5, "fixed"), "xx"),
     "nested": (Separable(Separable(RBF(0.5), RBF(0.2)), Forgetting(0.1)), "xxt"),
 }
 
@@ -118,28 +118,19 @@ def test_gradient_is_the_derivative_in_theta(kernel, columns):
         assert_allclose(slope, (up - down) / (2.0 * step), rtol=1e-6, atol=1e-8)
 
 
-def free(kernel):
-    return [h for h in kernel.hyperparameters if not h.fixed]
-
-
 @every_kernel
 def test_bounds_are_in_the_order_of_theta(kernel, columns):
-    expected = [np.broadcast_to(h.bounds, (h.n_elements, 2)) for h in free(kernel)]
-    expected = np.log(np.vstack(expected)) if expected else np.empty((0, 2))
-    assert_allclose(kernel.bounds.reshape(-1, 2), expected)
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    expected = [np.log(np.broadcast_to(h.bounds, (h.n_elements, 2))) for h in free]
+    assert_allclose(kernel.bounds.reshape(-1, 2), np.vstack([np.empty((0, 2)), *expected]))
 
 
 @every_kernel
-def test_diag_is_the_diagonal(kernel, columns):
-    X = points(columns)
-    assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-12)
-
-
-@every_kernel
-def test_two_arguments(kernel, columns):
+def test_values_of_one_set_and_of_two(kernel, columns):
     X = points(columns)
     K = kernel(X)
     assert_allclose(K, K.T, rtol=1e-14)
+    assert_allclose(kernel.diag(X), np.diagonal(K), rtol=1e-12)
     if "White" in repr(kernel):
         # By scikit-learn's convention the noise is on the diagonal of k(X) alone.
         K = K - 0.1 * np.eye(len(X))
@@ -148,27 +139,13 @@ def test_two_arguments(kernel, columns):
 
 
 @every_kernel
-def test_positive_semi_definite(kernel, columns):
-    K = kernel(points(columns, n=40))
-    assert np.linalg.eigvalsh(K).min() > -1e-12 * np.trace(K)
-
-
-@every_kernel
-def test_clone_is_equal_and_independent(kernel, columns):
-    copy = clone(kernel)
-    assert copy == kernel
-    assert copy is not kernel
-    theta = kernel.theta.copy()
-    copy.theta = copy.theta + 1.0
-    assert_array_equal(kernel.theta, theta)
-
-
-@every_kernel
-def test_pickling(kernel, columns):
-    X = points(columns)
-    back = pickle.loads(pickle.dumps(kernel))
-    assert back == kernel
-    assert_array_equal(back(X), kernel(X))
+def test_copies_are_equal_and_independent(kernel, columns):
+    X, theta = points(columns), kernel.theta.copy()
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert copy == kernel
+        assert_array_equal(copy(X), kernel(X))
+        copy.theta = copy.theta + 1.0
+        assert_array_equal(kernel.theta, theta)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -179,57 +156,35 @@ def test_equal_to_itself_alone(name):
 
 
 @every_kernel
-def test_no_points(kernel, columns):
-    none = np.empty((0, len(columns)))
-    assert kernel(none, points(columns)).shape == (0, 9)
+def test_no_points_and_a_gradient_of_two_sets(kernel, columns):
+    X, none = points(columns), np.empty((0, len(columns)))
+    assert kernel(none, X).shape == (0, 9)
     assert kernel.diag(none).shape == (0,)
-
-
-@every_kernel
-def test_gradient_needs_one_argument(kernel, columns):
-    X = points(columns)
     with pytest.raises(ValueError, match="Y is None"):
         kernel(X, X, eval_gradient=True)
 
 
-@every_kernel
-@pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
-def test_in_sklearns_regressor(kernel, columns):
-    X = points(columns, n=20)
-    y = np.sin(X.sum(axis=1))
-    fixed = GaussianProcessRegressor(kernel, alpha=1e-2, optimizer=None).fit(X, y)
-    learnt = GaussianProcessRegressor(kernel, alpha=1e-2).fit(X, y)
-    assert learnt.log_marginal_likelihood_value_ >= fixed.log_marginal_likelihood_value_ - 1e-9
-    mean, std = learnt.predict(X, return_std=True)
-    assert np.isfinite(mean).all()
-    assert np.all(std >= 0.0)
+OPEN = r"must be a float in the range \(0, 1\)\. Got"
 
 
 @pytest.mark.parametrize(
-    ("kernels", "message"),
+    ("kernel", "message"),
     [
-        (
-            [Forgetting(epsilon) for epsilon in (0.0, 1.0, -0.1, 1.5, np.nan)],
-            r"'epsilon' parameter of Forgetting must be a float in the range \(0, 1\)\. Got",
-        ),
-        (
-            [Forgetting(0.2, bounds) for bounds in ((0.0, 0.5), (0.1, 1.0), (-0.1, 0.5))],
-            r"'epsilon_bounds' .* a pair 0 < low <= high < 1",
-        ),
-        (
-            [Wiener(drift) for drift in (0.0, -0.1, np.nan, np.inf)],
-            r"'drift_variance' .* in the range \(0, inf\)\. Got",
-        ),
-        ([Wiener(0.1, start=np.nan)], r"'start' parameter of Wiener must be .* Got nan"),
-        ([Wiener(before=None)], r"'before' .* must be 'error' or 'constant'\. Got None"),
+        *((Forgetting(e), f"'epsilon' .* Forgetting {OPEN}") for e in (0.0, 1.0, -0.1, np.nan)),
+        (Forgetting(0.2, (0.0, 0.5)), "'epsilon_bounds' .* a pair 0 < low <= high < 1"),
+        (Forgetting(0.2, (0.1, 1.0)), "'epsilon_bounds' .* a pair 0 < low <= high < 1"),
+        *((Wiener(v), r"'drift_variance' .* \(0, inf\)\. Got") for v in (0.0, np.nan, np.inf)),
+        (Wiener(0.1, start=np.nan), r"'start' parameter of Wiener must be .* Got nan"),
+        (Wiener(before=None), r"'before' .* must be 'error' or 'constant'\. Got None"),
     ],
+    ids=str,
 )
-def test_invalid_parameters(kernels, message):
-    for kernel in kernels:
-        other = kernel.check if isinstance(kernel, Forgetting) else partial(kernel.diag, [[0.0]])
-        for use in (partial(kernel, [[0.0]]), other):
-            with pytest.raises(ValueError, match=message):
-                use()
+def test_invalid_parameters(kernel, message):
+    # A stationary kernel has the diagonal 1.
+    diagonal = kernel.check if isinstance(kernel, Forgetting) else partial(kernel.diag, [[0.0]])
+    for use in (partial(kernel, [[0.0]]), diagonal):
+        with pytest.raises(ValueError, match=message):
+            use()
 
 
 @pytest.mark.parametrize("kernel", [Wiener(), Empirical(np.eye(3))])
@@ -239,14 +194,6 @@ def test_points_are_one_column(kernel):
 
 
 # --- Forgetting -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", [1e-9, 0.03, 0.5, 0.99])
-def test_forgetting_is_a_matern(epsilon):
-    t = points("t")
-    matern = Matern(length_scale=-2.0 / np.log(1.0 - epsilon), nu=0.5)
-    assert_allclose(Forgetting(epsilon)(t), matern(t), rtol=1e-7)
-    assert Forgetting(epsilon).length_scale == pytest.approx(matern.length_scale, rel=1e-6)
 
 
 @pytest.mark.parametrize("at", [0, 1])
@@ -270,27 +217,16 @@ def test_wiener_by_hand():
     kernel = Wiener(0.5, start=2.0)
     t, s = np.array([[2.0], [4.0]]), np.array([[3.0], [2.0], [10.0]])
     assert_array_equal(kernel(t, s), [[1.0, 1.0, 1.0], [1.5, 1.0, 2.0]])
-    assert_array_equal(kernel.diag(s), [1.5, 1.0, 5.0])
     assert not kernel.is_stationary()
     assert repr(kernel) == "Wiener(drift_variance=0.5, start=2)"
-
-
-def test_wiener_is_the_covariance_of_a_random_walk():
-    # f_0 has variance 1, each step adds 0.3: f = A g with the increments' deviations in A.
-    A = np.tril(np.ones((6, 6))) * np.sqrt([1.0, 0.3, 0.3, 0.3, 0.3, 0.3])
-    assert_allclose(Wiener(0.3, start=7.0)(7.0 + np.arange(6.0)[:, np.newaxis]), A @ A.T)
 
 
 def test_wiener_has_no_times_before_its_start():
     kernel = Wiener(0.1, start=5.0)
     message = r"after start=5\.0\. Got times from 4\.9 instead\. Set start to the earliest"
-    for use in (
-        lambda: kernel([[6.0], [4.9]]),
-        lambda: kernel([[6.0]], [[4.9]]),
-        lambda: kernel.diag([[4.9]]),
-    ):
+    for use in (kernel, kernel.diag, partial(kernel, [[6.0]])):
         with pytest.raises(ValueError, match=message):
-            use()
+            use([[6.0], [4.9]])
     with pytest.raises(ValueError, match="Got times from nan"):
         kernel([[np.nan]])
 
@@ -312,23 +248,6 @@ def drifting(n=30, origin=0.0, seed=0):
     return X, np.sin(4.0 * X[:, 0] + 0.5 * (X[:, 2] - origin)) + 0.1 * rng.normal(size=n)
 
 
-def regressor(temporal, **parameters):
-    return unfitted(Matern(0.5, nu=2.5), temporal, **parameters)
-
-
-def unfitted(spatial, temporal, **parameters):
-    defaults = {"signal_variance": 1.3, "noise_variance": 0.02, "optimizer": None}
-    return TimeVaryingGPRegressor(spatial, temporal, **defaults | parameters)
-
-
-def assert_same_posterior(ours, theirs, new):
-    for option in ("return_std", "return_cov"):
-        for found, expected in zip(
-            ours.predict(new, **{option: True}), theirs.predict(new, **{option: True})
-        ):
-            assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
-
-
 def assert_same_likelihood(ours, theirs, theta):
     """Compare log marginal likelihoods and gradients at theta and noise variance 0.02."""
     found = ours.log_marginal_likelihood(np.append(theta, np.log(0.02)), eval_gradient=True)
@@ -337,8 +256,9 @@ def assert_same_likelihood(ours, theirs, theta):
     assert_allclose(found[1][:-1], expected[1], rtol=1e-8)
 
 
-@pytest.mark.parametrize("origin", [0.0, -40.0, 1.7e9], ids=["zero", "negative", "unix"])
-@pytest.mark.parametrize("before", [0.0, 1.0, 100.0])
+@pytest.mark.parametrize(
+    ("origin", "before"), [(0.0, 0.0), (0.0, 100.0), (-40.0, 1.0), (1.7e9, 0.0), (1.7e9, 100.0)]
+)
 def test_wiener_in_our_regressor_is_scikit_learns(origin, before):
     X, y = drifting(origin=origin)
     assert X[0, 2] > X[:, 2].min(), "an observation must be earlier than the first row"
@@ -347,48 +267,37 @@ def test_wiener_in_our_regressor_is_scikit_learns(origin, before):
     wiener = Wiener(0.07, start=origin - before)
     prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(Matern(0.5, nu=2.5), wiener)
     theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
-    streamed = regressor(wiener).partial_fit(X[:25], y[:25]).partial_fit(X[25:], y[25:])
-    rows = np.vstack([X[:20], new[:3], X[20:]])
-    forgetful = regressor(wiener).fit(rows, np.r_[y[:20], 9.0, 9.0, 9.0, y[20:]])
-    for ours in (regressor(wiener).fit(X, y), streamed, forgetful.forget([20, 21, 22])):
-        assert_same_posterior(ours, theirs, new)
-        mean, std = ours.posterior_at(new[0, 2])(new[:, :2])
-        at = np.column_stack([new[:, :2], np.full(12, new[0, 2])])
-        assert_allclose([mean, std], theirs.predict(at, return_std=True), rtol=1e-8, atol=1e-8)
-        assert_same_likelihood(ours, theirs, theirs.kernel_.theta + np.array([0.2, -0.1, 0.3]))
+    ours = make(temporal=wiener).fit(X, y)
+    assert_same_posterior(ours, theirs, new)
+    assert_same_likelihood(ours, theirs, theirs.kernel_.theta + np.array([0.2, -0.1, 0.3]))
 
 
 def test_wiener_freezes_the_mean_and_lets_the_variance_grow():
-    drift, signal = 0.07, 1.3
     X, y = drifting()
-    gp = regressor(Wiener(drift), signal_variance=signal).fit(X, y)
+    gp = make(temporal=Wiener(0.07)).fit(X, y)
     last, places = X[:, 2].max(), np.random.RandomState(2).uniform(size=(7, 2))
 
-    def posterior(t):
-        return gp.predict(np.column_stack([places, np.full(7, t)]), return_cov=True)
+    def posterior(gp, age):
+        return gp.predict(np.column_stack([places, np.full(7, last + age)]), return_cov=True)
 
-    mean, cov = posterior(last)
-    growth = signal * drift * gp.spatial_kernel_(places)
+    mean, cov = posterior(gp, 0.0)
+    growth = 1.3 * 0.07 * gp.spatial_kernel_(places)
     for age in (0.01, 1.0, 5.0, 500.0):
-        later_mean, later_cov = posterior(last + age)
+        later_mean, later_cov = posterior(gp, age)
         assert_allclose(later_mean, mean, rtol=1e-9, atol=1e-11)
         assert_allclose(later_cov - cov, age * growth, rtol=1e-8, atol=1e-10)
     # A stationary kernel does neither.
-    stationary = regressor(Forgetting(drift)).fit(X, y)
-    far = stationary.predict(np.column_stack([places, np.full(7, last + 500.0)]))
-    assert_allclose(far, 0.0, atol=1e-6)
+    stationary = make(temporal=Forgetting(0.07)).fit(X, y)
+    assert_allclose(posterior(stationary, 500.0)[0], 0.0, atol=1e-6)
 
 
 def test_the_drift_variance_is_learnt():
     rng = np.random.RandomState(0)
     n, drift = 400, 0.3
     walk = rng.normal() + np.cumsum(np.sqrt(drift) * rng.normal(size=n))
-    gp = TimeVaryingGPRegressor(
-        temporal_kernel=Wiener(0.03, start=100.0),
-        signal_variance_bounds="fixed",
-        noise_variance=0.01,
-        noise_variance_bounds="fixed",
-    ).fit(np.arange(101.0, 101.0 + n)[:, np.newaxis], walk + 0.1 * rng.normal(size=n))
+    held = {"signal_variance_bounds": "fixed", "noise_variance_bounds": "fixed"}
+    gp = TimeVaryingGPRegressor(None, Wiener(0.03, start=100.0), noise_variance=0.01, **held)
+    gp.fit(np.arange(101.0, 101.0 + n)[:, np.newaxis], walk + 0.1 * rng.normal(size=n))
     # A variance learnt from n increments has a relative standard error of sqrt(2 / n).
     assert abs(np.log(gp.temporal_kernel_.drift_variance / drift)) < 3.0 * np.sqrt(2.0 / n)
 
@@ -398,13 +307,12 @@ def test_the_drift_variance_is_learnt():
 
 def test_empirical_is_the_matrix():
     C = covariance(5)
-    every = np.arange(5.0)[:, np.newaxis]
-    assert_array_equal(Empirical(C)(every), C)
-    assert_array_equal(Empirical(C)([[3.0], [3.0]], [[1.0], [4.0], [3.0]]), C[[3, 3]][:, [1, 4, 3]])
-    assert_array_equal(Empirical(C).diag([[4.0], [0.0]]), [C[4, 4], C[0, 0]])
-    assert Empirical(C).n_dims == 0
-    assert not Empirical(C).is_stationary()
-    assert repr(Empirical(C)) == "Empirical(covariance of shape (5, 5))"
+    kernel = Empirical(C)
+    assert_array_equal(kernel(np.arange(5.0)[:, np.newaxis]), C)
+    assert_array_equal(kernel([[3.0], [3.0]], [[1.0], [4.0], [3.0]]), C[[3, 3]][:, [1, 4, 3]])
+    assert_array_equal(kernel.diag([[4.0], [0.0]]), [C[4, 4], C[0, 0]])
+    assert not kernel.is_stationary()
+    assert repr(kernel) == "Empirical(covariance of shape (5, 5))"
     assert repr(Empirical([[1.0], [2.0, 3.0]])) == "Empirical(covariance of shape (2,))"
 
 
@@ -436,13 +344,9 @@ def test_empirical_forgives_rounding():
     ("matrix", "message"),
     [
         (np.zeros((2, 3)), r"square matrix of real numbers\. Got shape \(2, 3\)"),
-        (np.zeros(3), r"square matrix .* Got shape \(3,\)"),
         (np.zeros((0, 0)), r"square matrix .* Got shape \(0, 0\)"),
-        (1.0, r"square matrix .* Got shape \(\)"),
         (np.eye(2, dtype=complex), "real numbers.* dtype complex128"),
-        (np.array([["a"]]), "real numbers.* dtype <U1"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "must be finite. Got nan"),
-        (np.array([[np.inf, 0.0], [0.0, 1.0]]), "must be finite. Got inf"),
         (np.array([[1.0, 0.5], [0.4, 1.0]]), r"symmetric\. Got 0\.5 at \(0, 1\) and 0\.4 at"),
         (np.array([[1.0, 0.5], [0.5 + 1e-12, 1.0]]), "must be symmetric"),
         (np.array([[1.0, 2.0], [2.0, 1.0]]), r"semi-definite\. Got a smallest eigenvalue of -1 "),
@@ -463,13 +367,9 @@ def test_invalid_matrices(matrix, message):
 def test_invalid_indices(index, got):
     kernel = Empirical(np.eye(3))
     message = rf"indices of Empirical must be whole numbers from 0 to 2\. Got {got}"
-    for use in (
-        lambda: kernel([[0.0], [index]]),
-        lambda: kernel([[0.0]], [[index]]),
-        lambda: kernel.diag([[index]]),
-    ):
+    for use in (kernel, kernel.diag, partial(kernel, [[0.0]])):
         with pytest.raises(ValueError, match=message):
-            use()
+            use([[0.0], [index]])
 
 
 def test_empirical_notices_a_changed_matrix():
@@ -485,35 +385,24 @@ def test_empirical_notices_a_changed_matrix():
     assert kernel.set_params(covariance=np.eye(2)) == copy
 
 
-@pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=1.5), Wiener(0.05)], ids=str)
-@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize(
+    ("temporal", "normalize_y"),
+    [(Forgetting(0.1), False), (Matern(3.0, nu=1.5), True), (Wiener(0.05), False)],
+    ids=str,
+)
 def test_empirical_in_our_regressor_is_scikit_learns(temporal, normalize_y):
     rng = np.random.RandomState(0)
     arms = Empirical(covariance(6, rank=3))
     X = np.column_stack([rng.randint(6, size=40), np.sort(rng.uniform(2.0, 12.0, 40))])
     y = np.sin(X[:, 0] + 0.3 * X[:, 1])
-    new = np.column_stack([np.arange(6.0), np.full(6, 13.0)])
-    ours = TimeVaryingGPRegressor(
-        arms, temporal, noise_variance=0.05, optimizer=None, normalize_y=normalize_y
-    ).fit(X, y)
-    theirs = GaussianProcessRegressor(
-        Separable(arms, temporal), alpha=0.05, optimizer=None, normalize_y=normalize_y
-    ).fit(X, y)
-    assert_same_posterior(ours, theirs, new)
+    options = {"optimizer": None, "normalize_y": normalize_y}
+    ours = TimeVaryingGPRegressor(arms, temporal, noise_variance=0.05, **options).fit(X, y)
+    kernel = Separable(arms, temporal)
+    theirs = GaussianProcessRegressor(kernel, alpha=0.05, **options).fit(X, y)
+    assert_same_posterior(ours, theirs, np.column_stack([np.arange(6.0), np.full(6, 13.0)]))
     learnt = clone(ours).set_params(optimizer="fmin_l_bfgs_b").fit(X, y)
     assert learnt.log_marginal_likelihood() > ours.log_marginal_likelihood()
     assert learnt.spatial_kernel_ == arms
-    assert pickle.loads(pickle.dumps(learnt)).predict(new) == pytest.approx(learnt.predict(new))
-
-
-@pytest.mark.parametrize("spatial", [RBF(0.5), Empirical(np.eye(2))], ids=["rbf", "empirical"])
-def test_relevancy_names_the_unsupported_kernel(spatial):
-    gp = TimeVaryingGPRegressor(spatial, Wiener(), optimizer=None)
-    gp.fit([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]], [0.0, 1.0, 0.5])
-    culprit = r"Wiener\(drift_variance=0\.03, start=0\)"
-    message = f"relevancy of observations is not available for {culprit}: .* Supported are RBF"
-    with pytest.raises(UnsupportedKernelError, match=message):
-        gp.relevancy()
 
 
 # --- Separable ------------------------------------------------------------------------------------
@@ -540,6 +429,8 @@ def test_separable_reaches_the_parameters_of_its_factors():
     kernel = Separable(RBF(1.0), Forgetting(0.1))
     kernel.set_params(spatial__length_scale=0.5, temporal__epsilon=0.3, time_column=0)
     assert kernel == Separable(RBF(0.5), Forgetting(0.3), time_column=0)
+    assert kernel.is_stationary()
+    assert not Separable(RBF(), Wiener()).is_stationary()
     assert set(kernel.get_params(deep=False)) == {"spatial", "temporal", "time_column"}
     assert repr(kernel) == "Separable(RBF(length_scale=0.5), Forgetting(epsilon=0.3))"
 
@@ -547,10 +438,9 @@ def test_separable_reaches_the_parameters_of_its_factors():
 @pytest.mark.parametrize("column", [2, -3])
 def test_invalid_time_columns(column):
     message = rf"time_column must be an int in the range \[-2, 1\]\. Got {column} instead"
-    with pytest.raises(ValueError, match=message):
-        split_time(np.zeros((3, 2)), column)
-    with pytest.raises(ValueError, match=message):
-        Separable(RBF(), RBF(), time_column=column)(np.zeros((3, 2)))
+    for use in (partial(split_time, time_column=column), Separable(RBF(), RBF(), column)):
+        with pytest.raises(ValueError, match=message):
+            use(np.zeros((3, 2)))
 
 
 # --- user-defined kernels -------------------------------------------------------------------------
@@ -563,29 +453,19 @@ def test_invalid_time_columns(column):
         (ToyKernel(0.6), Forgetting(0.1)),
         (Matern([0.4, 0.9], nu=2.5), ToyKernel(4.0)),
     ],
-    ids=["both", "space", "time"],
 )
 def test_a_user_defined_kernel_works_without_registration(spatial, temporal):
     X, y = drifting(origin=3.0)
     new = drifting(n=12, origin=5.0, seed=1)[0]
     prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(spatial, temporal)
     theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
-    fitted = unfitted(spatial, temporal).fit(X, y)
-    streamed = unfitted(spatial, temporal).partial_fit(X[:20], y[:20])
-    streamed.partial_fit(np.vstack([X[20:], new[:2]]), y[:12])
-    streamed.forget(np.arange(20, 32)).partial_fit(X[20:], y[20:])
-    for ours in (fitted, streamed):
-        assert_same_posterior(ours, theirs, new)
+    fitted = make(spatial, temporal).fit(X, y)
+    assert_same_posterior(fitted, theirs, new)
     assert_same_likelihood(fitted, theirs, theirs.kernel_.theta + 0.1)
-    learnt = unfitted(spatial, temporal, optimizer="fmin_l_bfgs_b").fit(X, y)
+    learnt = make(spatial, temporal, optimizer="fmin_l_bfgs_b").fit(X, y)
     assert learnt.log_marginal_likelihood_value_ > fitted.log_marginal_likelihood_value_ + 1.0
 
-    posterior, s, step = fitted.posterior_at(12.0), new[0, :2], 1e-6
-    mean, std, *slopes = posterior.with_gradient(s)
-    assert_allclose([[mean], [std]], posterior(s[np.newaxis]), rtol=1e-10)
-    moves = step * np.eye(2)
-    expected = (np.array(posterior(s + moves)) - posterior(s - moves)) / (2.0 * step)
-    assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
-
+    streamed = make(spatial, temporal).partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    assert_allclose(streamed.posterior_at(12.0)(new[:, :2]), fitted.posterior_at(12.0)(new[:, :2]))
     with pytest.raises(UnsupportedKernelError, match=r"relevancy .* not available for ToyKernel"):
         fitted.relevancy()

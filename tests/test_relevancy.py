@@ -1,13 +1,12 @@
-"""Convolutions against quadrature, relevancies against integrals of posteriors and a peer."""
+"""Convolutions against quadrature, and relevancies against integrals of posteriors."""
 
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
-from twins import convolution as convolution_twin
 from twins import relevancy as twin
 
 from sktvbo import TimeVaryingGPRegressor
@@ -118,29 +117,6 @@ def test_one_lengthscale_per_dimension_is_a_change_of_variables(rng, d, kernel):
     assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kernel", [RBF([0.5, 1.2]), Matern([0.5, 1.2], nu=1.5), Matern([0.5, 1.2], nu=2.5)], ids=str
-)
-def test_one_lengthscale_per_dimension_is_the_integral(kernel):
-    # The trapezoidal rule in the plane: its error is the spectral density beyond the grid's.
-    x, step_x = np.linspace(-5.0, 5.0, 1200, retstep=True)
-    y, step_y = np.linspace(-10.0, 10.0, 1200, retstep=True)
-    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    ends = np.array([[0.0, 0.0], [0.3, -0.8]])
-    values = kernel(ends, grid)
-    expected = step_x * step_y * values @ values.T
-    assert_allclose(spatial_convolution(kernel, ends), expected, rtol=1e-9)
-
-
-@every_spatial
-def test_spatial_convolution_of_a_set_with_itself(rng, kernel):
-    X = rng.normal(size=(9, 2))
-    C = spatial_convolution(kernel, X)
-    assert_array_equal(C, C.T)
-    assert_allclose(C, spatial_convolution(kernel, X, X), rtol=1e-12)
-    assert np.linalg.eigvalsh(C).min() > -1e-12
-
-
 # --- temporal convolutions ------------------------------------------------------------------------
 
 TIMES = np.array([-4.0, -0.7, 0.0, 0.3, 0.3])
@@ -164,13 +140,6 @@ def test_temporal_convolution_is_the_integral(now, kernel):
     assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("p", [0, 1, 2])
-def test_temporal_convolution_is_the_papers(rng, p):
-    kernel, times, now = Matern(1.3, nu=p + 0.5), -rng.uniform(0.0, 9.0, 7), 0.5
-    expected = [[convolution_twin.temporal_matern(p, 1.3, t, s, now) for s in times] for t in times]
-    assert_allclose(temporal_convolution(kernel, times, now), expected, rtol=1e-10)
-
-
 @every_temporal
 def test_temporal_convolution_of_two_sets(kernel):
     C = temporal_convolution(kernel, TIMES, 1.0)
@@ -183,7 +152,7 @@ def test_temporal_convolution_of_two_sets(kernel):
 
 
 def observations(n, d):
-    """Places (n, d), times and values in a closed form: the peer's numbers below are for these."""
+    """Places (n, d), times and values in a closed form."""
     k = np.arange(1.0, n * d + 1).reshape(n, d)
     X = 0.5 + 0.5 * np.sin(1.7 * k**2)
     t = 0.4 * np.arange(n) + 0.1 * np.cos(3.0 * np.arange(n))
@@ -218,11 +187,8 @@ def brute_force(X, y, spatial_kernel, temporal_kernel, signal_variance, noise_va
     ends = np.unique(x)[[0, -1]] + [[-8.0, 8.0], [-2.0, 2.0]]
     places, weights = gauss_legendre(np.sort(np.r_[np.unique(x), ends.ravel()]), 30)
     times, time_weights = gauss_legendre(now + np.array([0.0, 2.0, 4.0, 8.0, 16.0, 40.0]), 30)
-    in_space, in_time = (
-        spatial_kernel(places[:, None], X[:, :1]),
-        temporal_kernel(times[:, None], X[:, 1:]),
-    )
-    k = signal_variance * in_space[:, None] * in_time
+    in_space = spatial_kernel(places[:, None], X[:, :1])
+    k = signal_variance * in_space[:, None] * temporal_kernel(times[:, None], X[:, 1:])
     K = dense_covariance(X, spatial_kernel, temporal_kernel, signal_variance, noise_variance)
 
     def posterior(rows):
@@ -239,12 +205,13 @@ def brute_force(X, y, spatial_kernel, temporal_kernel, signal_variance, noise_va
     return np.sqrt([distance(everything, other) / whole for other in without])
 
 
-@every_temporal
 @pytest.mark.parametrize(
-    "spatial", [k for name, k in SPATIAL.items() if name != "matern-inf"], ids=str
+    ("spatial", "temporal"),
+    [*zip(cycle(k for name, k in SPATIAL.items() if name != "matern-inf"), TEMPORAL.values())],
+    ids=str,
 )
-def test_relevancy_is_the_distance_between_posteriors(spatial, kernel):
-    arguments = problem(n=5, d=1, spatial_kernel=spatial, temporal_kernel=kernel)
+def test_relevancy_is_the_distance_between_posteriors(spatial, temporal):
+    arguments = problem(n=5, d=1, spatial_kernel=spatial, temporal_kernel=temporal)
     assert_allclose(wasserstein_relevancy(**arguments), brute_force(**arguments), rtol=1e-7)
 
 
@@ -265,61 +232,13 @@ def test_relevancy_is_plain_linear_algebra(kernel, noise):
     assert_allclose(wasserstein_relevancy(**arguments), expected, rtol=1e-9)
 
 
-# wdbo_criterion 2.2.1, the package of W-DBO's authors:
-#   wasserstein_criterion(X, y, t, n, d, signal, noise, MaternKernel(l_S, nu_S),
-#                         MaternKernel(l_T, nu_T), now, 0, 1)
-# with X, t, y = observations(n, d). It is exact to some 1e-8 for nu > 1/2 and l_S < 0.65 only: it
-# takes distances below 1e-5 for 1e-5, and cuts the spatial convolution off at 1, after which that
-# is no covariance. The integrals above tell who is right. Its RBF has the paper's wrong temporal
-# convolution.
-# (n, d, signal, noise, nu_S, l_S, nu_T, l_T, now): relevancies
-PEER = {
-    (6, 1, 1.0, 0.01, 2.5, 0.3, 1.5, 1.2, 2.5): [
-        *(0.07040055046688903, 0.09716832034828295, 0.2152876854373484, 0.3029974791355441),
-        *(0.3390830123555164, 0.5900392307899465),
-    ],
-    (8, 2, 2.0, 0.05, 1.5, 0.5, 2.5, 0.8, 3.5): [
-        *(0.004024001490514699, 0.00762743627500398, 0.0203879652731625, 0.03596263833342685),
-        *(0.12988217536186294, 0.07292243565790582, 0.3356684675042261, 0.8156422782818249),
-    ],
-    (7, 3, 0.7, 0.1, 2.5, 0.4, 2.5, 2.0, 4.0): [
-        *(0.09152244211894474, 0.14398099294776354, 0.15896711961098556, 0.22797099216063066),
-        *(0.36564521140616885, 0.5436023684385979, 0.6824239437895793),
-    ],
-    (7, 3, 0.7, 0.1, 1.5, 0.2, 1.5, 2.0, 2.6): [
-        *(0.159926459612479, 0.25748138298930273, 0.19083429466950327, 0.3022674816255454),
-        *(0.39974317179743746, 0.4609670043391486, 0.6247051455453948),
-    ],
-}
-
-every_peer_case = pytest.mark.parametrize("case", PEER, ids=str)
-
-
-@every_peer_case
-def test_relevancy_is_the_peers(case):
-    n, d, signal, noise, nu_s, l_s, nu_t, l_t, now = case
-    arguments = problem(
-        *(n, d),
-        spatial_kernel=Matern(l_s, nu=nu_s),
-        temporal_kernel=Matern(l_t, nu=nu_t),
-        signal_variance=signal,
-        noise_variance=noise,
-        now=now,
-    )
-    assert_allclose(wasserstein_relevancy(**arguments), PEER[case], rtol=1e-6)
-
-
-@every_temporal
 @pytest.mark.parametrize("factor", [1e-6, 30.0, 1e8])
-def test_units_of_y_do_not_matter(factor, kernel):
-    arguments = problem(temporal_kernel=kernel)
-    scaled = arguments | {
-        "y": factor * arguments["y"],
-        "signal_variance": factor**2 * arguments["signal_variance"],
-        "noise_variance": factor**2 * arguments["noise_variance"],
-    }
+def test_units_of_y_do_not_matter(factor):
+    arguments = problem()
+    scales = {"y": factor, "signal_variance": factor**2, "noise_variance": factor**2}
+    scaled = {name: scale * arguments[name] for name, scale in scales.items()}
     expected = wasserstein_relevancy(**arguments)
-    assert_allclose(wasserstein_relevancy(**scaled), expected, rtol=1e-8)
+    assert_allclose(wasserstein_relevancy(**arguments | scaled), expected, rtol=1e-8)
 
 
 @every_temporal
@@ -366,24 +285,14 @@ def test_time_alone():
         assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_a_copy_makes_its_twin_irrelevant():
-    X = [[0.1, 0.0], [0.9, 0.0], [0.9, 0.0]]
-    arguments = problem(noise_variance=1e-4) | {"X": X, "y": [1.0, 0.5, 0.5], "now": 0.0}
-    alone, *copies = wasserstein_relevancy(**arguments)
-    assert alone > 0.5
-    assert_allclose(copies, copies[0], rtol=1e-6)
-    assert copies[0] < 0.02
-
-
 def test_layouts_and_types():
     arguments = problem()
     expected = wasserstein_relevancy(**arguments)
     X, y = arguments["X"].copy(), arguments["y"].copy()
     X.flags.writeable = y.flags.writeable = False
     for array in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X.tolist()):
-        assert_array_equal(wasserstein_relevancy(**arguments | {"X": array, "y": y}), expected)
-    strided = np.repeat(y, 2)[::2]
-    assert_array_equal(wasserstein_relevancy(**arguments | {"y": strided}), expected)
+        found = wasserstein_relevancy(**arguments | {"X": array, "y": np.repeat(y, 2)[::2]})
+        assert_array_equal(found, expected)
     single = {"X": X.astype(np.float32), "y": y.astype(np.float32)}
     assert_allclose(wasserstein_relevancy(**arguments | single), expected, rtol=1e-3)
 
@@ -396,21 +305,15 @@ def test_layouts_and_types():
     [
         ({"now": 5.0}, r"now must be no earlier than any observation\. Got 5\.0, but an"),
         ({"now": np.nan}, r"now must be a float in the range .* Got nan"),
-        ({"now": np.inf}, r"now must be a float in the range .* Got inf"),
         ({"X": np.full((30, 3), np.nan)}, "X must be finite. Got 90 NaN"),
-        ({"X": np.zeros(30)}, r"X must be an array of shape \(n, d \+ 1\)"),
         ({"y": np.full(30, np.inf)}, r"y must be finite"),
-        ({"y": np.zeros((30, 1))}, r"y must be an array of shape \(30,\)\. Got shape \(30, 1\)"),
         ({"y": np.zeros(29)}, r"y must be an array of shape \(30,\)\. Got shape \(29,\)"),
         ({"time_column": 3}, r"time_column must be an int in the range \[-3, 2\]. Got 3"),
         ({"spatial_kernel": RBF([1.0, 2.0, 3.0])}, r"per column \(2\)\. Got 3 len"),
         ({"spatial_kernel": None}, "spatial_kernel must be a kernel of the 2 spatial .* Got None"),
         ({"temporal_kernel": None}, "temporal_kernel must be a kernel of the time .* Got None"),
         ({"temporal_kernel": Forgetting(1.2)}, "'epsilon' parameter of Forgetting"),
-        ({"noise_variance": -1e-3}, "noise_variance must be a non-negative .* Got -0.001"),
-        ({"noise_variance": np.nan}, "noise_variance must be a non-negative finite .* Got nan"),
         ({"noise_variance": np.ones(29)}, "noise_variance must be .* or 30 of them"),
-        ({"signal_variance": -1e-3}, "signal_variance must be a float .* Got -0.001"),
         ({"signal_variance": 0.0}, "signal_variance must be a float .* Got 0.0"),
     ],
     ids=lambda value: str(value)[:40],
@@ -427,7 +330,6 @@ def test_errors(changes, message):
         ({"spatial_kernel": 2.0 * RBF()}, "no closed form is known"),
         ({"spatial_kernel": Forgetting()}, "not available for Forgetting"),
         ({"spatial_kernel": ConstantKernel(1.0, "fixed")}, "The relevancy of observations"),
-        ({"temporal_kernel": RationalQuadratic()}, "no closed form is known"),
         ({"temporal_kernel": Matern(nu=0.7)}, "no closed form is known"),
         ({"temporal_kernel": ConstantKernel(1.0, "fixed")}, "it never forgets"),
     ],
@@ -446,36 +348,26 @@ def test_convolutions_of_unsupported_kernels(kernel):
         temporal_convolution(kernel, [0.0], 1.0)
 
 
-def test_errors_of_convolutions():
-    with pytest.raises(ValueError, match=r"Y must be .* shape \(m, 2\)\. Got shape \(3, 1\)"):
-        spatial_convolution(RBF(), np.zeros((3, 2)), np.zeros((3, 1)))
-    with pytest.raises(ValueError, match=r"one per column \(1\)\. Got 2 len"):
-        temporal_convolution(RBF([1.0, 2.0]), [0.0], 1.0)
-    with pytest.raises(ValueError, match="now must be no earlier than any observation"):
-        temporal_convolution(RBF(), [0.0], 1.0, [-1.0, 2.0])
-    with pytest.raises(ValueError, match="now must be no earlier than any observation"):
-        temporal_convolution(RBF(), [0.0, 2.0], 1.0, [0.0])
-    with pytest.raises(ValueError, match="t must be finite"):
-        temporal_convolution(RBF(), [np.nan], 1.0)
-
-
-@every_spatial
-def test_relevancy_in_hundreds_of_dimensions(rng, kernel):
-    X = rng.uniform(size=(30, 200))
-    arguments = problem() | {"X": np.column_stack([X, np.arange(30.0)]), "y": rng.normal(size=30)}
-    arguments |= {"spatial_kernel": with_scales(kernel, 6.0), "now": 31.0}
-    found = wasserstein_relevancy(**arguments)
-    assert np.isfinite(found).all()
-    assert (found > 0.0).all()
-    assert found[-1] > found[0]
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: spatial_convolution(RBF(), np.zeros((3, 2)), np.zeros((3, 1))), "Y must be .* 2"),
+        (lambda: temporal_convolution(RBF([1.0, 2.0]), [0.0], 1.0), r"column \(1\)\. Got 2 len"),
+        (lambda: temporal_convolution(RBF(), [0.0], 1.0, [-1.0, 2.0]), "no earlier than any obs"),
+        (lambda: temporal_convolution(RBF(), [0.0, 2.0], 1.0, [0.0]), "no earlier than any obs"),
+        (lambda: temporal_convolution(RBF(), [np.nan], 1.0), "t must be finite"),
+    ],
+)
+def test_errors_of_convolutions(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_duplicates_without_noise_take_jitter():
     X = [[0.1, 0.0], [0.1, 0.0], [0.9, 1.0]]
+    arguments = problem(X=X, y=[1.0, 1.0, 0.5], now=1.0, noise_variance=0.0)
     with pytest.warns(JitterWarning):
-        found = wasserstein_relevancy(
-            **problem(noise_variance=0.0) | {"X": X, "y": [1.0, 1.0, 0.5], "now": 1.0}
-        )
+        found = wasserstein_relevancy(**arguments)
     assert np.isfinite(found).all()
 
 
@@ -497,12 +389,11 @@ def test_sweep_after_many_removals_is_a_fresh_sweep(rng, kernel):
     C *= temporal_convolution(kernel, X[:, -1], arguments["now"])
     sweep = sweep_of(K, y, C, np.arange(n))
     left = set(range(n))
-    while len(left) > 1:
+    while sweep.n > 1:
         # The least relevant first, as the policies do, and sometimes any.
-        relevancy = sweep.relevancy()
-        position = int(np.argmin(relevancy)) if rng.rand() < 0.7 else int(rng.randint(sweep.n))
+        position = np.argmin(sweep.relevancy()) if rng.rand() < 0.7 else rng.randint(sweep.n)
         left.remove(sweep.index[position])
-        sweep.remove(position)
+        sweep.remove(int(position))
         assert set(sweep.index) == left
         assert sweep.n == len(left)
         fresh = sweep_of(K, y, C, sweep.index.copy())
@@ -523,9 +414,8 @@ def test_relevancies_are_numbers_until_one_is_left(seed):
     X = np.column_stack([rng.uniform(size=(60, d)), t * 10 ** rng.uniform(-2, 0)])
     y = np.sin(3.0 * X[:, 0]) + rng.choice([1.0, 10.0, 1000.0]) * (t > rng.randint(10, 55))
     options = {"mean_prior_std": rng.choice([0.0, 1.0]), "normalize_y": rng.rand() < 0.5}
-    gp = TimeVaryingGPRegressor(
-        spatial, temporal, noise_variance=noise, optimizer=None, **options
-    ).fit(X, y)
+    gp = TimeVaryingGPRegressor(spatial, temporal, noise_variance=noise, optimizer=None)
+    gp.set_params(**options).fit(X, y)
     sweep = gp.fitted_.relevancy_sweep()
     while sweep.n > 1:
         relevancy = sweep.relevancy()
@@ -534,9 +424,8 @@ def test_relevancies_are_numbers_until_one_is_left(seed):
 
 
 def test_sums_that_rounding_has_made_negative_are_zero():
-    P, C, a = np.diag([2.0, 1.0]), np.diag([1.0, 3.0]), np.array([1e-9, 2e-9])
     for sums in ((-1e-20, -1e-17), (-1e-3, 0.0)):
-        sweep = RelevancySweep(P, a, C)
+        sweep = RelevancySweep(np.diag([2.0, 1.0]), np.array([1e-9, 2e-9]), np.diag([1.0, 3.0]))
         sweep._mean_part, sweep._variance_part = sums
         found = sweep.relevancy()
         # Of a total of 0 the order is left.
@@ -545,58 +434,24 @@ def test_sums_that_rounding_has_made_negative_are_zero():
 
 def test_sweep_leaves_what_it_was_given():
     arguments = problem(n=8)
-    K, C = dense_covariance(**arguments), np.eye(8)
-    P = np.linalg.inv(K)
-    a = P @ arguments["y"]
-    before = [array.copy() for array in (P, a, C)]
-    sweep = RelevancySweep(P, a, C)
+    P = np.linalg.inv(dense_covariance(**arguments))
+    given = P, P @ arguments["y"], np.eye(8)
+    before = [array.copy() for array in given]
+    sweep = RelevancySweep(*given)
     sweep.remove(3)
     sweep.relevancy()
-    for array, kept in zip((P, a, C), before):
+    for array, kept in zip(given, before):
         assert_array_equal(array, kept)
 
 
-def test_relevancy_of_arms_is_the_change_of_the_posterior_summed_over_them():
-    """Removal by brute force, means and variances of all arms integrated over the future."""
+def test_relevancy_of_arms_sums_over_them():
     rng = np.random.RandomState(0)
     A = rng.normal(size=(5, 3))
     arms, temporal = Empirical(A @ A.T / 3.0), Matern(3.0, nu=1.5)
     X = np.column_stack([rng.randint(5, size=7), np.sort(rng.uniform(0.0, 6.0, 7))])
-    y, now, noise, signal = rng.normal(size=7), 6.5, 0.05, 1.7
-
-    def posterior(rows):
-        gp = TimeVaryingGPRegressor(
-            arms, temporal, signal_variance=signal, noise_variance=noise, optimizer=None
-        ).fit(X[rows], y[rows])
-        places = np.column_stack([np.tile(np.arange(5), len(t)), np.repeat(t, 5)])
-        mean, std = gp.predict(places, return_std=True)
-        return mean.reshape(-1, 5), std.reshape(-1, 5) ** 2
-
-    everything = np.arange(7)
-    nodes, weights = np.polynomial.legendre.leggauss(80)
-    t, weights = now + 30.0 * (nodes + 1.0), 30.0 * weights  # 20 lengthscales ahead
-
-    def distance(rows):
-        mean, variance = posterior(everything)
-        if rows is None:  # the prior
-            other, prior = np.zeros(5), signal * arms.diag(np.arange(5.0)[:, None])
-        else:
-            other, prior = posterior(rows)
-        return weights @ np.sum((mean - other) ** 2 + prior - variance, axis=1)
-
-    total = distance(None)
-    expected = [np.sqrt(distance(np.delete(everything, i)) / total) for i in everything]
-    got = wasserstein_relevancy(
-        X,
-        y,
-        spatial_kernel=arms,
-        temporal_kernel=temporal,
-        signal_variance=signal,
-        noise_variance=noise,
-        now=now,
-    )
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
-    np.testing.assert_allclose(
-        spatial_convolution(arms, [[0.0], [3.0]], [[1.0]]),
-        (A @ A.T / 3.0)[[0, 3]] @ (A @ A.T / 3.0)[[1]].T,
-    )
+    arguments = problem(X=X, y=rng.normal(size=7), now=6.5, spatial_kernel=arms)
+    to_all = arms(X[:, :1], np.arange(5.0)[:, np.newaxis])
+    C = (to_all @ to_all.T) * temporal_convolution(temporal, X[:, 1], 6.5)
+    expected = twin.relevancy(dense_covariance(**arguments), arguments["y"], C)
+    assert_allclose(wasserstein_relevancy(**arguments), expected, rtol=1e-6)
+    assert_allclose(spatial_convolution(arms, X[:, :1]), to_all @ to_all.T, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -104,6 +105,21 @@ def everything(gp, X):
     """Return means and standard deviations at X, and the log likelihood, in one vector."""
     mean, std = gp.predict(X, return_std=True)
     return np.r_[mean, std, gp.log_marginal_likelihood()]
+
+
+def assert_same_posterior(one, other, X, tolerance=1e-8):
+    """Compare means, standard deviations and covariances at X."""
+    for option in ("return_std", "return_cov"):
+        for found, expected in zip(*(gp.predict(X, **{option: True}) for gp in (one, other))):
+            assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def greatest_deviation(draws, mean, cov):
+    """Return the greatest deviation of the moments of draws (n, m), in standard errors."""
+    n, variances, centred = len(draws), np.diag(cov), draws - mean
+    on_mean = centred.mean(axis=0) / np.sqrt(variances / n)
+    errors = np.sqrt((np.outer(variances, variances) + cov**2) / n)
+    return np.abs(np.vstack([on_mean, (centred.T @ centred / n - cov) / errors])).max()
 
 
 class MyRBF(RBF):

@@ -26,7 +26,7 @@ make = partial(make, noise_variance=0.05)
 
 # The first five use compiled covariances, the others the kernels' own.
 MODELS = {
-    "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
+    "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), mean_prior_std=1.5),
     "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
     "forgetting-injection": make(
         Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
@@ -50,6 +50,7 @@ MODELS = {
         Wiener(0.2, start=START),
         WeightedTimeVaryingGPRegressor,
         noise_model=GeometricInjection(0.9),
+        mean_prior_std=np.inf,
         normalize_y=True,
     ),
     "sparse": make(
@@ -57,6 +58,7 @@ MODELS = {
         Matern(3.0, nu=1.5),
         SparseTimeVaryingGPRegressor,
         n_inducing=12,
+        mean_prior_std=np.inf,
         random_state=0,
     ),
     "sparse-wiener": make(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from gaussian_process.cases import data, everything, make
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -38,17 +38,6 @@ def test_missing_time_columns(hours):
     X, y = hours
     with pytest.raises(ValueError, match=r"must be one of \['hour', 'e.* Got 'day'"):
         make(time_column="day").fit(X, y)
-    with pytest.raises(ValueError, match=r"a position, as X has no column names. Got 'hour'"):
-        make(time_column="hour").fit(X.to_numpy(), y)
-
-
-def test_columns_in_another_order_are_refused(hours):
-    X, y = hours
-    gp = make(time_column="hour").fit(X, y)
-    other = X[["east", "north", "hour"]]
-    for use in (gp.predict, partial(gp.partial_fit, y=y)):
-        with pytest.raises(ValueError, match="feature names should match"):
-            use(other)
 
 
 def test_a_fit_without_names_removes_them(hours):
@@ -67,22 +56,17 @@ KINDS = [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 
 
-def frame(n=60, freq="6h", tz=None):
+def frame(tz=None):
     rng = np.random.RandomState(0)
-    X = pd.DataFrame(
-        {
-            "when": pd.date_range("2024-03-01", periods=n, freq=freq, tz=tz),
-            "east": rng.uniform(0.0, 1000.0, n),
-            "north": rng.uniform(0.0, 10.0, n),
-        }
-    )
-    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=n)
+    when = pd.date_range("2024-03-01", periods=60, freq="6h", tz=tz)
+    east, north = rng.uniform(0.0, 1000.0, 60), rng.uniform(0.0, 10.0, 60)
+    X = pd.DataFrame({"when": when, "east": east, "north": north})
+    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=60)
 
 
-def regressor(kind, spatial=None, temporal=None, **options):
-    if kind is SparseTimeVaryingGPRegressor:
-        options["random_state"] = 0
-    return kind(spatial, temporal, **options)
+def by_name(kind=TimeVaryingGPRegressor, **options):
+    options = {"time_column": "when", "optimizer": None, "random_state": 0} | options
+    return kind(RBF(300.0), Matern(2 * 86400.0, nu=1.5), **options)
 
 
 @each
@@ -90,54 +74,41 @@ def test_columns_named_by_numbers(kind):
     X, y = frame(tz="Europe/Zurich")
     X = X[["east", "north", "when"]]
     numbered = X.set_axis([0, 1, 2], axis=1)
-    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
-    gp = regressor(kind, *kernels, time_column=2, optimizer=None).fit(numbered[:50], y[:50])
-    gp.partial_fit(numbered[50:], y[50:])
-    named = regressor(kind, *kernels, time_column="when", optimizer=None).fit(X[:50], y[:50])
-    named.partial_fit(X[50:], y[50:])
-    np.testing.assert_array_equal(gp.predict(numbered), named.predict(X))
+    gp = by_name(kind, time_column=2).fit(numbered[:50], y[:50]).partial_fit(numbered[50:], y[50:])
+    named = by_name(kind).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    assert_array_equal(gp.predict(numbered), named.predict(X))
     assert gp.now_ == X["when"].max().timestamp()
     assert not hasattr(gp, "feature_names_in_")
     with pytest.raises(ValueError, match=r"a position, as X has no column names. Got '2'"):
-        regressor(kind, time_column="2").fit(numbered, y)
+        by_name(kind, time_column="2").fit(numbered, y)
     broken = numbered.copy()
     broken.loc[3, 2] = pd.NaT
     with pytest.raises(ValueError, match="Column 2 must be dates without gaps"):
         gp.predict(broken)
 
 
-@each
-def test_two_columns_of_one_name(kind):
+def test_two_columns_of_one_name():
     """They are rejected, as they are ambiguous."""
     X, y = frame()
-    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), optimizer=None, time_column=0).fit(X, y)
+    gp = by_name().fit(X, y)
     before = gp.predict(X)
     for names in (["when", "east", "east"], ["when", "when", "north"]):
         twice = X.set_axis(names, axis=1)
-        for use in (gp.fit, gp.partial_fit):
+        for use in (gp.predict, partial(gp.fit, y=y), partial(gp.partial_fit, y=y)):
             with pytest.raises(ValueError, match="unique column names"):
-                use(twice, y)
-        with pytest.raises(ValueError, match="unique column names"):
-            gp.predict(twice)
-        with pytest.raises(ValueError, match="unique column names"):
-            regressor(kind, time_column="when").fit(twice, y)
-    np.testing.assert_array_equal(gp.predict(X), before)
+                use(twice)
+    assert_array_equal(gp.predict(X), before)
 
 
-@each
-def test_metadata_routing_of_known_variances(kind):
+def test_metadata_routing_of_known_variances():
     X, y = frame()
-    hours = X.assign(when=np.arange(len(X)) * 6.0)
     variance = np.linspace(0.0, 2.0, len(X))
     with config_context(enable_metadata_routing=True):
-        gp = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
-        gp.set_fit_request(y_variance=True)
-        routed = make_pipeline("passthrough", gp).fit(hours, y, y_variance=variance)
-    direct = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
-    direct.fit(hours, y, y_variance=variance)
-    without = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
-    np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
-    assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
+        gp = by_name().set_fit_request(y_variance=True)
+        routed = make_pipeline("passthrough", gp).fit(X, y, y_variance=variance)
+    direct = by_name().fit(X, y, y_variance=variance)
+    assert_array_equal(routed.predict(X), direct.predict(X))
+    assert np.abs(by_name().fit(X, y).predict(X) - direct.predict(X)).max() > 0.01
 
 
 # --- arrays of other libraries --------------------------------------------------------------------
@@ -165,7 +136,7 @@ class Tensor:
 def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     X, y = data()
-    gp = regressor(kind, RBF(0.4), Matern(3.0), optimizer=None)
+    gp = kind(RBF(0.4), Matern(3.0), optimizer=None, random_state=0)
     expected = clone(gp).fit(X[:30], y[:30])
     with config_context(array_api_dispatch=dispatch):
         gp.fit(Tensor(X[:30]), Tensor(y[:30]))
@@ -175,7 +146,7 @@ def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypat
                 then = method(expected, X[30:], y[30:])
                 if name in WRITERS:
                     found, then = everything(found, Tensor(X)), everything(then, X)
-                np.testing.assert_array_equal(found, then, err_msg=name)
+                assert_array_equal(found, then, err_msg=name)
 
 
 # --- every method that takes rows -----------------------------------------------------------------
@@ -203,11 +174,11 @@ WRONG = {
 }
 
 
-def dated(kind, **options):
+def dated(kind, optimizer):
     """Return a regressor of 50 rows of a frame with dates, and its frame and values of 60 rows."""
     X, y = frame()
-    options = {"time_column": "when", "time_unit": "h", **options}
-    gp = regressor(kind, RBF(300.0, "fixed"), Matern(48.0, "fixed", nu=1.5), **options)
+    kernels = {"spatial_kernel": RBF(300.0, "fixed"), "temporal_kernel": Matern(48.0, "fixed")}
+    gp = by_name(kind, time_unit="h", optimizer=optimizer).set_params(**kernels)
     return gp.fit(X[:50], y[:50]), X, y.to_numpy()
 
 
@@ -223,7 +194,7 @@ def test_tables_that_differ_from_that_of_fit_are_refused(kind, method):
         with pytest.raises(ValueError) as found:
             (READERS | WRITERS)[method](gp, change(X[50:]), y[50:])
         assert str(found.value) == str(expected.value), name
-    np.testing.assert_array_equal(gp.predict(X), before)
+    assert_array_equal(gp.predict(X), before)
     assert gp.X_train_ is rows
 
 
@@ -234,12 +205,10 @@ def test_rows_with_dates_are_those_with_hours(kind, method):
     gp, X, y = dated(kind, optimizer=optimizer)
     numbers = X.assign(when=HOURS).to_numpy()
     plain = clone(gp).set_params(time_column=0).fit(numbers[:50], y[:50])
-    new, expected = (
-        WRITERS[method](gp, X[50:], y[50:]),
-        WRITERS[method](plain, numbers[50:], y[50:]),
-    )
-    np.testing.assert_array_equal(new.X_train_, expected.X_train_)
-    np.testing.assert_array_equal(new.predict(X), expected.predict(numbers))
+    new = WRITERS[method](gp, X[50:], y[50:])
+    expected = WRITERS[method](plain, numbers[50:], y[50:])
+    assert_array_equal(new.X_train_, expected.X_train_)
+    assert_array_equal(new.predict(X), expected.predict(numbers))
     assert list(new.feature_names_in_) == list(X.columns)
 
 

@@ -18,16 +18,13 @@ def test_noise_is_added_in_the_units_of_y(kind, normalize_y):
     options = {"noise_variance": 0.3, "optimizer": None, "normalize_y": normalize_y}
     gp = kind(RBF(0.5), RBF(3.0), noise_model=QuadraticInjection(0.2), **options)
     gp.fit(X, 50.0 * y)
-    new = data(9, seed=1)[0]
+    new, noise = data(9, seed=1)[0], 0.3 * (np.std(50.0 * y) if normalize_y else 1.0) ** 2
     mean, std = gp.predict(new, return_std=True)
-    scale = np.std(50.0 * y) if normalize_y else 1.0
-    noisy, wide = gp.predict(new, return_std=True, include_noise=True)
-    assert_allclose(noisy, mean)
-    assert_allclose(wide**2, std**2 + 0.3 * scale**2)
-    cov = gp.predict(new, return_cov=True)[1]
-    noisy_cov = gp.predict(new, return_cov=True, include_noise=True)[1]
-    assert_allclose(noisy_cov, cov + 0.3 * scale**2 * np.eye(9))
     assert_allclose(gp.predict(new, include_noise=True), mean)
+    found = gp.predict(new, return_std=True, include_noise=True)
+    assert_allclose(found, (mean, np.sqrt(std**2 + noise)))
+    cov, noisy = (gp.predict(new, False, True, include_noise=n)[1] for n in (False, True))
+    assert_allclose(noisy, cov + noise * np.eye(9))
 
 
 @each

@@ -1,9 +1,12 @@
 """A level that all places share: predictions, differences between places, relevancies."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 from gaussian_process.cases import PLACES, make, moving_waves
-from numpy.testing import assert_allclose, assert_array_equal
+from grids import pairs_of
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
@@ -35,8 +38,10 @@ MEANS = {
     "flat": {"mean_prior_std": np.inf},
 }
 each_mean = pytest.mark.parametrize("mean", MEANS.values(), ids=list(MEANS))
-each_time = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
-each_level = pytest.mark.parametrize("level", LEVELS.values(), ids=list(LEVELS))
+with_or_without = pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
+every_sum = pytest.mark.parametrize(
+    ("temporal", "level"), [*zip(TEMPORAL.values(), cycle(LEVELS.values()))], ids=str
+)
 X, Y = moving_waves()
 NOW = 31.5
 
@@ -45,8 +50,7 @@ def fitted(temporal=TEMPORAL["sum"], level=ROUGH, **parameters):
     return make(SPACE, temporal, level_kernel=level, solver="dense", **parameters).fit(X, Y)
 
 
-@each_time
-@each_level
+@every_sum
 def test_predictions_are_those_of_scikit_learn(temporal, level):
     gp = fitted(temporal, level)
     shared = Separable(ConstantKernel(1.0, "fixed"), level)
@@ -58,45 +62,33 @@ def test_predictions_are_those_of_scikit_learn(temporal, level):
     assert_allclose(gp.log_marginal_likelihood(), other.log_marginal_likelihood(), rtol=1e-9)
 
 
-@each_time
-@each_level
+@every_sum
 def test_the_gradient_of_the_likelihood_is_a_difference(temporal, level):
     gp = fitted(temporal, level, mean_prior_std=1.0)
-    theta, h = gp.theta_ + 0.1, 1e-5
-    _, gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)
-    expected = [
-        (gp.log_marginal_likelihood(theta + e) - gp.log_marginal_likelihood(theta - e)) / (2.0 * h)
-        for e in h * np.eye(len(theta))
-    ]
-    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+    value, theta, h = gp.log_marginal_likelihood, gp.theta_ + 0.1, 1e-5
+    expected = [(value(theta + e) - value(theta - e)) / (2.0 * h) for e in h * np.eye(len(theta))]
+    assert_allclose(value(theta, eval_gradient=True)[1], expected, rtol=1e-6, atol=1e-6)
 
 
-def joint_differences(gp, S):
-    """Return the covariance of f at places (m, d) less that of their mean, at one time."""
-    _, cov = gp.predict(np.column_stack([S, np.full(len(S), NOW)]), return_cov=True)
-    centred = np.eye(len(S)) - 1.0 / len(S)
-    return centred @ cov @ centred
-
-
-@each_mean
-@each_time
-@each_level
+@pytest.mark.parametrize(
+    ("mean", "temporal", "level"), pairs_of(MEANS.values(), TEMPORAL.values(), LEVELS.values())
+)
 def test_differences_between_places_do_not_depend_on_what_all_share(mean, temporal, level):
     gp, S = fitted(temporal, level, **mean), PLACES[:, :-1]
     whole, apart = gp.posterior_at(NOW), gp.posterior_at(NOW, level=False)
     assert_allclose(apart(S)[0], whole(S)[0], rtol=1e-10)
-    # The deviations are those of f less level and mean: differences have the same covariance.
-    value = apart._gp
-    _, cov = value.joint(S, np.full(len(S), NOW - X[0, -1]))
-    centred = np.eye(len(S)) - 1.0 / len(S)
-    scale = value.rows.scale**2
-    assert_allclose(scale * centred @ cov @ centred, joint_differences(gp, S), rtol=1e-6, atol=1e-9)
-    assert_allclose(apart(S)[1] ** 2, scale * cov.diagonal(), rtol=1e-9)
     assert (apart(S)[1] < whole(S)[1]).all()
+    # The deviations are those of f less level and mean: differences have the same covariance.
+    scale = apart._gp.rows.scale**2
+    cov = scale * apart._gp.joint(S, np.full(len(S), NOW - X[0, -1]))[1]
+    _, of_both = gp.predict(np.column_stack([S, np.full(len(S), NOW)]), return_cov=True)
+    centred = np.eye(len(S)) - 1.0 / len(S)
+    assert_allclose(centred @ cov @ centred, centred @ of_both @ centred, rtol=1e-6, atol=1e-9)
+    assert_allclose(apart(S)[1] ** 2, cov.diagonal(), rtol=1e-9)
 
 
-@each_time
-@pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
+@pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
+@with_or_without
 def test_deviations_without_level_are_those_of_the_part_that_depends_on_the_place(temporal, level):
     gp, S = fitted(temporal, level, mean_prior_std=2.0), PLACES[:, :-1]
     places, times, now = X[:, :-1], X[:, -1:], np.full((len(S), 1), NOW)
@@ -109,51 +101,30 @@ def test_deviations_without_level_are_those_of_the_part_that_depends_on_the_plac
 
 
 @each_mean
-@pytest.mark.parametrize("level", [None, ROUGH], ids=["none", "rough"])
+@with_or_without
 def test_an_interval_of_time_has_the_predictions(mean, level):
     gp = fitted(level=level, **mean)
-    window, U = (
-        gp.fitted_.posterior_between(NOW, NOW + 4.0),
-        np.random.RandomState(1).uniform(size=(6, 3)),
-    )
+    window = gp.fitted_.posterior_between(NOW, NOW + 4.0)
+    U = np.random.RandomState(1).uniform(size=(6, 3))
     rows = np.column_stack([U[:, :2], NOW + 4.0 * U[:, 2]])
     for found, expected in zip(window(U), gp.predict(rows, return_std=True)):
         assert_allclose(found, expected, rtol=1e-9)
-    compiled = window.compiled()
-    assert (compiled is None) is (level is not None)
-    if compiled is not None:
-        posterior, units, location, scale = compiled
-        mean, std, *slopes = posterior.with_gradients(U * units)
-        assert_allclose(location + scale * mean, window(U)[0], rtol=1e-9)
-        assert_allclose(scale * std, window(U)[1], rtol=1e-7)
-        for i, u in enumerate(U):
-            expected = window.with_gradient(u)[2:]
-            for slope, known in zip(slopes, expected):
-                assert_allclose(scale * units * slope[i], known, rtol=1e-6, atol=1e-9)
+    assert (window.compiled() is None) is (level is not None)
 
 
-@each_mean
-@each_time
+@pytest.mark.parametrize(("mean", "temporal"), pairs_of(MEANS.values(), TEMPORAL.values()))
 def test_gradients_and_compiled_code_agree_on_differences(mean, temporal):
-    gp, S = fitted(temporal, **mean), PLACES[:, :-1]
+    gp, S, h = fitted(temporal, **mean), PLACES[:, :-1], 1e-6 * np.eye(2)
     apart = gp.posterior_at(NOW, level=False)
-    mean_at, std_at = apart(S)
     for i, s in enumerate(S):
         value, std, *slopes = apart.with_gradient(s)
-        assert_allclose([value, std], [mean_at[i], std_at[i]], rtol=1e-9)
-        for slope, part in zip(slopes, (0, 1)):
-            ends = [[float(apart((s + e)[np.newaxis])[part][0]) for e in h] for h in _steps()]
-            expected = np.subtract(*np.array(ends).T.reshape(2, -1)) / 2e-6
-            assert_allclose(slope, expected, rtol=1e-4, atol=1e-6)
+        assert_allclose([value, std], np.array(apart(S))[:, i], rtol=1e-9)
+        expected = np.subtract(apart(s + h), apart(s - h)) / 2e-6
+        assert_allclose(slopes, expected, rtol=1e-4, atol=1e-6)
     compiled, units, location, scale = apart.compiled()
-    values = compiled.values(S * units)
-    assert_allclose(location + scale * values[0], mean_at, rtol=1e-9)
-    assert_allclose(scale * values[1], std_at, rtol=1e-7)
-
-
-def _steps():
-    """Return steps forth and back in each coordinate."""
-    return [(e, -e) for e in 1e-6 * np.eye(2)]
+    means, stds = compiled.values(S * units)
+    assert_allclose(location + scale * means, apart(S)[0], rtol=1e-9)
+    assert_allclose(scale * stds, apart(S)[1], rtol=1e-7)
 
 
 def test_relevancies_are_those_of_the_part_that_depends_on_the_place():
@@ -169,12 +140,11 @@ def test_relevancies_are_those_of_the_part_that_depends_on_the_place():
 
 
 @each_mean
-@each_level
-def test_terms_sum_to_the_prediction(mean, level):
-    gp = fitted(level=level, **mean)
+@pytest.mark.parametrize(("name", "n_terms"), [("rough", 3), ("season", 4)])
+def test_terms_sum_to_the_prediction(mean, name, n_terms):
+    gp = fitted(level=LEVELS[name], **mean)
     terms = gp.predict_terms(PLACES)
-    n_terms = {"rough": 3, "season": 4}
-    assert terms.shape[1] == n_terms["rough" if level is ROUGH else "season"]
+    assert terms.shape[1] == n_terms
     assert_allclose(terms.sum(axis=1) + gp.mean_, gp.predict(PLACES), rtol=1e-9)
     # A level does not depend on the place.
     moved = PLACES + np.array([0.3, -0.2, 0.0])
@@ -187,13 +157,11 @@ def test_a_shared_level_is_learnt_from_places_that_move_together():
     rows = np.column_stack([np.tile([0.1, 0.5, 0.9], 40), t])
     level = np.cumsum(rng.normal(size=40))
     y = level[t.astype(int)] + np.sin(6.0 * rows[:, 0]) + 0.05 * rng.normal(size=120)
-    known = rows[:, 0] < 0.8
-    parameters = {"normalize_y": True}
+    train = (rows[:, 0] < 0.8) | (t % 8 == 0)
     kernels = Matern(0.3, "fixed", nu=2.5), Matern(8.0, (1.0, 400.0), nu=2.5)
-    errors = []
+    options, errors = {"optimizer": "fmin_l_bfgs_b", "normalize_y": True}, []
     for kernel in (None, 1.0 * Matern(3.0, (0.5, 1e3), nu=0.5)):
-        gp = make(*kernels, level_kernel=kernel, optimizer="fmin_l_bfgs_b", **parameters)
-        train = known | (t % 8 == 0)
+        gp = make(*kernels, level_kernel=kernel, **options)
         gp.fit(rows[train], y[train])
         errors.append(np.std(gp.predict(rows[~train]) - y[~train]))
     assert errors[1] < 0.5 * errors[0]
@@ -210,8 +178,7 @@ def test_other_regressors_have_a_level(kind):
 
 
 def test_parameters_of_the_level_are_searched_with_priors():
-    bounds = (1e-3, 1e3)
-    level = ConstantKernel(1.0, bounds) * Matern(3.0, "fixed", nu=0.5)
+    level = ConstantKernel(1.0, (1e-3, 1e3)) * Matern(3.0, "fixed", nu=0.5)
     name = "level_kernel__k1__constant_value"
     prior = {name: norm(0.5, 0.01)}
     gp = make(SPACE, Matern(9.0), level_kernel=level, optimizer="fmin_l_bfgs_b", hyperpriors=prior)
@@ -224,31 +191,17 @@ def test_parameters_of_the_level_are_searched_with_priors():
 
 def test_an_optimizer_chooses_by_differences_between_places():
     surrogate = make(SPACE, Matern(9.0, nu=2.5), level_kernel=50.0 * Matern(2.0, nu=0.5))
-    optimizer = WDBO(
-        [(0.0, 1.0)] * 2,
-        surrogate=surrogate,
-        acquisition=UCB(4.0),
-        n_initial_points=3,
-        random_state=0,
-    )
+    options = {"surrogate": surrogate, "n_initial_points": 3, "random_state": 0}
+    optimizer = WDBO([(0.0, 1.0)] * 2, acquisition=UCB(4.0), **options)
     for t in range(12):
         x = optimizer.ask(t)
         optimizer.tell(x, -np.sum((x - 0.4) ** 2) + 5.0 * np.sin(3.0 * t))
     x, gp = optimizer.ask(12), optimizer.surrogate_
     places = np.vstack([x, np.random.RandomState(0).uniform(size=(2000, 2))])
-    best = []
-    for posterior in (gp.posterior_at(12.0, level=False), gp.posterior_at(12.0)):
-        mean, std = posterior(places)
-        best.append(np.argmax(mean + 2.0 * std))
+    views = gp.posterior_at(12.0, level=False), gp.posterior_at(12.0)
+    best = [np.argmax(mean + 2.0 * std) for mean, std in (view(places) for view in views)]
     assert best[0] == 0 != best[1]
     # Forecasts, which are compared with observations, are those of f.
     optimizer.tell(x, 1.0)
     expected = gp.posterior_at(12.0)(x[np.newaxis])[1]
     assert_allclose(optimizer.to_frame()["predicted_std"].iloc[-1], expected, rtol=1e-2)
-
-
-def test_the_level_is_in_text_and_state():
-    gp = fitted()
-    assert "level_kernel=" in repr(gp)
-    assert_array_equal(gp.level_kernel_.theta, ROUGH.theta)
-    assert fitted(level=None).level_kernel_ is None

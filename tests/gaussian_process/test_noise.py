@@ -42,13 +42,8 @@ LEARNT = [QuadraticInjection(0.3, (1e-3, 1e1)), GeometricInjection(0.9, (0.2, 1.
 
 
 def make(model, temporal=STATIC, kind=TimeVaryingGPRegressor, **options):
-    options = {
-        "spatial_kernel": RBF(0.4),
-        "noise_model": model,
-        "optimizer": None,
-        "noise_variance": 0.05,
-    } | options
-    return kind(temporal_kernel=temporal, **options)
+    defaults = {"noise_model": model, "optimizer": None, "noise_variance": 0.05}
+    return kind(RBF(0.4), temporal, **defaults | options)
 
 
 def noise(model, age):
@@ -59,43 +54,28 @@ def noise(model, age):
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("temporal", [STATIC, Matern(20.0, nu=1.5)], ids=["static", "matern"])
-@pytest.mark.parametrize("now", [None, 155.0])
+@pytest.mark.parametrize("now", [139.0, 155.0])
 def test_posterior_is_the_dense_formula(model, temporal, now):
     X, y, v = shuffled()
     gp = make(model, temporal).fit(X, y, y_variance=v)
-    if now is not None:
-        gp.advance(now)
-    T = X[:, 2].max() if now is None else now
-    assert gp.now_ == T
-    Z = np.random.RandomState(1).uniform(size=(7, 3)) + np.array([0.0, 0.0, 120.0])
-
-    def k(A, B):
-        return RBF(0.4)(A[:, :2], B[:, :2]) * temporal(A[:, 2:], B[:, 2:])
-
-    Delta = k(X, X) + np.diag(noise(model, T - X[:, 2]) + v)
-    mean, cov = gp.predict(Z, return_cov=True)
-    assert_allclose(mean, k(Z, X) @ np.linalg.solve(Delta, y), atol=1e-9)
-    expected = k(Z, Z) - k(Z, X) @ np.linalg.solve(Delta, k(X, Z))
-    assert_allclose(cov, expected, atol=1e-9)
-    value = stats.multivariate_normal(np.zeros(len(y)), Delta).logpdf(y)
+    assert gp.now_ == 139.0 == X[:, 2].max()
+    gp.advance(now)
+    new = np.random.RandomState(1).uniform(size=(7, 3)) + np.array([0.0, 0.0, 120.0])
+    variances = noise(model, now - X[:, 2]) + v
+    expected = dense_prediction(gp, X, y, variances, new, 0.0, 1.0)
+    assert_allclose(gp.predict(new, return_std=True), expected, atol=1e-9)
+    value = stats.multivariate_normal(np.zeros(len(y)), prior(gp)(X) + np.diag(variances)).logpdf(y)
     assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        QuadraticInjection(0.0),
-        GeometricInjection(1.0),
-        PowerInjection(0.0, rate_bounds="fixed"),
-    ],
-    ids=str,
-)
+NO_GROWTH = QuadraticInjection(0.0), GeometricInjection(1.0), PowerInjection(0.0, 1.5, "fixed")
+
+
+@pytest.mark.parametrize("model", NO_GROWTH, ids=str)
 def test_no_growth_is_the_homoscedastic_regressor(model):
     X, y, _ = shuffled()
-    grown, plain = make(model).fit(X, y), make(None).fit(X, y)
-    assert_allclose(
-        grown.predict(X, return_std=True), plain.predict(X, return_std=True), atol=1e-12
-    )
+    grown, plain = (make(m).fit(X, y).predict(X, return_std=True) for m in (model, None))
+    assert_allclose(grown, plain, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", LEARNT, ids=str)
@@ -136,68 +116,30 @@ def test_a_late_row_has_the_noise_of_its_age_with_time_in_any_column():
 def test_weights_that_underflow():
     X, y, _ = shuffled()
     X[:5, 2] -= 1e6
-    gp = make(GeometricInjection(0.5)).fit(X, y)
-    mean, std = gp.predict(X, return_std=True)
-    assert np.isfinite(mean).all()
-    without = make(GeometricInjection(0.5)).fit(X[5:], y[5:])
-    assert_allclose(mean, without.predict(X), atol=1e-8)
-    assert_allclose(std, without.predict(X, return_std=True)[1], atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("now", "message"),
-    [
-        (120.0, r"a time not before the latest training time 139\.0\. Got 120\.0 instead"),
-        (np.nan, r"a float in the range \(-inf, inf\)\. Got nan instead"),
-        (np.inf, r"a float in the range \(-inf, inf\)\. Got inf instead"),
-        ("now", r"a float in the range \(-inf, inf\)\. Got 'now' instead"),
-    ],
-)
-def test_now_is_not_before_the_data(now, message):
-    X, y, _ = shuffled()
-    gp = make(QuadraticInjection(0.3)).fit(X, y)
-    before = gp.predict(X)
-    with pytest.raises(ValueError, match=f"now must be {message}"):
-        gp.advance(now)
-    assert_array_equal(gp.predict(X), before)
+    gp, without = (make(GeometricInjection(0.5)).fit(X[n:], y[n:]) for n in (0, 5))
+    found, expected = (one.predict(X, return_std=True) for one in (gp, without))
+    assert_allclose(found, expected, atol=1e-8)
 
 
 # --- total variances ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", [None, QuadraticInjection(0.5)], ids=str)
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor])
-def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
+def test_a_total_variance_is_the_whole_noise_of_a_row(model):
     """Neither σ² nor its growth with age is added."""
     X, y, v = lifted()
-    gp = make(model, RBF(3.0), kind, normalize_y=True).fit(X, y, v)
+    gp = make(model, RBF(3.0), normalize_y=True).fit(X, y, v)
     given = np.array([1e-4, 0.3, 2.0])
     extra, answers = X[:3] + 0.02, y[:3] + 0.5
     gp = gp.condition_on(extra, answers, given, total_variance=True)
 
     location, scale = y.mean(), y.std()  # held
-    X, y = np.vstack([X, extra]), np.append(y, answers)
-    age = X[:, -1].max() - X[:, -1]
-    growth = 0.05 * (1.0 + (0.5 * age) ** 2) if model else np.full(len(X), 0.05)
-    noise = np.append(growth[:-3] + v / scale**2, given / scale**2)
+    growth = 0.05 * (1.0 if model is None else model.ratio(X[-1, -1] - X[:, -1]))
+    noise = np.append(growth + v / scale**2, given / scale**2)
+    rows = np.vstack([X, extra]), np.append(y, answers)
     test = lifted(6, seed=2)[0]
-    mean, std = dense_prediction(gp, X, y, noise, test, location, scale)
-    assert_allclose(gp.predict(test), mean, rtol=1e-9)
-    if kind is WeightedTimeVaryingGPRegressor:
-        c = np.linalg.solve(prior(gp)(X) + np.diag(noise), prior(gp)(X, test))
-        excess = np.append(growth[:-3] - 0.05, np.zeros(3))
-        std = np.sqrt(std**2 - scale**2 * excess @ c**2)
-    assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
-
-
-def test_a_total_variance_has_no_share_in_the_gradient_of_the_likelihood():
-    X, y, _ = lifted()
-    model = QuadraticInjection(0.5, (1e-3, 1e1))
-    gp = make(model, RBF(3.0)).fit(X, y)
-    gp = gp.condition_on(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
-    theta = gp.theta_ + 0.1
-    gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)[1]
-    assert_allclose(gradient, approx_fprime(theta, gp.log_marginal_likelihood, 1e-6), rtol=1e-3)
+    expected = dense_prediction(gp, *rows, noise, test, location, scale)
+    assert_allclose(gp.predict(test, return_std=True), expected, rtol=1e-9)
 
 
 # --- a custom model -------------------------------------------------------------------------------
@@ -210,23 +152,14 @@ def analytic_slopes(model, age):
     return np.column_stack([grown * np.log(x), grown])
 
 
-KINDS = {
-    "exact": (TimeVaryingGPRegressor, {}),
-    "weighted": (WeightedTimeVaryingGPRegressor, {}),
-    "sparse": (SparseTimeVaryingGPRegressor, {"inducing": shuffled(15, seed=3)[0]}),
-}
-every_kind = pytest.mark.parametrize(("kind", "options"), KINDS.values(), ids=list(KINDS))
-
-
 def regressor(model, kind=TimeVaryingGPRegressor, **options):
     return make(model, RBF(20.0), kind, **options)
 
 
 @pytest.mark.parametrize(
-    ("fixed", "left"), [("rate", ["power"]), ("power", ["rate"]), (("rate", "power"), [])]
+    ("fixed", "left"), [(["rate"], ["power"]), (["power"], ["rate"]), (["rate", "power"], [])]
 )
 def test_fixed_hyperparameters(fixed, left):
-    fixed = [fixed] if isinstance(fixed, str) else fixed
     model = PowerInjection(**{f"{name}_bounds": "fixed" for name in fixed})
     assert model.hyperparameter_names == left
     assert_allclose(model.theta, np.log([getattr(model, name) for name in left]))
@@ -244,6 +177,13 @@ def test_slopes_are_the_derivatives(model):
     assert_allclose(model.slopes(age), analytic_slopes(model, age), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("model", LEARNT, ids=str)
+def test_slopes_of_built_in_models_are_the_derivatives(model):
+    age, h = np.array([0.0, 0.1, 1.0, 7.0]), 1e-6
+    up, down = (model.clone_with_theta(model.theta + step).ratio(age) for step in (h, -h))
+    assert_allclose(model.slopes(age)[:, 0], (up - down) / (2.0 * h), rtol=1e-7, atol=1e-9)
+
+
 def test_a_model_must_define_a_ratio():
     class Forgetful(NoiseModel):
         pass
@@ -255,7 +195,14 @@ def test_a_model_must_define_a_ratio():
 # --- a custom model in a regressor ----------------------------------------------------------------
 
 
-@every_kind
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (TimeVaryingGPRegressor, {}),
+        (WeightedTimeVaryingGPRegressor, {}),
+        (SparseTimeVaryingGPRegressor, {"inducing": shuffled(15, seed=3)[0]}),
+    ],
+)
 @pytest.mark.parametrize("normalize_y", [False, True])
 def test_likelihood_gradient(kind, options, normalize_y):
     X, y, v = shuffled()
@@ -264,7 +211,7 @@ def test_likelihood_gradient(kind, options, normalize_y):
     gp = gp.condition_on(X[30:], y[30:], v[30:], total_variance=True)
     theta = gp.theta_ + 0.1
     assert len(theta) == 6
-    value = gp.elbo if isinstance(gp, SparseTimeVaryingGPRegressor) else gp.log_marginal_likelihood
+    value = getattr(gp, "elbo", gp.log_marginal_likelihood)
     numeric = approx_fprime(theta, value, 1e-6)
     assert np.abs(numeric[-2:]).min() > 1e-2
     assert_allclose(value(theta, eval_gradient=True)[1], numeric, rtol=1e-4, atol=1e-3)
@@ -277,15 +224,6 @@ def test_it_agrees_with_the_built_in_model():
     assert_allclose(
         own.predict(X, return_std=True), built_in.predict(X, return_std=True), rtol=1e-10
     )
-
-
-def test_a_prior_of_each():
-    X, y, _ = shuffled()
-    prior = {"noise_model__power": stats.norm(3.0, 1e-3), "noise_model__rate": stats.norm(1, 1e-3)}
-    gp = regressor(PowerInjection(1.0, 3.0), optimizer="fmin_l_bfgs_b", hyperpriors=prior)
-    gp.fit(X, y)
-    assert gp.noise_model_.power == pytest.approx(3.0, abs=0.01)
-    assert gp.noise_model_.rate == pytest.approx(1.0, abs=0.01)
 
 
 def test_scikit_learns_conventions():
@@ -308,32 +246,12 @@ def test_scikit_learns_conventions():
     [
         (QuadraticInjection(-1.0), r"'rate' .* QuadraticInjection must be .* \[0, inf\)\. Got -1"),
         (QuadraticInjection(0.0, (1e-3, 1.0)), r"'rate' .* in the range \(0, inf\)\. Got 0\.0"),
-        (QuadraticInjection(1.0, (0.0, 1.0)), r"'rate_bounds' .* 0 < low <= high\. Got \(0\.0"),
-        (QuadraticInjection(1.0, (1.0, np.inf)), r"'rate_bounds' .* Got \(1\.0, inf\) instead"),
         (GeometricInjection(0.0), r"'discount' .* in the range \(0, 1\]\. Got 0\.0 instead"),
-        (GeometricInjection(1.1), r"'discount' .* in the range \(0, 1\]\. Got 1\.1 instead"),
-        (
-            GeometricInjection(0.9, (0.5, 1.5)),
-            r"'discount_bounds' .* <= high <= 1\. Got \(0\.5",
-        ),
-        (
-            PowerInjection(-1.0),
-            r"'rate' parameter of PowerInjection must be a float .* Got -1\.0 ins",
-        ),
-        (PowerInjection(0.0), r"'rate' .* in the range \(0, inf\)\. Got 0\.0 instead"),
-        (PowerInjection("fast"), r"'rate' .* in the range \(0, inf\)\. Got 'fast' instead"),
-        (PowerInjection(np.nan), r"'rate' .* Got nan instead"),
-        (PowerInjection(np.inf), r"'rate' .* Got inf instead"),
+        (GeometricInjection(0.9, (0.5, 1.5)), r"'discount_bounds' .* high <= 1\. Got \(0\.5"),
+        (PowerInjection("fast"), r"'rate' .* PowerInjection must be .* \(0, inf\)\. Got 'fast'"),
         (PowerInjection(power=4.5), r"'power' .* in the range \(0, 4\]\. Got 4\.5 instead"),
-        (PowerInjection(power=True), r"'power' .* Got True instead"),
         (PowerInjection(rate_bounds="free"), r"'rate_bounds' .* or a pair .* Got 'free' instead"),
-        (PowerInjection(rate_bounds=(0.0, 1.0)), r"'rate_bounds' .* <= high\. Got \(0\.0, 1\.0\)"),
-        (PowerInjection(rate_bounds=(2.0, 1.0)), r"'rate_bounds' .* Got \(2\.0, 1\.0\) instead"),
-        (
-            PowerInjection(power_bounds=(0.5, 5.0)),
-            r"'power_bounds' .* <= high <= 4\. Got \(0\.5, 5",
-        ),
-        (PowerInjection(power_bounds=None), r"'power_bounds' .* Got None instead"),
+        (PowerInjection(power_bounds=(0.5, 5.0)), r"'power_bounds' .* <= high <= 4\. Got \(0\.5"),
     ],
     ids=str,
 )

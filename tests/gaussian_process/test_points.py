@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor
 
@@ -51,9 +51,8 @@ def test_auto_with_few_rows_takes_all():
 
 
 def test_n_inducing_is_auto_or_a_number():
-    with pytest.raises(
-        ValueError, match=r"'n_inducing' .* must be 'auto' or an int .* 'many' inst"
-    ):
+    message = r"'n_inducing' .* must be 'auto' or an int .* 'many' inst"
+    with pytest.raises(ValueError, match=message):
         given(1.0, n_inducing="many").fit(*rows(20))
 
 
@@ -64,13 +63,11 @@ def test_points_are_chosen_again_where_they_explain_little():
     near = np.column_stack([X[:20, 0], X[680:700, 1]])
     gp.partial_fit(near, y[:20])
     assert_array_equal(gp.inducing_points_, before)
-    last = 700 + 200
-    gp.partial_fit(X[700:last], y[700:last])
+    gp.partial_fit(X[700:900], y[700:900])
     assert gp.inducing_points_[:, 1].max() > X[700, 1]
-    fresh = given(1.0, inducing="greedy").partial_fit(
-        np.vstack([X[:700], near, X[700:last]]), np.concatenate([y[:700], y[:20], y[700:last]])
-    )
-    assert_allclose(gp.predict(X[:last]), fresh.predict(X[:last]), atol=0.1)
+    told = np.vstack([X[:700], near, X[700:900]]), np.concatenate([y[:700], y[:20], y[700:900]])
+    fresh = given(1.0, inducing="greedy").partial_fit(*told)
+    assert_allclose(gp.predict(X[:900]), fresh.predict(X[:900]), atol=0.1)
 
 
 def test_given_points_stay():
@@ -79,22 +76,18 @@ def test_given_points_stay():
     assert_array_equal(gp.inducing_points_, X[:700:14])
 
 
-def stream(n_batches, size, window, end, seed=0):
+def stream(n_batches, size, window, end):
     """Return R² of each batch before it is added, and the size of the largest data set."""
-    rng = np.random.RandomState(seed)
-    gp, scores, largest = None, [], 0
+    rng = np.random.RandomState(0)
+    gp, scores, largest = given(1.0, inducing="greedy"), [], 0
     for i in range(n_batches):
         t = end * (i + np.sort(rng.uniform(size=size))) / n_batches
         X = np.column_stack([rng.uniform(size=size), t])
         y = np.sin(6.0 * X[:, 0] + 0.2 * X[:, 1]) + 0.1 * rng.normal(size=size)
-        if gp is None:
-            gp = given(1.0, inducing="greedy").partial_fit(X, y)
-        else:
+        if i > 0:
             scores.append(gp.score(X, y))
-            gp.partial_fit(X, y)
-            old = np.flatnonzero(gp.X_train_[:, 1] < t[-1] - window)
-            if len(old):
-                gp.forget(old)
+        gp.partial_fit(X, y)
+        gp.forget(np.flatnonzero(gp.X_train_[:, 1] < t[-1] - window))
         largest = max(largest, len(gp.X_train_))
     return np.array(scores), largest
 
@@ -119,12 +112,10 @@ def test_a_stream_of_a_million_rows():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
-def test_all_rows_count_for_any_size_of_blocks(monkeypatch):
+def test_all_rows_count_in_more_than_one_block():
     X, y = rows(300)
-    Z = X[::10]
-    whole = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
-    monkeypatch.setattr("sktvbo.gaussian_process._inducing_posterior._BLOCK", 37)
-    parts = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
-    assert parts.elbo_ == pytest.approx(whole.elbo_, rel=1e-12)
-    assert parts.elbo_ == pytest.approx(parts.elbo(parts.theta_), rel=1e-10)
-    assert_allclose(parts.predict(X), whole.predict(X), atol=1e-8)
+    once, often = given(0.3, inducing=X[::10]), given(0.3, inducing=X[::10])
+    once.set_params(noise_variance=0.01 / 20.0).fit(X, y)
+    often.fit(np.tile(X, (20, 1)), np.tile(y, 20))
+    assert_allclose(often.predict(X), once.predict(X), atol=1e-8)
+    assert often.elbo_ == pytest.approx(often.elbo(often.theta_), rel=1e-10)

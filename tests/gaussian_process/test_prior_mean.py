@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from gaussian_process.cases import PLACES, afresh
+from gaussian_process.cases import PLACES, afresh, as_learnt, greatest_deviation
+from gaussian_process.cases import make as any_model
 from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.stats import qmc
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -28,15 +30,7 @@ with_a_mean = pytest.mark.parametrize("tau", [0.0, 1.0, np.inf])
 
 
 def make(kind=TimeVaryingGPRegressor, **options):
-    parameters = {
-        "spatial_kernel": SPATIAL,
-        "temporal_kernel": TEMPORAL,
-        "signal_variance": 0.7,
-        "noise_variance": 0.02,
-        "optimizer": None,
-        "prior_mean": MEAN,
-    }
-    return kind(**(parameters | options))
+    return any_model(SPATIAL, TEMPORAL, kind, prior_mean=MEAN).set_params(**options)
 
 
 def expected_mean(U, depth=MEAN.depth):
@@ -81,16 +75,14 @@ def test_a_fit_is_one_to_the_residuals(kind, tau):
     expected, expected_cov = rest.predict(PLACES, return_cov=True)
     assert_allclose(mean, expected + expected_mean(PLACES[:, :2]), rtol=1e-10)
     assert_allclose(cov, expected_cov, rtol=1e-10)
-    assert_allclose(gp.predict(PLACES), mean, rtol=1e-10)
-    assert_allclose(gp.predict(PLACES, return_std=True)[0], mean, rtol=1e-10)
     ours, theirs = (g.log_marginal_likelihood(eval_gradient=True) for g in (gp, rest))
     assert_allclose(ours[0], theirs[0], rtol=1e-10)
     assert_allclose(ours[1], theirs[1], rtol=1e-8)
     assert_allclose(gp.mean_, rest.mean_, rtol=1e-10, atol=1e-12)
     if kind is TimeVaryingGPRegressor:
         assert_allclose(gp.relevancy(), rest.relevancy(), rtol=1e-9)
-        assert abs(gp.log_marginal_likelihood_value_ - make(prior_mean=None, **options).fit(
-            X, y).log_marginal_likelihood_value_) > 1.0  # fmt: skip
+        without = make(prior_mean=None, **options).fit(X, y).log_marginal_likelihood()
+        assert abs(ours[0] - without) > 1.0
 
 
 def test_far_from_all_rows_the_prior_mean_is_predicted():
@@ -122,34 +114,10 @@ def test_it_has_no_effect_on_time_alone():
     assert_array_equal(alone.predict(PLACES[:, 2:]), plain.predict(PLACES[:, 2:]))
 
 
-@with_a_mean
-def test_views_and_draws(tau):
-    X, y = data()
-    gp = make(mean_prior_std=tau, normalize_y=True).fit(X, y)
-    now, between = gp.posterior_at(31.0), gp.fitted_.posterior_between(31.0, 35.0)
-    for view, u, row in (
-        (now, np.array([0.3, 0.9]), [0.3, 0.9, 31.0]),
-        (between, np.array([0.3, 0.9, 0.25]), [0.3, 0.9, 32.0]),
-    ):
-        mean, std, on_mean, on_std = view.with_gradient(u)
-        expected = gp.predict([row], return_std=True)
-        assert_allclose([mean, std], np.ravel(expected), rtol=1e-10)
-        assert_allclose(np.ravel(view(u[np.newaxis])), [mean, std], rtol=1e-10)
-        for slope, i in ((on_mean, 0), (on_std, 1)):
-            differences = approx_fprime(u, lambda v, i=i, view=view: view.with_gradient(v)[i], 1e-7)
-            assert_allclose(slope, differences, rtol=1e-4, atol=1e-5)
-    draws = gp.sample_y(PLACES, 4000, random_state=0)
-    assert_allclose(draws.mean(axis=1), gp.predict(PLACES), atol=0.05)
-
-
-def test_copies():
-    X, y = data()
-    gp = make(normalize_y=True, prior_mean=QuadraticMean(0.8)).fit(X, y)
-    again = pickle.loads(pickle.dumps(gp))
-    before = again.predict(PLACES)
-    assert_array_equal(before, gp.predict(PLACES))
-    assert gp.set_params(prior_mean__depth=0.1).get_params()["prior_mean__depth"] == 0.1
-    assert_array_equal(gp.predict(PLACES), before)  # the fitted mean is unchanged
+def test_draws():
+    gp = make(mean_prior_std=1.0, normalize_y=True).fit(*data())
+    mean, cov = gp.predict(PLACES, return_cov=True)
+    assert greatest_deviation(gp.sample_y(PLACES, 4000).T, mean, cov) < 5.0
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -159,13 +127,11 @@ def test_it_excludes_the_kalman_filter():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.choice([0.2, 0.8], size=300), np.arange(300.0)])
     y = np.sin(0.1 * X[:, 1]) + 0.1 * rng.normal(size=300)
-    options = {"spatial_kernel": Matern(0.4), "temporal_kernel": Forgetting(0.05)}
-    gp, plain = (make(prior_mean=mean, **options).fit(X, y) for mean in (MEAN, None))
-    assert type(plain._gp).__name__ == "Filter"
-    dense = make(solver="dense", **options).fit(X, y)
+    gp = make(spatial_kernel=Matern(0.4), temporal_kernel=Forgetting(0.05)).fit(X, y)
+    dense = clone(gp).set_params(solver="dense").fit(X, y)
     assert_allclose(gp.predict(X[:5]), dense.predict(X[:5]), rtol=1e-12)
     with pytest.raises(ValueError, match=r"'prior_mean' .* None with solver='kalman'"):
-        make(solver="kalman", **options).fit(X, y)
+        gp.set_params(solver="kalman").fit(X, y)
 
 
 def test_a_sparse_regressor_has_no_prior_mean():
@@ -178,11 +144,8 @@ def test_a_sparse_regressor_has_no_prior_mean():
     [
         ("high", r"'prior_mean' parameter of TimeVaryingGPRegressor must be a QuadraticMean or"),
         (QuadraticMean(np.nan), r"'depth' parameter of QuadraticMean must be a float"),
-        (QuadraticMean("deep"), r"'depth' parameter of QuadraticMean must be a float"),
         (QuadraticMean(columns=[0, 2]), r"'columns' parameter .* an int in the range \[0, 1\]"),
         (QuadraticMean(columns=[0, 0]), r"'columns' parameter .* must be different columns"),
-        (QuadraticMean(columns=[]), r"'columns' parameter .* must be different columns"),
-        (QuadraticMean(columns=1), r"'columns' parameter .* must be different columns"),
         (QuadraticMean(only_if_likelier="yes"), r"'only_if_likelier' parameter .* True or False"),
     ],
 )
@@ -197,20 +160,18 @@ def test_bad_prior_means(mean, message):
 
 # --- used only if likelier ------------------------------------------------------------------------
 
-N = 60
 CHOICE = QuadraticMean(1.0, only_if_likelier=True)
 
 
-def sample(kind, seed=0, n=N):
-    """Return rows of a quadratic function, or of moving waves, in three dimensions."""
+def sample(kind, seed=0):
+    """Return 60 rows of a quadratic function, or of moving waves, in three dimensions."""
     rng = np.random.RandomState(seed)
-    X = np.column_stack([rng.uniform(size=(n, 3)), np.arange(float(n))])
-    S, t = X[:, :3], X[:, 3]
+    S, t = rng.uniform(size=(60, 3)), np.arange(60.0)
     y = {
         "quadratic": -4.0 * ((S - 0.5) ** 2).sum(axis=1),
         "waves": np.sin(5.0 * S[:, 0] + 0.1 * t) * np.cos(4.0 * S[:, 1] * S[:, 2] - 0.07 * t),
     }[kind]
-    return X, y + 0.05 * rng.normal(size=n)
+    return np.column_stack([S, t]), y + 0.05 * rng.normal(size=60)
 
 
 def choose(**options):
@@ -242,29 +203,22 @@ def test_later_searches_change_the_choice():
     assert gp.prior_mean_ is None
     Z, z = sample("quadratic", seed=1)
     Z[:, 3] += 500.0
-    for i in range(N):
+    for i in range(60):
         gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
         if gp.prior_mean_ is not None:
             break
     fresh = choose(prior_mean=QuadraticMean(1.0)).fit(gp.X_train_, gp.y_train_)
     assert gp.prior_mean_ is CHOICE
-    assert gp.log_marginal_likelihood_value_ == pytest.approx(
-        fresh.log_marginal_likelihood_value_, abs=0.05
-    )
+    value = fresh.log_marginal_likelihood_value_
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=0.05)
 
 
 def test_held_hyperparameters_hold_the_choice():
     X, y = sample("quadratic")
     gp = choose().fit(X[:40], y[:40]).partial_fit(X[40:], y[40:]).forget([0, 7])
     assert gp.prior_mean_ is CHOICE
-    fresh = choose(
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        optimizer=None,
-        prior_mean=QuadraticMean(1.0),
-    ).fit(X[:40], y[:40])
+    known = {"prior_mean": QuadraticMean(1.0), "normalize_y": True, "mean_prior_std": 1.0}
+    fresh = as_learnt(gp).set_params(**known).fit(X[:40], y[:40])
     fresh = afresh(fresh, np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
     assert gp.fitted_.with_rows(X[:3], y[:3]).prior_mean_ is CHOICE

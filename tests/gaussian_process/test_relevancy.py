@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from gaussian_process.cases import MODELS, both, data, make
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    ExpSineSquared,
-    Matern,
-    RationalQuadratic,
-)
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
+from sktvbo.kernels import Wiener
 from sktvbo.relevancy import wasserstein_relevancy
 
 
@@ -73,12 +68,14 @@ def test_relevancies_of_sparse_regression_are_exact():
     ("kernels", "message"),
     [
         ((RationalQuadratic(), RBF()), "not available for RationalQuadratic"),
+        (
+            (RBF(), Wiener()),
+            r"not available for Wiener\(drift_variance=0.03, start=0\): .* Supported",
+        ),
         ((RBF(), ExpSineSquared()), "not available for ExpSineSquared.* Multiply that part by a"),
         ((RBF(), RBF() * ExpSineSquared()), "no closed form is known for it"),
         ((RBF(), RBF() + ExpSineSquared(0.3)), "no closed form is known for it"),
         ((RBF(), Matern() * ExpSineSquared(0.09)), "periodic lengthscale below 0.1 has more"),
-        ((RBF(), ConstantKernel(1.0, "fixed")), "never forgets"),
-        ((ConstantKernel(1.0, "fixed"), RBF()), "The relevancy of observations is not available"),
     ],
     ids=str,
 )

@@ -36,12 +36,9 @@ def test_learnt_hyperparameters_lie_within_their_bounds():
     X, y = data()
     bounds = {"signal_variance_bounds": (2.0, 3.0), "noise_variance_bounds": (0.5, 0.6)}
     gp = TimeVaryingGPRegressor(RBF(5.0, (4.0, 6.0)), Forgetting(0.5, (0.4, 0.6)), **bounds)
-    gp.fit(X, y)
-    tolerance = 1.0 + 1e-12
-    assert 2.0 / tolerance <= gp.signal_variance_ <= 3.0 * tolerance
-    assert 0.5 / tolerance <= gp.noise_variance_ <= 0.6 * tolerance
-    assert 4.0 / tolerance <= gp.spatial_kernel_.length_scale <= 6.0 * tolerance
-    assert 0.4 / tolerance <= gp.temporal_kernel_.epsilon <= 0.6 * tolerance
+    learnt = np.exp(gp.fit(X, y).theta_)
+    assert np.all(learnt * (1.0 + 1e-12) >= [2.0, 4.0, 0.4, 0.5])
+    assert np.all(learnt / (1.0 + 1e-12) <= [3.0, 6.0, 0.6, 0.6])
 
 
 def test_default_kernels_follow_the_data():
@@ -65,7 +62,8 @@ def test_custom_optimizer():
     def optimizer(obj_func, initial_theta, bounds):
         value, gradient = obj_func(initial_theta)
         assert obj_func(initial_theta, eval_gradient=False) == pytest.approx(value)
-        calls.append((initial_theta, bounds, value, gradient))
+        assert np.all((bounds[:, 0] <= initial_theta) & (initial_theta <= bounds[:, 1]))
+        calls.append((initial_theta, value, gradient))
         return initial_theta + 0.1, float(len(calls))
 
     gp = make(RBF(0.5), RBF(2.0), optimizer=optimizer, n_restarts_optimizer=2, random_state=3)
@@ -75,13 +73,9 @@ def test_custom_optimizer():
     assert_allclose(gp.theta_, start + 0.1)
     assert_allclose(calls[0][0], start)
     value, gradient = gp.log_marginal_likelihood(start, eval_gradient=True)
-    assert calls[0][2] == pytest.approx(-value)
-    assert_allclose(calls[0][3], -gradient)
-    assert len(calls) == 3
-    for theta, bounds, *_ in calls:
-        assert bounds.shape == (4, 2)
-        assert np.all((bounds[:, 0] <= theta) & (theta <= bounds[:, 1]))
-    assert np.any(calls[1][0] != calls[2][0])
+    assert calls[0][1] == pytest.approx(-value)
+    assert_allclose(calls[0][2], -gradient)
+    assert len({tuple(theta) for theta, *_ in calls}) == 3
 
 
 def test_restarts_never_make_it_worse():
@@ -106,13 +100,9 @@ def test_a_start_out_of_bounds_is_moved_in():
 
 def fit(hyperpriors, **options):
     X, y, _ = shuffled()
-    options = {
-        "spatial_kernel": RBF(0.4),
-        "noise_variance": 0.05,
-        "normalize_y": True,
-    } | options
-    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(20.0, nu=1.5), **options)
-    return gp.set_params(hyperpriors=hyperpriors).fit(X, y)
+    options = {"noise_variance": 0.05, "normalize_y": True, "hyperpriors": hyperpriors} | options
+    gp = TimeVaryingGPRegressor(RBF(0.4), Matern(20.0, nu=1.5)).set_params(**options)
+    return gp.fit(X, y)
 
 
 def test_a_narrow_prior_holds_its_hyperparameter():
@@ -139,26 +129,25 @@ def test_the_posterior_mode_is_stationary(model):
         return gp.log_marginal_likelihood(theta) + sum(p.logpdf(v) for p, v in terms)
 
     slope = approx_fprime(gp.theta_, log_posterior, 1e-6)
-    np.testing.assert_allclose(slope, 0.0, atol=1e-2)
+    assert_allclose(slope, 0.0, atol=1e-2)
 
 
 def test_one_prior_for_all_lengthscales():
     prior = {"spatial_kernel__length_scale": stats.norm(0.2, 1e-3)}
     gp = fit(prior, spatial_kernel=Matern([0.4, 0.4], nu=2.5))
-    np.testing.assert_allclose(gp.spatial_kernel_.length_scale, 0.2, atol=0.005)
+    assert_allclose(gp.spatial_kernel_.length_scale, 0.2, atol=0.005)
+
+
+LOGNORM = r"must be a frozen .* Got scipy.stats.lognorm .* parameters: .*lognorm\(s=\.\.\., sc"
 
 
 @pytest.mark.parametrize(
     ("hyperpriors", "message"),
     [
-        (
-            {"noise_variance": stats.lognorm},
-            r"must be a frozen .* Got scipy.stats.lognorm .* parameters: .*lognorm\(s=\.\.\., sc",
-        ),
-        ({"noise_variance": stats.beta}, r"Give its parameters: .*beta\(a=\.\.\., b=\.\.\., scale"),
+        ({"noise_variance": stats.lognorm}, LOGNORM),
         (
             {"length_scale": stats.gamma(2.0)},
-            r"A key .* \(signal_variance, .*\)\. Got 'length_scale' instead",
+            r"A key .* \(signal_variance, .*\)\. Got 'length_scale'",
         ),
         (
             {"noise_variance": 0.1},

@@ -17,7 +17,7 @@ from sktvbo.gaussian_process import (
     QuadraticMean,
     WeightedTimeVaryingGPRegressor,
 )
-from sktvbo.kernels import Forgetting
+from sktvbo.kernels import Forgetting, Wiener
 
 STATIC, INDUCING = ConstantKernel(1.0, "fixed"), data(n=20, seed=7)[0]
 SPARSE = {"kind": SparseTimeVaryingGPRegressor, "inducing": INDUCING}
@@ -25,6 +25,7 @@ MODELS = {
     "plain": {},
     "ard-forgetting": {"spatial": RBF([0.4, 0.9]), "temporal": Forgetting(0.1)},
     "rough": {"spatial": Matern(0.4, nu=0.5), "temporal": RBF(2.0)},
+    "wiener": {"temporal": Wiener(0.07)},
     "level": {"level_kernel": 0.4 * Matern(0.6, nu=0.5)},
     "rational": {"spatial": RationalQuadratic(0.4), "noise_model": GeometricInjection(0.9)},
     "learnt mean": {"mean_prior_std": 1.5},
@@ -36,7 +37,7 @@ MODELS = {
     "sparse, noise": {**SPARSE, "noise_model": QuadraticInjection(0.3)},
     "sparse, rational": {**SPARSE, "spatial": RationalQuadratic(0.5)},
 }
-WITHOUT_RELEVANCY = ("rational", "quadratic noise", "sparse, rational")
+WITHOUT_RELEVANCY = ("wiener", "rational", "quadratic noise", "sparse, rational")
 
 
 @pytest.mark.parametrize(
@@ -80,21 +81,6 @@ def test_fit_forgets_all_earlier_rows():
     X, y = data()
     gp = make().fit(X, y, np.full(len(y), 3.0)).partial_fit(X, y)
     assert_array_equal(everything(gp.fit(X, y), X), everything(make().fit(X, y), X))
-
-
-@pytest.mark.parametrize(
-    "indices",
-    [[1, 3], (3, 1, 1), np.array([1, -7], dtype=np.int8), np.array([1, 3], np.uint64), [-9, 3]],
-    ids=str,
-)
-def test_ways_to_name_rows(indices):
-    X, y = data(n=10)
-    expected = np.delete(X, [1, 3], axis=0)
-    assert_array_equal(make().fit(X, y).forget(indices).X_train_, expected)
-    mask = np.zeros(10, dtype=bool)
-    mask[[1, 3]] = True
-    assert_array_equal(make().fit(X, y).forget(mask).X_train_, expected)
-    assert_array_equal(make().fit(X, y).forget(mask.tolist()).X_train_, expected)
 
 
 def test_forgetting_one_row_or_none():

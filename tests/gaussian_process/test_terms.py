@@ -47,15 +47,10 @@ MEANS = {
 }
 
 
-def rows(n=60, d=1, seed=0):
-    """Return rows at four places at most, and values of a trend and a season."""
-    rng = np.random.RandomState(seed)
-    t = np.sort(rng.uniform(0.0, 30.0, n))
-    y = 3.0 + 0.1 * t + np.sin(2.0 * np.pi * t / 6.0) + 0.1 * rng.normal(size=n)
-    return np.column_stack([np.round(rng.uniform(size=(n, d))), t]), y
-
-
-X, Y = rows()
+RNG = np.random.RandomState(0)
+T = np.sort(RNG.uniform(0.0, 30.0, 60))
+Y = 3.0 + 0.1 * T + np.sin(2.0 * np.pi * T / 6.0) + 0.1 * RNG.normal(size=60)
+X = np.column_stack([RNG.randint(2, size=60), T])
 # At places with observations and between, in the past and the future.
 PLACES = np.column_stack([[0.0, 1.0, 0.3, 0.7, 1.0, 0.2], [2.0, 28.0, 15.0, 29.9, 33.0, 40.0]])
 MODELS = {
@@ -77,25 +72,22 @@ def fitted(kernel, model, **options):
 
 def by_dense_algebra(gp, terms):
     """Return means and standard deviations (m, n_terms), with the prior of the mean in Δ."""
-    gp_rows, (S, t) = gp._gp.rows, np.split(X, [1], axis=1)
-    signal, covariance = gp.signal_variance_, gp._gp.covariance
-    noise = gp_rows.noise(covariance)
-    K = signal * gp.spatial_kernel_(S) * gp.temporal_kernel_(t)
-    G = np.linalg.inv(K + np.diag(noise))
+    rows, signal = gp._gp.rows, gp.signal_variance_
+    noise = rows.noise(gp._gp.covariance)
+    (S, t), (S_new, t_new) = (np.split(A, [1], axis=1) for A in (X, PLACES))
+    G = np.linalg.inv(signal * gp.spatial_kernel_(S) * gp.temporal_kernel_(t) + np.diag(noise))
     u, precision = G.sum(axis=1), G.sum()
     if np.isfinite(gp.mean_prior_std):
         precision += gp.mean_prior_std**-2 if gp.mean_prior_std else np.inf
     P = G - np.outer(u, u) / precision
-    z = (Y - gp_rows.location) / gp_rows.scale
     means, variances = [], []
     for term in terms:
-        S_new, t_new = np.split(PLACES, [1], axis=1)
         k = signal * gp.spatial_kernel_(S_new, S) * term(t_new, t)
-        means.append(k @ P @ z)
+        means.append(k @ P @ ((Y - rows.location) / rows.scale))
         variances.append(signal * term.diag(t_new) - np.einsum("ij,jk,ik->i", k, P, k))
         if isinstance(gp, WeightedTimeVaryingGPRegressor):
             variances[-1] -= (k @ P) ** 2 @ (noise - gp.noise_variance_)
-    return gp_rows.scale * np.array(means).T, gp_rows.scale * np.sqrt(variances).T
+    return rows.scale * np.array(means).T, rows.scale * np.sqrt(variances).T
 
 
 @pytest.mark.parametrize(("name", "model", "mean"), CASES)

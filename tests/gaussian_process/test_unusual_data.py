@@ -1,6 +1,7 @@
 """Extreme numbers, duplicates, few rows, other units, types and layouts."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,40 +16,28 @@ from sktvbo.relevancy import wasserstein_relevancy
 
 KINDS = {
     "exact": TimeVaryingGPRegressor,
-    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, **options),
+    "sparse": partial(SparseTimeVaryingGPRegressor, n_inducing=12),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
+TOO_LARGE = r"must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit"
+
+
 @every_kind
 @pytest.mark.parametrize(("size", "where"), [(1.1e100, 0), (-1e200, 1), (1.7e308, 2)])
-def test_large_inputs_are_refused(kind, size, where):
+def test_large_inputs_and_targets_are_refused(kind, size, where):
     X, y = data()
     far = X[:1].copy()
     far[0, where] = size
-    message = r"X must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit\."
-    with pytest.raises(ValueError, match=message):
-        kind().fit(np.vstack([X, far]), np.append(y, 0.0))
     gp = kind(optimizer=None).fit(X, y)
-    for call in (gp.predict, gp.sample_y, lambda rows: gp.partial_fit(rows, [0.0])):
-        with pytest.raises(ValueError, match=message):
+    for call in (gp.predict, partial(gp.partial_fit, y=[0.0]), partial(gp.fit, y=[0.0])):
+        with pytest.raises(ValueError, match=f"X {TOO_LARGE}"):
             call(far)
+    for call in (gp.partial_fit, kind(normalize_y=True).fit):
+        with pytest.raises(ValueError, match=f"y {TOO_LARGE}"):
+            call(X[:1], [size])
     assert_array_equal(gp.X_train_, X)
-
-
-@every_kind
-@pytest.mark.parametrize("size", [1.1e100, -1.7e308])
-@pytest.mark.parametrize("normalize_y", [False, True])
-def test_large_targets_are_refused(kind, size, normalize_y):
-    X, y = data()
-    message = r"y must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit\."
-    gp = kind(normalize_y=normalize_y, optimizer=None)
-    with pytest.raises(ValueError, match=message):
-        gp.fit(X, np.append(y[1:], size))
-    gp.fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        gp.partial_fit(X[:1], [size])
-    assert_array_equal(gp.y_train_, y)
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Matern(nu=0.5), Matern(nu=2.5), RationalQuadratic()])
@@ -58,21 +47,6 @@ def test_far_away_there_is_the_prior(kernel):
     for far in ([1e100, 0.0, 0.0], [0.0, 0.0, 1e100], [-1e100, 1e100, -1e100]):
         mean, std = gp.predict([far], return_std=True)
         assert_allclose([mean[0], std[0]], [0.0, np.sqrt(1.3)], atol=1e-12)
-
-
-class Hole(RBF):
-    """Kernel that is NaN at places beyond 5."""
-
-    def __call__(self, X, Y=None, eval_gradient=False):
-        K = super().__call__(X, Y, eval_gradient)
-        return np.where(np.asarray(X)[:, :1] > 5.0, np.nan, K)
-
-
-def test_a_posterior_mean_of_nan_is_an_error():
-    X, y = data(d=1)
-    gp = make(Hole()).fit(X, y)
-    with pytest.raises(ValueError, match=r"posterior mean must be finite\. Got 1 NaN or inf"):
-        gp.predict([[6.0, 1.0], [1.0, 1.0]])
 
 
 @every_kind
@@ -109,8 +83,7 @@ def test_a_gap_of_years():
     X, y = data()
     X[:, -1] = np.round(64.0 * X[:, -1]) / 64.0
     X[20:, -1] += 10 * 365.25 * 86400.0
-    gp = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X, y)
-    after = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X[20:], y[20:])
+    gp, after = make().fit(X, y), make().fit(X[20:], y[20:])
     # Rows before the gap are irrelevant. Times in lengthscales are rounded to 1e-16 of the gap.
     assert_allclose(gp.predict(X[20:]), after.predict(X[20:]), rtol=1e-6, atol=1e-8)
     relevancy = gp.relevancy()
@@ -149,19 +122,14 @@ def test_near_duplicates_by_the_thousand(kind, distance, noise, copies, rng):
     X, y = data(n=10)
     X = np.tile(X, (copies, 1)) + distance * rng.normal(size=(10 * copies, 3))
     X[:, -1] = np.maximum(X[:, -1], 0.0)
-    gp = kind(
-        spatial_kernel=Matern(0.5, nu=2.5),
-        temporal_kernel=RBF(3.0),
-        noise_variance=noise,
-        optimizer=None,
-    ).fit(X, np.tile(y, copies))
+    gp = kind(Matern(0.5, nu=2.5), RBF(3.0), noise_variance=noise, optimizer=None).fit(
+        X, np.tile(y, copies)
+    )
     assert_allclose(gp.predict(X[:10]), y, atol=5e-3)
     sweep = gp.fitted_.relevancy_sweep(9.0)
     for _ in range(3):
         relevancy = sweep.relevancy()
-        assert np.isfinite(relevancy).all()
-        assert (relevancy >= 0.0).all()
-        assert relevancy.max() < 0.1  # each has duplicates
+        assert ((relevancy >= 0.0) & (relevancy < 0.1)).all()  # each has duplicates
         sweep.remove(np.argmin(relevancy))
 
 
@@ -171,15 +139,8 @@ def test_near_duplicates_do_not_matter(distance, noise, rng):
     X = np.column_stack([rng.uniform(size=12), np.arange(12.0)])
     X = np.vstack([X, X + distance * rng.normal(size=X.shape)])
     y = np.sin(5.0 * X[:, 0] + X[:, 1] / 3.0)
-    found = wasserstein_relevancy(
-        X,
-        y,
-        spatial_kernel=RBF(1.0),
-        temporal_kernel=Matern(4.0, nu=0.5),
-        signal_variance=1.0,
-        noise_variance=noise,
-        now=13.0,
-    )
+    model = {"spatial_kernel": RBF(1.0), "temporal_kernel": Matern(4.0, nu=0.5), "now": 13.0}
+    found = wasserstein_relevancy(X, y, signal_variance=1.0, noise_variance=noise, **model)
     # Exact values are below 1.3e-3 at noise 1e-6, and below 6e-5 with less.
     assert (found >= 0.0).all()
     assert found.max() < (2e-3 if noise == 1e-6 else 4e-4)
@@ -191,8 +152,10 @@ def test_the_least_noise_of_relevancies_is_small():
     assert_allclose(tiny, small, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 500), (5, 300), (40, 117), (40, 118), (700, 1)])
-@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize(
+    ("n", "d", "normalize_y"),
+    [(1, 500, False), (5, 300, True), (40, 117, False), (40, 118, True), (700, 1, True)],
+)
 def test_far_more_rows_than_columns_and_fewer(n, d, normalize_y):
     X, y = data(n=n, d=d)
     options = {"optimizer": None} if n > 100 else {}
@@ -201,9 +164,7 @@ def test_far_more_rows_than_columns_and_fewer(n, d, normalize_y):
         warnings.simplefilter("error", JitterWarning)
         gp = TimeVaryingGPRegressor(normalize_y=normalize_y, **options).fit(X, y)
     assert np.isfinite(everything(gp, X)).all()
-    relevancy = gp.relevancy(9.0)
-    assert np.isfinite(relevancy).all()
-    assert (relevancy >= 0.0).all()
+    assert np.all((gp.relevancy(9.0) >= 0.0) & np.isfinite(gp.relevancy(9.0)))
 
 
 # --- duplicates, few rows, types and layouts ------------------------------------------------------
@@ -232,24 +193,21 @@ def test_all_at_one_time_or_at_one_place():
 def test_other_real_types(kind):
     X, y = data()
     X, y = (16.0 * X).astype(kind), (16.0 * y + 20.0).astype(kind)
-    gp = make(Matern(8.0, nu=2.5), Matern(20.0, nu=1.5)).fit(X[:38], y[:38])
-    gp.partial_fit(X[38:], y[38:])
+    model = make(Matern(8.0, nu=2.5), Matern(20.0, nu=1.5))
+    gp = clone(model).fit(X[:38], y[:38]).partial_fit(X[38:], y[38:])
     assert gp.X_train_.dtype == gp.y_train_.dtype == gp.predict(X).dtype == np.float64
-    expected = make(Matern(8.0, nu=2.5), Matern(20.0, nu=1.5)).fit(X.astype(float), y.astype(float))
+    expected = model.fit(X.astype(float), y.astype(float))
     assert_allclose(everything(gp, X), everything(expected, X.astype(float)), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [np.asfortranarray, lambda A: np.repeat(A, 2, axis=-1)[..., ::2], np.ndarray.tolist],
-    ids=["Fortran", "strided", "list"],
-)
 @pytest.mark.parametrize("name", ["ard-matern", "time-first", "rational-matern"])
-def test_any_layout(name, layout):
+def test_any_layout(name):
     spatial, temporal, d, column = MODELS[name]
     X, y = data(d=d)
-    gp = make(spatial, temporal, time_column=column)
-    expected = everything(clone(gp).fit(X, y), X)
-    gp.fit(layout(X[:38]), layout(y[:38]), layout(np.zeros(38)))
-    gp.partial_fit(layout(X[38:]), layout(y[38:]))
-    assert_allclose(everything(gp, layout(X)), expected, rtol=1e-9, atol=1e-9)
+    expected = everything(make(spatial, temporal, time_column=column).fit(X, y), X)
+    strided = lambda A: np.repeat(A, 2, axis=-1)[..., ::2]  # noqa: E731
+    for layout in (np.asfortranarray, strided, np.ndarray.tolist):
+        gp = make(spatial, temporal, time_column=column)
+        gp.fit(layout(X[:38]), layout(y[:38]), layout(np.zeros(38)))
+        gp.partial_fit(layout(X[38:]), layout(y[38:]))
+        assert_allclose(everything(gp, layout(X)), expected, rtol=1e-9, atol=1e-9)

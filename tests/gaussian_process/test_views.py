@@ -4,12 +4,10 @@ import copy
 
 import numpy as np
 import pytest
-from gaussian_process.cases import LATEST, START, both, every_model, lifted, with_time_at
+from gaussian_process.cases import LATEST, START, greatest_deviation, lifted
 from gaussian_process.models import MODELS, make, rows
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.gaussian_process.kernels import (
-    RBF,
-)
+from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo.kernels import Wiener
 
@@ -101,28 +99,6 @@ def test_gradient_in_space_and_time(gp, low, high):
         check_gradient(gp.fitted_.posterior_between(low, high), np.append(place, u))
 
 
-def test_the_gradient_in_time_is_relative_to_the_window(gp):
-    """Twice the window has twice the slope."""
-    place = PLACES[0]
-    short = gp.fitted_.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
-    wide = gp.fitted_.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
-    for slope, double in zip(short[2:], wide[2:]):
-        assert_allclose(double, slope * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["wiener", "sparse-wiener"])
-def test_after_the_last_observation_the_mean_of_wiener_is_constant(fitted, name):
-    gp = fitted[name]
-    low, high = LATEST + 1.0, LATEST + 4.0
-    _, std, mean_slope, std_slope = gp.fitted_.posterior_between(low, high).with_gradient(
-        np.array([0.3, 0.6, 0.4])
-    )
-    scale = np.std(lifted()[1]) if gp.normalize_y else 1.0
-    growth = 1.3 * 0.2 * (high - low) * scale**2  # λ σ_w² per unit of time
-    assert mean_slope[-1] == pytest.approx(0.0, abs=1e-9)
-    assert std_slope[-1] == pytest.approx(growth / (2.0 * std), rel=1e-6)
-
-
 def test_slopes_at_the_time_at_which_a_kernel_starts():
     """The kernel is undefined earlier: the slope is one-sided."""
     X, y, _ = lifted()
@@ -136,27 +112,19 @@ def test_slopes_at_the_time_at_which_a_kernel_starts():
 
 # --- joint draws ----------------------------------------------------------------------------------
 
-N_DRAWS = 2500
 DRAWN = np.array([[0.2, 0.3], [0.25, 0.3], [0.7, 0.8], [0.9, 0.1]])
 
 
-def greatest_deviation(sample, gp, t):
-    """Return the greatest deviation of the moments of many draws, in standard errors."""
-    mean, cov = gp.predict(rows(gp, DRAWN, t), return_cov=True)
+def deviation(sample, mean, cov):
     rng = np.random.RandomState(1)
-    draws = np.array([sample(DRAWN, rng) for _ in range(N_DRAWS)])
-    variances = np.diag(cov)
-    on_mean = (draws.mean(axis=0) - mean) / np.sqrt(variances / N_DRAWS)
-    errors = np.sqrt((np.outer(variances, variances) + cov**2) / N_DRAWS)
-    centred = draws - mean
-    on_cov = (centred.T @ centred / N_DRAWS - cov) / errors
-    return np.abs(np.vstack([on_mean, on_cov])).max()
+    return greatest_deviation(np.array([sample(DRAWN, rng) for _ in range(2500)]), mean, cov)
 
 
 @pytest.mark.parametrize("name", ["ard-rbf", "wiener", "sparse"])
 def test_draws_have_the_posteriors_moments(fitted, name):
     gp = fitted[name]
-    assert greatest_deviation(gp.posterior_at(62.0).sample, gp, 62.0) < 4.0
+    moments = gp.predict(rows(gp, DRAWN, 62.0), return_cov=True)
+    assert deviation(gp.posterior_at(62.0).sample, *moments) < 4.0
 
 
 WRONG = {
@@ -175,7 +143,7 @@ def test_wrong_draws_are_detected(fitted, name):
     def sample(S, rng):
         return WRONG[name](mean, cov, rng.standard_normal(len(S)))
 
-    assert greatest_deviation(sample, gp, 62.0) > 6.0
+    assert deviation(sample, mean, cov) > 6.0
 
 
 def test_a_draw_is_one_function(gp):
@@ -184,19 +152,3 @@ def test_a_draw_is_one_function(gp):
     draw = gp.posterior_at(61.0).sample(S, np.random.RandomState(0))
     assert_allclose(draw[::2], draw[1::2], rtol=0.0, atol=1e-6)
     assert np.ptp(draw) > 1e-3
-
-
-@pytest.mark.parametrize("normalize_y", [False, True])
-@every_model
-def test_posterior_at_one_time(spatial, temporal, d, column, normalize_y):
-    gp, _, _ = both(spatial, temporal, d, column, normalize_y=normalize_y)
-    t = 8.3
-    S = np.random.RandomState(1).uniform(size=(5, d))
-    at_t = gp.posterior_at(t)
-    rows = np.column_stack([S, np.full(5, t)])
-    expected = gp.predict(with_time_at(rows, column) if column >= 0 else rows, return_std=True)
-    for found, reference in zip(at_t(S), expected):
-        assert_allclose(found, reference, rtol=1e-10)
-    mean, std, *_ = at_t.with_gradient(S[0])
-    assert_allclose([mean, std], [expected[0][0], expected[1][0]], rtol=1e-8)
-    check_gradient(at_t, S[0])

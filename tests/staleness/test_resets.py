@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF
 from staleness.surrogates import STATIC, so_far, static, surrogate
 
 from sktvbo import TimeVaryingGPRegressor
@@ -26,14 +25,13 @@ from sktvbo.theory import maximum_information_gain
 
 def sizes_under(policy, n_initial, n_steps):
     """Sizes of the data set after each step."""
-    n, sizes = n_initial, []
+    sizes = [n_initial]
     for _ in range(n_steps):
-        gp = SimpleNamespace(X_train_=np.zeros((n, 2)))
+        gp = SimpleNamespace(X_train_=np.zeros((sizes[-1], 2)))
         dropped = policy.before_add(gp, np.zeros(1), 0.0, 0.0)
-        assert dropped.tolist() in ([], list(range(n)))
-        n += 1 - len(dropped)
-        sizes.append(n)
-    return sizes
+        assert dropped.tolist() in ([], list(range(sizes[-1])))
+        sizes.append(sizes[-1] + 1 - len(dropped))
+    return sizes[1:]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +62,7 @@ def test_the_first_query_of_a_block_is_from_the_prior_if_asked_for():
 
 def test_a_callable_period_is_called_when_a_block_is_full():
     answers, asked = iter([3, 5, 2, 4]), []
-
-    def period(gp):
-        asked.append(len(gp.X_train_))
-        return next(answers)
-
-    policy = PeriodicReset(period)
+    policy = PeriodicReset(lambda gp: asked.append(len(gp.X_train_)) or next(answers))
     # 3, then 5: the block goes on; then 2: it is over, and the next one is of 2; then 4: goes on.
     assert sizes_under(policy, 1, 8) == [2, 3, 4, 5, 1, 2, 3, 4]
     assert asked == [1, 3, 5, 2]
@@ -81,14 +74,11 @@ def test_a_callable_period_is_called_when_a_block_is_full():
 
 def et_bound(std, noise_std, steps, delta):
     """ET lemma 3, eq. (11)."""
-    pi_s = pi**2 * steps**2 / 6
-    rho = 2 * log(2 * pi_s / delta)
-    w = sqrt(2 * noise_std**2 * log(2 * pi_s / delta))
-    return sqrt(rho) * std + w
+    rho = 2 * log(2 * (pi**2 * steps**2 / 6) / delta)
+    return sqrt(rho) * (std + noise_std)
 
 
-@pytest.mark.parametrize("normalize_y", [False, True])
-@pytest.mark.parametrize("delta", [0.1, 0.7])
+@pytest.mark.parametrize(("normalize_y", "delta"), [(False, 0.1), (True, 0.7)])
 def test_an_event_violates_the_bound_of_the_lemma(normalize_y, delta):
     gp = static(normalize_y=normalize_y)
     mean, std = gp.predict([[0.47, 20.0]], return_std=True)
@@ -102,16 +92,6 @@ def test_an_event_violates_the_bound_of_the_lemma(normalize_y, delta):
             assert policy.bound_ == pytest.approx(bound, rel=1e-10)
             assert policy.deviation_ == pytest.approx(factor * bound, rel=1e-10)
             assert (policy.n_resets_, policy.steps_) == ((1, 0) if dropped else (0, 21))
-
-
-def test_events_are_counted_from_the_last_one():
-    gp, policy = static(5), EventTriggeredReset(0.2)
-    std = gp.predict([[0.5, 5.0]], return_std=True)[1][0]
-    mean = gp.predict([[0.5, 5.0]])[0]
-    for y, steps in ((mean, 6), (mean, 7), (99.0, 8), (mean, 1), (mean, 2)):
-        policy.before_add(gp, np.array([0.5]), 5.0, y)
-        assert policy.bound_ == pytest.approx(et_bound(std, 0.1, steps, 0.2), rel=1e-10)
-    assert (policy.steps_, policy.n_resets_) == (2, 1)
 
 
 def test_injected_noise_has_grown_by_the_time_of_the_observation():
@@ -152,12 +132,9 @@ def false_alarm_rate(policy, n_runs=30, n_steps=100):
     return alarms / n_runs
 
 
-def test_a_static_function_seldom_triggers():
-    assert false_alarm_rate(EventTriggeredReset(0.1)) <= 0.1
-
-
-def test_a_narrower_bound_triggers_on_static_functions():
-    assert false_alarm_rate(TooNarrow(0.1)) > 0.1
+@pytest.mark.parametrize(("policy", "is_seldom"), [(EventTriggeredReset, True), (TooNarrow, False)])
+def test_a_static_function_seldom_triggers_but_does_with_a_narrower_bound(policy, is_seldom):
+    assert (false_alarm_rate(policy(0.1)) <= 0.1) is is_seldom
 
 
 def test_a_function_that_changes_triggers():
@@ -191,56 +168,22 @@ def at_times(*times):
     ("times", "dropped"),
     [
         ([0.0, 1.0, 2.0], []),
-        ([0.0, 1.0, 2.0, 3.0], [0]),
         ([0.0, 5.0, 2.0, 3.0], [0]),
-        ([4.0, 5.0, 6.0, 3.0], [3]),  # told late
-        ([4.0, 1.0, 6.0, 3.0, 2.0], [1, 4]),
+        ([4.0, 1.0, 6.0, 3.0, 2.0], [1, 4]),  # told late
         ([1.0, 1.0, 1.0, 1.0, 1.0], [0, 1]),  # of the same time the first told
-        ([0.0], []),
     ],
 )
 def test_a_window_keeps_the_latest_by_time(times, dropped):
-    found = SlidingWindow(3).after_add(at_times(*times), now=9.0)
-    assert sorted(found.tolist()) == dropped
+    assert sorted(SlidingWindow(3).after_add(at_times(*times), now=9.0)) == dropped
 
 
 def test_a_callable_window_is_called_once():
     asked = []
-
-    def window(gp):
-        asked.append(gp)
-        return 2
-
-    policy, first = SlidingWindow(window), at_times(0.0, 1.0, 2.0)
+    policy, first = SlidingWindow(lambda gp: asked.append(gp) or 2), at_times(0.0, 1.0, 2.0)
     assert policy.after_add(first, now=2.0).tolist() == [0]
     assert policy.after_add(at_times(1.0, 2.0, 3.0), now=3.0).tolist() == [0]
     assert asked == [first]
     assert policy.window_ == 2
-
-
-def greedy_gain(K, noise, n):
-    """Return ½ log|I + K/σ²| of n greedily chosen places, by determinants."""
-    chosen, best = [], 0.0
-    for _ in range(n):
-        gains = []
-        for i in range(len(K)):
-            rows = [*chosen, i]
-            M = np.eye(len(rows)) + K[np.ix_(rows, rows)] / noise
-            gains.append(0.5 * np.linalg.slogdet(M)[1])
-        chosen.append(int(np.argmax(gains)))
-        best = max(gains)
-    return best
-
-
-@pytest.mark.parametrize(("horizon", "budget"), [(3, 1.0), (5, 0.7), (5, 2.5)])
-def test_variation_budget_is_its_formula(horizon, budget):
-    gp = TimeVaryingGPRegressor(
-        RBF(0.4), STATIC, signal_variance=2.0, noise_variance=0.3, optimizer=None
-    ).fit([[0.1, 0.2, 0.0], [0.9, 0.3, 1.0]], [1.0, 2.0])
-    K = 2.0 * RBF(0.4)(qmc.Sobol(2, scramble=False).random_base2(8))
-    gain = greedy_gain(K, 0.3, horizon)
-    expected = min(horizon, ceil(gain**0.25 * sqrt(horizon / budget)))
-    assert VariationBudget(horizon, budget)(gp) == expected
 
 
 @pytest.mark.parametrize(("budget", "length"), [(1e-9, 400), (1e9, 1)])
@@ -248,38 +191,20 @@ def test_a_window_is_from_one_observation_to_the_horizon(budget, length):
     assert VariationBudget(400, budget)(static()) == length
 
 
-def test_variation_budget_grows_with_the_square_root():
-    few, many = VariationBudget(1000, 4.0)(static()), VariationBudget(1000, 1.0)(static())
-    assert many == pytest.approx(2 * few, abs=2)
-
-
-def test_variation_budget_makes_windows_and_blocks():
-    gp = static()
-    length = VariationBudget(400)(gp)
-    window, block = SlidingWindow(VariationBudget(400)), PeriodicReset(VariationBudget(400))
-    window.after_add(gp, now=20.0)
-    block.before_add(gp, np.zeros(1), 20.0, 0.0)
-    assert window.window_ == block.period_ == length
-
-
 def test_variation_budget_of_arms_counts_them_all():
-    rng = np.random.RandomState(0)
-    A = rng.normal(size=(6, 3))
-    gp = TimeVaryingGPRegressor(
-        Empirical(A @ A.T), ConstantKernel(1.0, "fixed"), noise_variance=0.1, optimizer=None
-    ).fit([[0, 0.0], [3, 1.0]], [0.0, 1.0])
+    A = np.random.RandomState(0).normal(size=(6, 3))
+    gp = TimeVaryingGPRegressor(Empirical(A @ A.T), STATIC, noise_variance=0.1, optimizer=None)
+    gp.fit([[0, 0.0], [3, 1.0]], [0.0, 1.0])
     gain = maximum_information_gain(A @ A.T, 0.1, 50)
-    assert VariationBudget(50)(gp) == int(np.ceil(gain**0.25 * np.sqrt(50)))
+    assert VariationBudget(50)(gp) == ceil(gain**0.25 * sqrt(50))
 
 
 # --- A bound on injected noise --------------------------------------------------------------------
 
 
-def injected(times, model=None):
+def injected(times, model=QuadraticInjection(0.5)):  # noqa: B008
     X = np.column_stack([np.linspace(0.0, 1.0, len(times)), times])
-    gp = TimeVaryingGPRegressor(
-        RBF(0.3), STATIC, noise_model=model or QuadraticInjection(0.5), optimizer=None
-    )
+    gp = TimeVaryingGPRegressor(RBF(0.3), STATIC, noise_model=model, optimizer=None)
     return gp.fit(X, X[:, 0])
 
 

@@ -1,5 +1,7 @@
 """Data-set sizes compared with brute force."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,30 +10,20 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     DotProduct,
     ExpSineSquared,
-    Kernel,
     Matern,
-    NormalizedKernelMixin,
     RationalQuadratic,
-    StationaryKernelMixin,
 )
 
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.kernels import Forgetting, Wiener
 from sktvbo.theory import dataset_size_criterion, recommended_dataset_size
 
-# Kernels and their correlations as functions of age.
-CORRELATIONS = {
-    "rbf": (RBF(4.0), lambda r: np.exp(-0.5 * (r / 4.0) ** 2)),
-    "matern32": (
-        Matern(4.0, nu=1.5),
-        lambda r: (1.0 + np.sqrt(3.0) * r / 4.0) * np.exp(-np.sqrt(3.0) * r / 4.0),
-    ),
-    "forgetting": (Forgetting(0.3), lambda r: 0.7 ** (r / 2.0)),
-    "scaled-sum": (
-        ConstantKernel(3.0) * RBF(2.0) + ConstantKernel(1.0) * Matern(9.0, nu=0.5),
-        lambda r: 0.75 * np.exp(-0.125 * r**2) + 0.25 * np.exp(-r / 9.0),
-    ),
-    "rational-quadratic": (RationalQuadratic(4.0, 2.0), lambda r: (1.0 + r**2 / 64.0) ** -2),
+KERNELS = {
+    "rbf": RBF(4.0),
+    "matern32": Matern(4.0, nu=1.5),
+    "forgetting": Forgetting(0.3),
+    "scaled-sum": ConstantKernel(3.0) * RBF(2.0) + ConstantKernel(1.0) * Matern(9.0, nu=0.5),
+    "rational-quadratic": RationalQuadratic(4.0, 2.0),
 }
 RESPONSE_TIMES = {
     "logarithmic": lambda n: 0.2 + 0.05 * np.log(n),
@@ -40,41 +32,40 @@ RESPONSE_TIMES = {
     "exponential": lambda n: 0.01 * np.exp(0.1 * n),
     "stairs": lambda n: 0.1 + 0.1 * (n // 7),
 }
-every_correlation = pytest.mark.parametrize(
-    ("kernel", "correlation"), CORRELATIONS.values(), ids=list(CORRELATIONS)
-)
-every_response_time = pytest.mark.parametrize(
-    "response_time", RESPONSE_TIMES.values(), ids=list(RESPONSE_TIMES)
-)
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
 
 
-def brute_force_criteria(correlation, response_time, max_size):
-    """Return the criterion of n = 1, ..., max_size, from all terms."""
-    sizes = range(1, max_size + 1)
-    terms = (correlation(np.arange(1, n + 1) * response_time(n)) ** 2 for n in sizes)
-    return np.array([np.sum(squares) for squares in terms])
+def criterion(kernel, response_time, n):
+    """Return the sum of the squared correlations of n observations."""
+    ages = np.arange(1, n + 1)[:, np.newaxis] * response_time(n)
+    return np.sum((kernel(ages, [[0.0]]) / kernel([[0.0]])) ** 2)
 
 
-@every_correlation
-@every_response_time
-def test_the_recommended_size_is_that_of_brute_force(kernel, correlation, response_time):
-    criteria = brute_force_criteria(correlation, response_time, 400)
+def brute_force_criteria(kernel, response_time, max_size):
+    """Return the criterion of n = 1, ..., max_size."""
+    return np.array([criterion(kernel, response_time, n) for n in range(1, max_size + 1)])
+
+
+@every_kernel
+@pytest.mark.parametrize("response_time", RESPONSE_TIMES.values(), ids=list(RESPONSE_TIMES))
+def test_the_recommended_size_is_that_of_brute_force(kernel, response_time):
+    criteria = brute_force_criteria(kernel, response_time, 400)
     assert recommended_dataset_size(kernel, response_time, 400) == 1 + np.argmax(criteria)
 
 
-@every_correlation
 @pytest.mark.parametrize("start", [1, 40, 399, 400])
-@pytest.mark.parametrize("name", ["linear", "cubic", "exponential"])
-def test_the_local_search_finds_the_same_from_any_start(kernel, correlation, start, name):
-    R = RESPONSE_TIMES[name]
+@pytest.mark.parametrize(
+    ("name", "response_time"), [*zip(KERNELS, cycle(["linear", "cubic", "exponential"]))]
+)
+def test_the_local_search_finds_the_same_from_any_start(name, response_time, start):
+    kernel, R = KERNELS[name], RESPONSE_TIMES[response_time]
     n = recommended_dataset_size(kernel, R, 400)
     assert recommended_dataset_size(kernel, R, 400, start=start) == n
 
 
 def test_a_criterion_of_several_peaks_needs_the_global_search():
-    kernel, correlation = CORRELATIONS["matern32"]
-    stairs = RESPONSE_TIMES["stairs"]
-    criteria = brute_force_criteria(correlation, stairs, 100)
+    kernel, stairs = KERNELS["matern32"], RESPONSE_TIMES["stairs"]
+    criteria = brute_force_criteria(kernel, stairs, 100)
     peaks = 1 + np.flatnonzero((criteria[1:-1] > criteria[:-2]) & (criteria[1:-1] > criteria[2:]))
     sizes, best = 1 + peaks, 1 + np.argmax(criteria)
     assert len(sizes) > 4
@@ -93,8 +84,9 @@ def test_the_result_does_not_exceed_max_size():
     assert recommended_dataset_size(kernel, R, max_size=1) == 1
 
 
-@pytest.mark.parametrize("start", [None, 1, 50, 5_000])
-@pytest.mark.parametrize("seconds", [0.05, 50.0, 1e6])
+@pytest.mark.parametrize(
+    ("start", "seconds"), [(None, 0.05), (1, 50.0), (50, 1e6), (5_000, 0.05), (None, 1e6)]
+)
 def test_a_constant_response_time_has_no_maximum(start, seconds):
     assert recommended_dataset_size(RBF(), lambda n: seconds, 5_000, start=start) == 5_000
 
@@ -112,18 +104,10 @@ def test_of_equally_good_sizes_the_smallest_is_recommended(start):
     def slow(n):
         return 3.0 + 1e-18 * max(0.0, n - 900.0) ** 3
 
-    criteria = brute_force_criteria(lambda r: np.exp(-0.5 * r**2), slow, 1_000)
+    criteria = brute_force_criteria(RBF(), slow, 1_000)
     smallest = 1 + np.flatnonzero(criteria >= (1.0 - 1e-13) * criteria.max())[0]
     assert smallest < 5
     assert recommended_dataset_size(RBF(), slow, start=start) == smallest
-
-
-class TwoLevels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
-    """Kernel whose square is 1 at ages below 1, ½ below 3.1, and 0 above."""
-
-    def __call__(self, X, Y=None, eval_gradient=False):
-        age = np.abs(np.subtract.outer(np.ravel(X), np.ravel(Y)))
-        return np.sqrt(np.select([age < 1.0, age < 3.1], [1.0, 0.5], 0.0))
 
 
 def test_one_observation_is_recommended_for_fast_change():
@@ -142,12 +126,11 @@ def test_the_response_time_is_not_called_far_beyond_the_maximum():
     assert max(asked) < 100
 
 
-@every_correlation
+@every_kernel
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 1_000])
-def test_the_criterion_is_the_sum_of_the_squared_correlations(kernel, correlation, n):
+def test_the_criterion_is_the_sum_of_the_squared_correlations(kernel, n):
     R = RESPONSE_TIMES["linear"]
-    expected = np.sum(correlation(np.arange(1, n + 1) * R(n)) ** 2)
-    assert_allclose(dataset_size_criterion(kernel, R, n), expected, rtol=1e-13)
+    assert_allclose(dataset_size_criterion(kernel, R, n), criterion(kernel, R, n), rtol=1e-13)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
@@ -184,12 +167,9 @@ def test_a_season_counts_by_its_average_over_the_phases():
     assert average == pytest.approx(exact, rel=0.02)
     assert dataset_size_criterion(Matern(40.0, nu=1.5), lambda n: 0.01, n=len(i)) > 1.5 * average
 
-    def response_time(n):
-        return 0.05 + 1e-5 * n**2
-
-    found = recommended_dataset_size(kernel, response_time)
-    n = np.arange(1, 1_000)
-    assert found == n[np.argmax([dataset_size_criterion(kernel, response_time, int(k)) for k in n])]
+    R, sizes = (lambda n: 0.05 + 1e-5 * n**2), range(1, 1_000)
+    best = max(sizes, key=lambda n: dataset_size_criterion(kernel, R, n))
+    assert recommended_dataset_size(kernel, R) == best
 
 
 @pytest.mark.parametrize(
@@ -198,9 +178,7 @@ def test_a_season_counts_by_its_average_over_the_phases():
         (lambda R: recommended_dataset_size("rbf", R), "must be a scikit-learn kernel"),
         (lambda R: recommended_dataset_size(RBF(), 1.0), "response_time must be a callable"),
         (lambda R: recommended_dataset_size(RBF(), R, 0), r"max_size must be an int .* Got 0"),
-        (lambda R: recommended_dataset_size(RBF(), R, 10.0), r"max_size must be .* Got 10\.0"),
         (lambda R: recommended_dataset_size(RBF(), R, 10, start=0), r"start must .*\[1, 10\].* 0"),
-        (lambda R: recommended_dataset_size(RBF(), R, 10, start=11), r"start must .*10\].* 11"),
         (lambda R: dataset_size_criterion(RBF(), R, -3), "n must be an int"),
     ],
 )

@@ -13,20 +13,13 @@ from sktvbo.theory import regret_slope_lower_bound, reset_period
 
 # --- lower bound ----------------------------------------------------------------------------------
 
-LOWER = {
-    "spatial_kernel": Matern(0.8, nu=2.5),
-    "temporal_kernel": Matern(2.0, nu=1.5),
-    "signal_variance": 1.7,
-    "lipschitz": 0.6,
-    "n_dims": 3,
-    "call_duration": 6.0,
-}
+LOWER = {"spatial_kernel": Matern(0.8, nu=2.5), "temporal_kernel": Matern(2.0, nu=1.5)}
+LOWER |= {"signal_variance": 1.7, "lipschitz": 0.6, "n_dims": 3, "call_duration": 6.0}
 
 
 def lower_standard_deviation():
     """σ_c of BOLT eq. (5) for LOWER, by quadrature."""
-    z = np.sqrt(5.0 * 3.0) / 0.8
-    diagonal = (1.0 + z + z**2 / 3.0) * np.exp(-z)
+    diagonal = LOWER["spatial_kernel"](np.zeros((1, 3)), np.ones((1, 3))).item()
     return np.sqrt(2.0 * 1.7 * (1.0 + diagonal) * fourier_power(LOWER["temporal_kernel"], 1 / 12))
 
 
@@ -45,11 +38,9 @@ def test_the_lower_bound_falls_with_the_sampling_frequency_and_with_smoothness()
     durations = np.array([100.0, 10.0, 2.0, 1.0])
     options = LOWER | {"lipschitz": 0.2, "call_duration": durations}
     kernels = Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5), RBF()
-    slopes = np.array(
-        [regret_slope_lower_bound(**options | {"temporal_kernel": kernel}) for kernel in kernels]
-    )
+    slopes = [regret_slope_lower_bound(**options | {"temporal_kernel": k}) for k in kernels]
     assert np.all(np.diff(slopes, axis=1) < 0.0)
-    assert np.all(np.diff(slopes[:, -1]) < 0.0)
+    assert np.all(np.diff(np.transpose(slopes)[-1]) < 0.0)
 
 
 def test_the_lower_bound_vanishes_without_a_warning_for_fast_calls():
@@ -60,11 +51,8 @@ def test_the_lower_bound_vanishes_without_a_warning_for_fast_calls():
 
 def test_an_anisotropic_spatial_kernel_counts_between_the_corners():
     scales = np.array([0.5, 1.0, 2.0])
-    equal = 1.0 / np.sqrt(np.mean(scales**-2.0))
-    one, other = (
-        regret_slope_lower_bound(**LOWER | {"spatial_kernel": RBF(scale)})
-        for scale in (scales, equal)
-    )
+    kernels = RBF(scales), RBF(1.0 / np.sqrt(np.mean(scales**-2.0)))
+    one, other = (regret_slope_lower_bound(**LOWER | {"spatial_kernel": k}) for k in kernels)
     assert_allclose(one, other, rtol=1e-12)
 
 
@@ -81,7 +69,6 @@ def test_nonpositive_arguments_of_the_lower_bound(name, value):
     [
         ({"spatial_kernel": DotProduct()}, UnsupportedKernelError, "must be stationary"),
         ({"temporal_kernel": Wiener()}, UnsupportedKernelError, "an RBF, a Matern or a Forgetting"),
-        ({"temporal_kernel": RationalQuadratic()}, UnsupportedKernelError, "an RBF, a Matern or"),
         ({"temporal_kernel": RBF() + Matern()}, UnsupportedKernelError, "an RBF, a Matern or"),
         ({"temporal_kernel": RBF([1.0, 2.0])}, ValueError, "one lengthscale"),
         ({"n_dims": 1.5}, ValueError, r"n_dims must be an int in the range .* Got 1\.5"),
