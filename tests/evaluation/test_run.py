@@ -1,6 +1,5 @@
 """Runs, recorded and step by step. The toy optimizer has only suggest, tell, X_ and n_removed_."""
 
-import copy
 import inspect
 import json
 import pickle
@@ -14,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
 from sktvbo import ABO, ETGPUCB, GPUCB, WDBO, RandomSearch, SparQGPUCB
-from sktvbo.domain import FiniteSet, as_domain
+from sktvbo.domain import as_domain
 from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run, steps
 from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from sktvbo.optimizers import Query
@@ -84,15 +83,10 @@ def test_steps_are_one_query_each(problem, clock, horizon):
 
 def test_regrets_are_noise_free_and_those_of_the_queries(problem):
     result = run(Toy(), problem)
-    expected = [
-        problem.optimum(t)[1] - problem.value(x, t) for x, t in zip(result.queries, result.times)
-    ]
-    assert_allclose(result.regrets, expected, rtol=1e-12)
-    assert result.regrets.min() >= -1e-9
-    noise = result.observations - [
-        problem.value(x, t) for x, t in zip(result.queries, result.times)
-    ]
-    assert 0.5 < noise.var() / problem.noise_variance < 2.0
+    values = np.array([problem.value(x, t) for x, t in zip(result.queries, result.times)])
+    optima = np.array([problem.optimum(t)[1] for t in result.times])
+    assert_allclose(result.regrets, optima - values, rtol=1e-12)
+    assert 0.5 < (result.observations - values).var() / problem.noise_variance < 2.0
     assert result.average_regret == pytest.approx(result.regrets[15:].mean())
 
 
@@ -200,13 +194,6 @@ def test_callers_objects_are_not_changed(problem):
     assert isinstance(result.optimizer.random_state, int)
 
 
-def test_queries_of_a_finite_set_are_its_members():
-    arms = FiniteSet([[0.1], [0.2], [0.7]])
-    problem = from_callable(lambda x, t: x[0], arms, horizon=30)
-    result = run(Toy(), problem)
-    assert set(result.queries.ravel()) == {0.1, 0.2, 0.7}
-
-
 # --- bookkeeping ----------------------------------------------------------------------------------
 
 
@@ -243,38 +230,35 @@ def test_only_a_seed_that_is_a_number_is_recorded(problem):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: [], "Got list"),
-        (lambda content: content.pop("times") and content, "KeyError: 'times'"),
-        (lambda content: {**content, "regrets": [1.0]}, r"regrets must be .* shape \(60,\)"),
-        (lambda content: {**content, "regrets": ["much"] * 60}, "regrets must be real numbers"),
-        (lambda content: {**content, "regrets": [None] * 60}, "regrets must be finite"),
-        (lambda content: {**content, "regrets": [0.0] * 60}, "average regret is not that of its"),
-        (lambda content: {**content, "observations": [np.inf] * 60}, "observations must be finite"),
-        (lambda content: {**content, "queries": [1.0] * 60}, r"queries must be .* shape \(60, d\)"),
-        (
-            lambda content: {**content, "dataset_sizes": [1.5] * 60},
-            "dataset_sizes are not integers",
-        ),
-        (
-            lambda content: {**content, "removed_counts": [1e300] * 60},
-            "removed_counts are not integers",
-        ),
-        (lambda content: {**content, "removed_counts": [-1] * 60}, "removed_counts are negative"),
-        (lambda content: {**content, "response_times": [-1.0] * 60}, "response_times are negative"),
-        (lambda content: {**content, "history": {"size": [1]}}, "different lengths"),
-        (lambda content: {**content, "problem": 3}, "name is not a str"),
-        (lambda content: {**content, "horizon": "long"}, "horizon must be one real number"),
-        (lambda content: {**content, "horizon": max(content["times"])}, "not before its horizon"),
-        (lambda content: {**content, "times": [-1e308] * 59 + [1e308]}, "not before its horizon"),
-        (lambda content: {**content, "times": content["times"][::-1]}, "times are not in order"),
-        (lambda content: {**content, "n_initial": 4.5}, "n_initial must be an int"),
-        (lambda content: {**content, "seed": True}, "seed must be an int"),
-        (lambda content: {**content, "seed": -1}, "seed must be an int"),
+        ({"regrets": [1.0]}, r"regrets must be .* shape \(60,\)"),
+        ({"regrets": ["much"] * 60}, "regrets must be real numbers"),
+        ({"regrets": [None] * 60}, "regrets must be finite"),
+        ({"regrets": [0.0] * 60}, "average regret is not that of its"),
+        ({"observations": [np.inf] * 60}, "observations must be finite"),
+        ({"queries": [1.0] * 60}, r"queries must be .* shape \(60, d\)"),
+        ({"dataset_sizes": [1.5] * 60}, "dataset_sizes are not integers"),
+        ({"removed_counts": [1e300] * 60}, "removed_counts are not integers"),
+        ({"removed_counts": [-1] * 60}, "removed_counts are negative"),
+        ({"response_times": [-1.0] * 60}, "response_times are negative"),
+        ({"history": {"size": [1]}}, "different lengths"),
+        ({"problem": 3}, "name is not a str"),
+        ({"horizon": "long"}, "horizon must be one real number"),
+        ({"horizon": 59.0}, "not before its horizon"),
+        ({"times": [-1e308] * 59 + [1e308]}, "not before its horizon"),
+        ({"times": [*range(60)][::-1]}, "times are not in order"),
+        ({"n_initial": 4.5}, "n_initial must be an int"),
+        ({"seed": True}, "seed must be an int"),
+        ({"seed": -1}, "seed must be an int"),
     ],
 )
 def test_from_dict_rejects_invalid_content(content, change, message):
-    content = change(copy.deepcopy(content))
     with pytest.raises(ValueError, match=f"what RunResult.to_dict returns\\..*{message}"):
+        RunResult.from_dict(content | change)
+
+
+@pytest.mark.parametrize(("content", "message"), [([], "Got list"), ({}, "KeyError")])
+def test_from_dict_rejects_other_content(content, message):
+    with pytest.raises(ValueError, match=message):
         RunResult.from_dict(content)
 
 
@@ -305,10 +289,8 @@ def test_progress_without_tqdm_names_the_extra(problem, monkeypatch):
 @pytest.mark.parametrize(
     ("optimizer", "clock", "expert"),
     [
-        (WDBO(n_initial_points=6), StepClock(), None),
         (WDBO(n_initial_points=6), SimulatedClock(lambda n: 0.7, call_duration=0.3), None),
         (ABO(n_initial_points=6), StepClock(), None),
-        (RandomSearch(), None, "problem"),
         (SparQGPUCB(n_initial_points=5), None, "problem"),
     ],
 )
@@ -351,16 +333,6 @@ def test_a_step_has_the_surrogate_before_its_observation(problem):
         before = optimizer._run.surrogate
 
 
-def test_the_surrogate_of_a_step_does_not_change_later(problem):
-    rows = [[0.2, 15.0], [0.7, 15.0]]
-    run_ = steps(WDBO(n_initial_points=8), problem, n_initial=8)
-    surrogate = [next(run_) for _ in range(12)][-1].surrogate
-    before = surrogate.predict(rows, return_std=True)
-    for _ in run_:
-        pass
-    assert_array_equal(surrogate.predict(rows, return_std=True), before)
-
-
 def test_a_run_can_be_stopped_and_inspected_between_steps(problem):
     run_ = steps(GPUCB(n_initial_points=6), problem, n_initial=6)
     for step in run_:
@@ -399,16 +371,6 @@ def test_steps_are_made_one_at_a_time(problem):
     assert asked == [0.0, 1.0, 2.0]
 
 
-def test_a_wall_clock_counts_the_time_between_steps():
-    box = make("ackley", horizon=0.3)
-    times = []
-    for step in steps(RandomSearch(), box, WallClock(), n_initial=1):
-        times.append(step.time)
-        if len(times) == 3:
-            break
-    assert np.all(np.diff(times) > 0.0)
-
-
 def test_invalid_arguments_are_refused_before_the_first_step(problem):
     with pytest.raises(TypeError, match=r"Got 'ackley' instead. Make one with sktvbo.problems.mak"):
         steps(WDBO(), "ackley")
@@ -444,9 +406,3 @@ def test_an_error_in_a_step_is_raised_there(problem):
 
     with pytest.raises(AskTellError, match=r"must be at least t\. Got 0\.0 for t=1\.0"):
         list(steps(Late(), problem, n_initial=1))
-
-
-def test_a_step_cannot_be_changed(problem):
-    step = next(steps(RandomSearch(), problem))
-    with pytest.raises(AttributeError):
-        step.y = 0.0
