@@ -61,13 +61,6 @@ def test_queries_are_where_the_bound_of_the_model_is_largest(kind, options, orig
 # --- TV-GP-UCB ------------------------------------------------------------------------------------
 
 
-def test_tv_rate_is_that_of_the_kernel():
-    opt = drive(make(TVGPUCB), range(20))
-    ages = np.array([[1.0], [7.0]])
-    correlations = opt.surrogate_.temporal_kernel_(np.zeros((1, 1)), ages)[0]
-    assert_allclose(correlations, (1.0 - opt.epsilon_) ** (ages[:, 0] / 2.0))
-
-
 def test_tv_recovers_the_rate_of_markov_samples():
     """On average over samples, from places drawn at random (TVGP appendix B)."""
     for epsilon in (0.02, 0.1):
@@ -174,18 +167,6 @@ def test_w_ages_equal_the_weights_of_the_literature(discount, asked):
         check_query(asked, x, *expected, weighted_width(opt, discount, t))
         opt.tell(x, value(x, t))
     assert opt.n_removed_ == 0
-
-
-def test_w_unix_timestamps_neither_overflow_nor_matter():
-    queries = []
-    with np.errstate(over="raise", invalid="raise"):
-        for origin in (0.0, 1.7e9):
-            opt = make(WGPUCB, discount=0.9)
-            for t in 0.5 * np.arange(18.0):
-                x = opt.ask(origin + t)
-                opt.tell(x, value(x, t))
-            queries.append(opt.told_X_[:, 0])
-    assert_allclose(*queries, atol=1e-6)
 
 
 @pytest.mark.parametrize("interval", [1e-7, 0.5, 600.0])

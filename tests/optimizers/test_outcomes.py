@@ -4,7 +4,6 @@ import copy
 import json
 import pickle
 import warnings
-from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
@@ -31,8 +30,6 @@ from sktvbo import (
     GPUCB,
     RGPUCB,
     WDBO,
-    BayesianOptimizer,
-    RandomSearch,
     SparQGPUCB,
     optimize,
 )
@@ -241,19 +238,6 @@ def test_a_failure_without_outcomes_neither_widens_nor_narrows(held):
 def test_a_start_point_that_violated_without_y_is_not_asked_again(held):
     held.tell([0.2, 0.5], t=1e6, failed=True, outcomes={"load": 2.0, "heat": None})
     assert (held.ask(1e6) != [0.2, 0.5]).any()
-
-
-def test_failures_that_are_forgotten_leave_the_models_of_outcomes():
-    opt = on_a_line({"c": (None, 0.5)}, GPUCB)
-    for t in range(5):
-        opt.tell([0.2 * t], 1.0, float(t), outcomes={"c": 0.1})
-    rows = np.random.RandomState(0).uniform(size=(300, 1))
-    times, values = np.arange(5.0, 5.0 + len(rows)), np.sin(rows[:, 0])
-    outcomes, failed = {"c": np.append(0.1, values)}, [False] + [True] * len(rows)
-    y = np.append(1.0, np.full(len(rows), np.nan))
-    rows, times = np.vstack([[[0.5]], rows]), np.append(5.0, times)
-    opt.tell_many(rows, y, times, failed=failed, outcomes=outcomes)
-    assert len(models(opt)[0].X_train_) == 6 + len(opt.failed_X_) < 300
 
 
 # --- the probability ------------------------------------------------------------------------------
@@ -544,22 +528,16 @@ def test_outcomes_that_make_no_sense_change_nothing(driven, given, match):
     assert driven.to_json() == before
 
 
-def test_outcomes_without_limits_are_refused():
-    for opt in (RandomSearch(BOX, random_state=0), WDBO(BOX, random_state=0)):
-        with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
-            opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={"load": 1.0})
+@pytest.mark.parametrize("limits", [None, {"objective": (None, 2.0)}])
+def test_no_outcomes_are_told_where_none_are_measured(limits):
+    opt = GPUCB(BOX, outcome_constraints=limits, random_state=0)
+    opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={})
+    opt.tell_many([[0.5, 0.5]], [1.0], 1.0, outcomes={})
+    assert opt.n_told_ == 2
+    with pytest.raises(InvalidObservationError, match="left out without outcome_constraints that"):
+        opt.tell([0.5, 0.5], 1.0, 2.0, outcomes={"load": 1.0})
     with pytest.raises(ValueError, match="one of 'objective'"):
         opt.predict([0.5, 0.5], 0.0, outcome="load")
-
-
-def test_no_outcomes_are_told_where_none_are_measured():
-    for limits in ({"objective": (None, 2.0)}, None):
-        opt = GPUCB(BOX, outcome_constraints=limits, random_state=0)
-        opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={})
-        opt.tell_many([[0.5, 0.5]], [1.0], 1.0, outcomes={})
-        assert opt.n_told_ == 2
-        with pytest.raises(InvalidObservationError, match="without outcome_constraints that name"):
-            opt.tell([0.5, 0.5], 1.0, 2.0, outcomes={"load": 1.0})
 
 
 def test_outcomes_of_many_that_all_failed_or_are_none(driven):
@@ -796,30 +774,6 @@ def test_constant_outcomes_at_the_limit_or_beyond_it_are_not_certified(value):
     opt.ask(11.0)
     with pytest.warns(LimitWarning, match="No place within reach"):
         opt.ask(12.0)
-
-
-def test_failures_that_become_older_than_the_data_set_again_are_rows():
-    """An observation from before all others lets them return; the models have these rows."""
-    opt = on_a_line({"c": (None, 1.0)}, BayesianOptimizer, max_size=8)
-    for t in range(10, 16):
-        opt.tell([0.1 * (t - 9)], failed=True, t=float(t), outcomes={"c": 0.2})
-    numbers = []
-    for t in (*range(20, 32), 5, *range(32, 38)):
-        x = [0.3] if t == 5 else opt.ask(float(t))
-        opt.tell(x, x[0], float(t), outcomes={"c": 0.3})
-        if opt.surrogate_ is not None:
-            numbers.append(len(models(opt)[0].X_train_) - len(opt.X_))
-    assert [n for n, _ in groupby(numbers)] == [6, 0, 6]
-
-
-def test_outcomes_that_were_never_measured_leave_the_choice_to_y():
-    limits = dict.fromkeys("cde", (None, 1.0))
-    opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, random_state=0)
-    for t in range(20):
-        x = opt.ask(float(t))
-        c = 0.5 * np.sin(7.0 * x[0])
-        opt.tell(x, -((x[0] - 0.3) ** 2), outcomes={"c": c, "d": None, "e": None})
-    assert np.abs(opt.told_X_[-5:, 0] - 0.3).max() < 0.05
 
 
 # --- violations that no model expects -------------------------------------------------------------

@@ -8,11 +8,10 @@ from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.dense import above_prior_mean, inside, length_scale_of
 from scipy.optimize import nnls
-from sklearn.gaussian_process.kernels import RBF, Matern
 
-from sktvbo import BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
+from sktvbo import BOLT, WDBO, BayesianOptimizer
 from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyBudget, RelevancyCap, RunSoFar
+from sktvbo.staleness import RelevancyBudget, RelevancyCap
 
 
 def wave(x, t):
@@ -27,11 +26,6 @@ def timed_drive(opt, steps, response_time, start=0.0):
         opt.tell(x, wave(x, t))
         yield t
         t += response_time(len(opt.X_))
-
-
-def so_far(times, sizes):
-    """State of a run as a policy receives it."""
-    return RunSoFar(len(times), tuple(zip(times, sizes, strict=True)), latest=None)
 
 
 def cubic(n):
@@ -114,45 +108,6 @@ def test_size_and_removals_recomputed(maximize):
     assert max(known) > 12
 
 
-def fixed(l_T=30.0, nu=1.5):
-    return TimeVaryingGPRegressor(RBF(0.3), Matern(l_T, nu=nu), optimizer=None, normalize_y=True)
-
-
-def test_a_machine_that_becomes_slower_keeps_less():
-    """The same kernel throughout: only R(n) moves."""
-    opt = BOLT([(0.0, 1.0)], surrogate=fixed(), n_initial_points=10, random_state=0)
-    slowness, n_star, times, sizes = 1.0, [], [], [0]
-    run = timed_drive(opt, 110, lambda n: slowness * cubic(n))
-    for query, t in enumerate(run):
-        if query == 70:
-            slowness = 6.0
-        n_star.append(getattr(opt.policy_, "max_size_", None))
-        times.append(t)
-        sizes.append(len(opt.X_))
-    assert n_star[-1] < 0.7 * n_star[70]
-    assert sizes[-1] <= max(n_star[-1], 10)
-    # The first ten queries were made without a surrogate.
-    coefficients = fitted_cubic(sizes[10:109], np.diff(times[10:]))
-    assert n_star[-1] == best_size(opt.surrogate_.temporal_kernel_, coefficients, 300)
-
-
-def test_four_sizes_are_enough():
-    opt = BOLT([(0.0, 1.0)], n_initial_points=10, random_state=0)
-    for step, _ in enumerate(timed_drive(opt, 16, cubic)):
-        # Queries without a surrogate take no time that says anything.
-        assert (getattr(opt.policy_, "max_size_", None) is None) == (step < 14)
-
-
-def test_queries_of_one_size_leave_the_model_as_it_was():
-    policy = RelevancyCap()
-    policy.watch(so_far([0.0, 1.0, 3.0, 6.0, 10.0], [10, 20, 30, 40, 50]))
-    model = policy.response_time_
-    assert model(40) == pytest.approx(4.0)
-    # Three durations of another kind do not determine a cubic.
-    policy.watch(so_far([100.0, 150.0, 200.0, 250.0], [12, 12, 12, 12]))
-    assert policy.response_time_ is model
-
-
 def test_its_policy_forgets_alike_in_any_composition():
     """BOLT is nothing but the policy: the same queries to the bit, and the same removals."""
     opts = [
@@ -212,15 +167,6 @@ def test_budget_ledger(alpha, monkeypatch):
         previous = length_scale_of(surrogate.temporal_kernel_), now
         n_removed += len(removed)
     assert n_removed == opt.n_removed_ > 5
-
-
-def test_a_faster_drift_keeps_less():
-    sizes = []
-    for speed in (0.01, 0.5):
-        opt = WDBO([(0.0, 1.0)], n_initial_points=10, random_state=0)
-        ask_and_tell(opt, 40, lambda x, t: np.sin(6.0 * x[0] + speed * t))  # noqa: B023
-        sizes.append(len(opt.X_))
-    assert sizes[1] < sizes[0]
 
 
 def test_lengthscale_is_bounded_by_the_recent_sampling_interval():

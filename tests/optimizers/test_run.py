@@ -108,14 +108,6 @@ def test_scale_of_y_is_never_that_of_a_handful(before):
         assert_array_equal(opt.surrogate_.theta_, theta)
 
 
-def test_scale_of_y_at_a_search_is_that_of_the_latest_observations():
-    opt = make(DropAt())
-    tell(opt, 0, 13)
-    for t in range(13, 17):
-        assert_allclose(scale(opt), Y[t - ENOUGH : t].std())
-        tell(opt, t, t + 1)
-
-
 def test_a_lone_observation_is_believed_within_its_noise(before):
     opt = make(DropAt(before=before))
     tell(opt, 0, 13)
@@ -207,18 +199,6 @@ def test_nothing_to_search(searches):
     drive(opt, 40)
     assert searches == []
     assert opt.surrogate_.fitted_.search_gain() == 0.0
-
-
-def test_experts_and_sweeps(searches):
-    opt = SparQGPUCB(UNIT, n_initial_points=10, refit_every="auto", random_state=0)
-    for t in range(14):
-        opt.tell(opt.ask(t), float(np.cos(t)))
-        if t > 10:
-            places = opt.ask_expert(t + 0.5)
-            opt.tell_expert(places, np.cos(places.sum(axis=1)), t + 0.5)
-    opt = WDBO(UNIT, n_initial_points=20, refit_every="auto", random_state=0)
-    drive(opt, 60)
-    assert opt.n_removed_ > 0
 
 
 # --- the promise ----------------------------------------------------------------------------------

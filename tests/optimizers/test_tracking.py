@@ -110,39 +110,6 @@ def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(tempor
     assert_array_equal(queries("kalman"), queries("dense"))
 
 
-def test_a_step_goes_through_no_more_rows_when_there_are_more(monkeypatch):
-    opt, whole = tracker(GRID), []
-    steps([opt], 80)
-    rows = opt.surrogate_._gp.rows
-    rows, layout = type(rows), type(rows.layout)
-    noise, split = rows.noise, layout.split
-
-    def noted(self, covariance, of=slice(None)):
-        found = noise(self, covariance, of)
-        whole.extend(["noise"] * (len(found) > 20))
-        return found
-
-    def noted_too(self, X):
-        whole.extend(["split"] * (len(X) > 20))
-        return split(self, X)
-
-    monkeypatch.setattr(rows, "noise", noted)
-    monkeypatch.setattr(layout, "split", noted_too)
-    opt.tell(opt.ask(80.0), 0.5)
-    opt.ask(81.0)
-    assert not whole
-    assert np.shares_memory(opt._run.data.rows, told_once_more(opt)._run.data.rows)
-    assert opt.surrogate_._gp.information_gain > 0.0
-    assert whole == ["noise"]
-
-
-def told_once_more(opt):
-    """The same, one observation later."""
-    later = copy.copy(opt)
-    later.tell([0.0, 0.0], 0.5, 82.0)
-    return later
-
-
 def test_discrete_named_parameters_are_finitely_many_places():
     domain = {"depth": ("integer", 1, 12), "loss": ("categorical", ["l1", "l2", "huber"])}
     opt = tracker(domain)
