@@ -158,7 +158,6 @@ def test_bad_optimizers_and_problems(optimizers, problems, error, message):
         ({"n_replications": 0}, ValueError, "n_replications must be"),
         ({"on_error": "ignore"}, ValueError, "'report' or 'raise'. Got 'ignore'"),
         ({"horizon": 20.5}, ValueError, r"range \(0, 20.0\]. Got 20.5"),
-        ({"n_initial": -1}, ValueError, "n_initial must be an int"),
         ({"expert": 3}, TypeError, "expert must be a callable"),
         ({"n_jobs": 0}, ValueError, "n_jobs == 0"),
     ],

@@ -205,7 +205,6 @@ def test_values_are_those_that_optuna_stores(distribution, watched):
     ("distribution", "message"),
     [
         (IntDistribution(0, 2**50), r"integers of at most 5\.6e\+14.* Use suggest_float"),
-        (IntDistribution(1, 10**400), "integers of at most"),
         (IntDistribution(1, 2**45, log=True), r"integers of at most 1\.8e\+13"),
         (FloatDistribution(0.0, math.inf), "must be of finite width"),
         (FloatDistribution(-1.5e308, 1.5e308, step=1e300), "must be of finite width"),
@@ -374,24 +373,13 @@ def test_infeasible_trials_are_told_as_failures(watched):
     assert seen == [(0.0, 5.0), (1.0, "failed"), (2.0, 5.0), (3.0, "failed"), (4.0, "failed")]
 
 
-def test_constraints_are_stored_like_those_of_other_samplers(watched):
-    def of(trial):
-        return [trial.params["x"] - 5.0, -1.0]
-
-    stored = []
-    for new in (
-        lambda: TimeVaryingSampler(watched, time="number", constraints_func=of),
-        lambda: optuna.samplers.TPESampler(constraints_func=of),
-    ):
-        with pytest.warns(FutureWarning, match="constraints_func"):
-            sampler = new()
-        study = new_study(sampler)
-        study.enqueue_trial({"x": 7.0})
-        study.optimize(bump, n_trials=1)
-        stored.append(study.trials[0].constraints)
-        with pytest.raises(ValueError, match="feasible"):
-            _ = study.best_trial
-    assert stored[0] == stored[1] == {"0": 2.0, "1": -1.0}
+def test_constraints_of_a_function_are_stored(watched):
+    options = {"time": "number", "constraints_func": lambda trial: [trial.params["x"] - 5.0, -1.0]}
+    with pytest.warns(FutureWarning, match="constraints_func"):
+        study = new_study(TimeVaryingSampler(watched, **options))
+    study.enqueue_trial({"x": 7.0})
+    study.optimize(bump, n_trials=1)
+    assert study.trials[0].constraints == {"0": 2.0, "1": -1.0}
 
 
 def test_constraints_that_are_named_are_modelled():

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
     KFold,
     PredefinedSplit,
     check_cv,
@@ -23,13 +21,11 @@ from sklearn.utils import get_tags
 
 from sktvbo import (
     GPUCB,
-    SWGPUCB,
     WDBO,
     RandomSearch,
     TimeVaryingGPRegressor,
     evaluation,
 )
-from sktvbo.acquisition import UCB
 from sktvbo.evaluation import SimulatedClock
 from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.model_selection import OnlineRun
@@ -209,21 +205,6 @@ def test_two_jobs_accept_a_clock_with_a_lambda():
     assert_array_equal(two, one)
 
 
-def test_halving_increases_replications_of_the_survivors():
-    search = HalvingGridSearchCV(
-        online(RandomSearch()),
-        {"optimizer__max_step": [0.01, 0.1, 1.0]},
-        resource="n_replications",
-        max_resources=3,
-        cv=2,
-        return_train_score=False,
-        error_score="raise",
-    ).fit(some_problems()[:2])
-    assert search.n_resources_ == [1, 3]
-    assert search.n_candidates_ == [3, 1]
-    assert search.best_estimator_.n_replications == 3
-
-
 def test_problems_may_be_a_tuple_or_an_array():
     some = some_problems()[:2]
     array = np.empty(2, dtype=object)
@@ -306,31 +287,6 @@ def test_the_error_of_a_run_names_it_also_from_another_process():
         (note,) = caught.value.__notes__
         assert f"'ackley' with random_state={SEEDS[0]}" in note
         assert "fails_at=3" in note
-
-
-def drifting(start, end):
-    """Return a problem with a bump that moves from one place to another."""
-
-    def place(t):
-        return start + (end - start) * t / 100.0
-
-    return from_callable(
-        lambda x, t: np.exp(-20.0 * (x[0] - place(t)) ** 2),
-        [(0.0, 1.0)],
-        horizon=100.0,
-        optimum=lambda t: ([place(t)], 1.0),
-        noise_variance=1e-2,
-        name=f"{start} to {end}",
-    )
-
-
-@pytest.mark.slow
-def test_a_search_finds_the_best_parameter():
-    online = OnlineRun(SWGPUCB(n_initial_points=5, acquisition=UCB()), n_initial=5)
-    grid = {"optimizer__window": [100, 15]}
-    search = GridSearchCV(online, grid, cv=2, error_score="raise")
-    search.fit([drifting(0.1, 0.9), drifting(0.8, 0.3)])
-    assert search.best_params_ == {"optimizer__window": 15}
 
 
 def test_a_search_gives_no_advice_on_models_that_do_not_suit_a_problem():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.metrics import r2_score
@@ -209,25 +209,6 @@ def test_labels_may_appear_later_in_a_window():
 # --- learners -------------------------------------------------------------------------------------
 
 
-class Foreign(ClassifierMixin, BaseEstimator):
-    """Classifier of another package, without predict_proba, whose means are a dict."""
-
-    def __init__(self, rate=0.1):
-        self.rate = rate
-
-    def partial_fit(self, X, y, classes=None):
-        if not hasattr(self, "classes_"):
-            self.classes_ = np.asarray(classes)
-            self.means_ = dict.fromkeys(classes.tolist(), 0.0)
-        for x, label in zip(np.asarray(X), y):
-            self.means_[label] = self.means_[label] + self.rate * (x - self.means_[label])
-        return self
-
-    def predict(self, X):
-        distances = [np.square(X - self.means_[c]).sum(axis=1) for c in self.classes_.tolist()]
-        return self.classes_[np.argmin(distances, axis=0)]
-
-
 @pytest.mark.parametrize(
     ("estimator", "space", "window"),
     [
@@ -241,9 +222,9 @@ class Foreign(ClassifierMixin, BaseEstimator):
             {"window": ("log-real", 30, 300), "logisticregression__C": ("log-real", 0.01, 100.0)},
             100,
         ),
-        (Foreign(), {"rate": ("log-real", 1e-3, 1.0)}, None),
+        (SGDClassifier(random_state=0), {"alpha": ("log-real", 1e-6, 1.0)}, None),
     ],
-    ids=["sgd", "window", "foreign"],
+    ids=["sgd", "window", "hinge"],
 )
 def test_classifiers_vote(estimator, space, window):
     tuner = OnlineTuner(estimator, space, window=window, n_settings=4, random_state=0)

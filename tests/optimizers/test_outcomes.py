@@ -2,7 +2,6 @@
 
 import copy
 import json
-import pickle
 import warnings
 from typing import ClassVar
 
@@ -185,25 +184,19 @@ def test_many_partial_results_are_learnt_from_as_one_by_one(kind, history):
 
 def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
     limits = LIMITS | {"cost": (None, 1.0)}
-    opt = RGPUCB(
-        BOX, reset_period=5, outcome_constraints=limits, n_initial_points=3, random_state=0
-    )
+    options = {"reset_period": 5, "n_initial_points": 3, "random_state": 0}
+    opt = RGPUCB(BOX, outcome_constraints=limits, **options)
     for t in range(4):
-        x, values = [0.1 * t, 0.2 * t], outcomes([0.1 * t, 0.2 * t], t)
-        opt.tell(x, 1.0, float(t), outcomes=values | {"cost": None})
-    assert opt.probability_feasible([0.3, 0.3], 4.0) <= 0.5
+        x = [0.1 * t, 0.2 * t]
+        opt.tell(x, 1.0, float(t), outcomes=outcomes(x, t) | {"cost": None})
     with pytest.raises(AskTellError, match=r"measured before predict.* Got 'cost', which is"):
         opt.predict([0.3, 0.3], 4.0, outcome="cost")
-    opt.ask(4.0)
     assert opt.refit()
-    x = opt.recommend(4.0)
-    for other in (
-        pickle.loads(pickle.dumps(opt)),
-        RGPUCB.from_json(opt.to_json()),
-        opt.with_parameters(domain=[(0.0, 1.0), (0.0, 3.0)]),
-    ):
-        p = [each.probability_feasible(x, 4.0) for each in (opt, other)]
-        assert p[0] == pytest.approx(p[1], abs=0.01)
+    p = opt.probability_feasible(opt.recommend(4.0), 4.0)
+    assert p <= 0.5
+    for other in (RGPUCB.from_json(opt.to_json()), opt.with_parameters(domain=[(0, 1), (0, 3)])):
+        x = other.recommend(4.0)
+        assert other.probability_feasible(x, 4.0) == pytest.approx(p, abs=0.01)
     opt.tell([0.5, 0.5], 1.0, 5.0, outcomes=outcomes([0.5, 0.5], 5.0) | {"cost": 0.7})
     assert opt.predict([0.5, 0.5], 5.0, outcome="cost") == pytest.approx(0.7)
     opt.tell([0.4, 0.4], 1.0, 30.0, outcomes=dict.fromkeys(limits))  # a reset
@@ -486,7 +479,6 @@ def test_slices_of_all_searches_come_to_an_end():
     ("limits", "match"),
     [
         ({"load": (1.0, 1.0)}, r"low < high. Got 'load'"),
-        ({"load": (2.0, 1.0)}, r"low < high. Got 'load'"),
         ({"load": (None, None)}, r"one None for no limit. Got 'load'"),
         ({"load": (-np.inf, 1.0)}, r"one None for no limit. Got 'load': \(-inf, 1.0\)"),
         ({"load": 1.0}, r"pairs .* Got 'load'"),
@@ -500,31 +492,22 @@ def test_limits_that_make_no_sense(limits, match):
 
 
 @pytest.mark.parametrize(
-    ("given", "match"),
+    ("outcomes", "match"),
     [
-        ({}, "outcomes must be values named 'load', 'heat'"),
-        ({"outcomes": None}, "outcomes must be values named"),
-        ({"outcomes": {"load": 1.0}}, "Got 'load' instead"),
-        ({"outcomes": {"load": 1.0, "heat": 1.0, "cost": 1.0}}, "and no others"),
-        ({"outcomes": {"load": 1.0, "heat": np.inf}}, r"outcomes\['heat'\] must be finite"),
-        ({"outcomes": {"load": "low", "heat": 1.0}}, r"outcomes\['load'\] must be one real"),
-        ({"outcomes": [1.0, 2.0]}, "outcomes must be values named"),
-        ({"outcomes": {"load": 1.0}, "failed": True, "y": None}, "Got 'load' instead"),
-        ({"outcomes": {"load": 1.0, "heat": "hot"}, "failed": True, "y": None}, "one real number"),
+        (None, "outcomes must be values named 'load', 'heat'"),
+        ({"load": 1.0}, "Got 'load' instead"),
+        ({"load": 1.0, "heat": 1.0, "cost": 1.0}, "and no others"),
+        ({"load": 1.0, "heat": np.inf}, r"outcomes\['heat'\] must be finite"),
+        ({"load": "low", "heat": 1.0}, r"outcomes\['load'\] must be one real"),
+        ([1.0, 2.0], "outcomes must be values named"),
     ],
 )
-def test_outcomes_that_make_no_sense_change_nothing(driven, given, match):
+def test_outcomes_that_make_no_sense_change_nothing(driven, outcomes, match):
     before = driven.to_json()
-    arguments = {"y": 1.0} | given
-    with pytest.raises(InvalidObservationError, match=match):
-        driven.tell([0.5, 0.5], t=30.0, **arguments)
-    many = dict(arguments)
-    many["y"] = None if arguments["y"] is None else [1.0]
-    if isinstance(given.get("outcomes"), dict):
-        many["outcomes"] = {name: [value] for name, value in given["outcomes"].items()}
-    if given.get("outcomes") != [1.0, 2.0]:
-        with pytest.raises(InvalidObservationError):
-            driven.tell_many([[0.5, 0.5]], t=30.0, **many)
+    for told in ({"y": 1.0}, {"failed": True}):
+        if outcomes is not None or "y" in told:
+            with pytest.raises(InvalidObservationError, match=match):
+                driven.tell([0.5, 0.5], t=30.0, outcomes=outcomes, **told)
     assert driven.to_json() == before
 
 
@@ -550,6 +533,8 @@ def test_outcomes_of_many_that_all_failed_or_are_none(driven):
     for wrong, match in (
         ({"load": [1.0], "heat": [1.0, 2.0]}, expected),
         ({"load": 1.0, "heat": [1.0, 2.0]}, expected),
+        ({"load": [1.0, np.inf], "heat": [1.0, 2.0]}, r"outcomes\['load'\] must be finite"),
+        ({"load": [1.0, "low"], "heat": [1.0, 2.0]}, r"outcomes\['load'\] must be real"),
         ([{"load": 1.0, "heat": 1.0}] * 2, "Got .{'load': 1.0"),
     ):
         with pytest.raises(InvalidObservationError, match=match):
@@ -628,29 +613,23 @@ def test_violations_of_certified_queries_widen_the_deviations_and_these_narrow_a
 
 def test_robust_surrogates_of_outcomes_ignore_outliers():
     limits = {"load": (None, 0.8)}
-    plain, robust = (
-        GPUCB(BOX, outcome_constraints=limits, robust=robust, random_state=0)
-        for robust in (False, True)
-    )
-    rng = np.random.RandomState(0)
-    for t in range(25):
-        x = rng.uniform(size=2)
-        told = 20.0 if t == 20 else load(x, t) + 0.01 * rng.normal()
-        for opt in (plain, robust):
+    errors = []
+    for robust in (True, False):
+        opt = GPUCB(BOX, outcome_constraints=limits, robust=robust, random_state=0)
+        rng = np.random.RandomState(0)
+        for t in range(25):
+            x = rng.uniform(size=2)
+            told = 20.0 if t == 20 else load(x, t) + 0.01 * rng.normal()
             opt.tell(x, objective(x, t), t, outcomes={"load": told})
-    X = rng.uniform(size=(20, 2))
-    errors = [
-        np.abs(opt.predict(X, 25.0, outcome="load") - [load(x, 25.0) for x in X]).mean()
-        for opt in (plain, robust)
-    ]
-    assert errors[1] < 0.1 < 0.5 < errors[0]
+        X = rng.uniform(size=(20, 2))
+        errors.append(np.abs(opt.predict(X, 25.0, outcome="load") - load(X.T, 25.0)).mean())
+    assert errors[0] < 0.1 < 0.5 < errors[1]
 
 
 def test_the_objective_may_have_a_floor():
     limits = {"objective": (-0.6, None)}
-    opt = WDBO(
-        BOX, outcome_constraints=limits, safety=0.9, start_points=[[0.7, 1.0]], random_state=0
-    )
+    options = {"safety": 0.9, "start_points": [[0.7, 1.0]], "random_state": 0}
+    opt = WDBO(BOX, outcome_constraints=limits, **options)
     for t in range(30):
         x = opt.ask(float(t))
         assert objective(x, t) > -0.6
@@ -658,7 +637,7 @@ def test_the_objective_may_have_a_floor():
     with pytest.raises(ValueError, match="start_points"):
         WDBO(BOX, outcome_constraints=limits, safety=0.9).ask(0.0)
     with pytest.raises(ValueError, match="outcome_constraints"):
-        WDBO(BOX, start_points=[[0.7, 1.0]], safety=0.9).ask(0.0)
+        WDBO(BOX, **options).ask(0.0)
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -798,29 +777,19 @@ def test_nothing_is_certified_from_the_largest_excess_on(value, is_certified):
     ("kind", "level", "n"),
     [
         (WDBO, 0.8, 60),
-        *(
-            pytest.param(kind, level, 300, marks=pytest.mark.slow)
-            for kind in (WDBO, ETGPUCB)
-            for level in (0.8, 0.95)
-        ),
+        pytest.param(WDBO, 0.95, 300, marks=pytest.mark.slow),
+        pytest.param(ETGPUCB, 0.8, 300, marks=pytest.mark.slow),
     ],
 )
 def test_certified_queries_violate_at_most_as_often_as_allowed_whatever_the_outcome_does(
     kind, level, n
 ):
     # An adversary: half of the queries but the start point are measured far beyond the limit.
-    rng, start = np.random.RandomState(0), np.array([0.1])
-    opt = kind(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 1.0)},
-        safety=level,
-        start_points=[start],
-        random_state=0,
-    )
-    n_violations = 0
+    rng, n_violations = np.random.RandomState(0), 0
+    opt = on_a_line({"c": (None, 1.0)}, kind, safety=level, start_points=[[0.1]])
     for t in range(n):
         x = opt.ask(t)
-        moved = abs(x[0] - start[0]) > 1e-9
+        moved = abs(x[0] - 0.1) > 1e-9
         beyond = moved and rng.uniform() < 0.5
         if beyond and opt.surrogate_ is not None:
             n_violations += parts_of(opt)["limits"]["refused"] == 0
@@ -831,13 +800,8 @@ def test_certified_queries_violate_at_most_as_often_as_allowed_whatever_the_outc
 
 @pytest.mark.parametrize("name", ["c", "objective"])
 def test_violations_of_what_was_told_are_counted(name):
-    opt = WDBO(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 9.0), name: (None, 1.0)},
-        safety=0.9,
-        start_points=[[0.5]],
-        random_state=0,
-    )
+    limits = {"c": (None, 9.0), name: (None, 1.0)}
+    opt = on_a_line(limits, safety=0.9, start_points=[[0.5]])
     noise = 0.3 * np.random.RandomState(0).standard_normal((30, 2))
     opt.tell_many(np.full((30, 1), 0.5), noise[:, 0], np.arange(30), outcomes={"c": noise[:, 1]})
     # The model takes 1.9 for noise.
@@ -848,19 +812,11 @@ def test_violations_of_what_was_told_are_counted(name):
 
 @pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_et_gp_ucb_forgets_when_an_outcome_jumps_and_the_objective_does_not(maximize):
-    opt = ETGPUCB(
-        [(0.0, 1.0)],
-        outcome_constraints={"c": (None, 1.0)},
-        safety=0.9,
-        start_points=[[0.2]],
-        maximize=maximize,
-        random_state=0,
-    )
+    opt = on_a_line({"c": (None, 1.0)}, ETGPUCB, safety=0.9, maximize=maximize)
     for t in range(31):
         x = opt.ask(t)
         y = (x[0] - 0.6) ** 2
-        c = x[0] - (0.0 if t < 30 else 2.0)
-        opt.tell(x, -y if maximize else y, outcomes={"c": c})
+        opt.tell(x, -y if maximize else y, outcomes={"c": x[0] - (0.0 if t < 30 else 2.0)})
         assert opt.policy_.n_resets_ == (t == 30)
     assert len(opt.X_) == 1
     assert opt.policy_.steps_ == 0

@@ -1,17 +1,15 @@
 """W-DBO and BOLT: the removals that relevancies, a budget and a size decide."""
 
-import copy
-
 import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import above_prior_mean, inside, length_scale_of
+from optimizers.dense import above_prior_mean, inside
 from scipy.optimize import nnls
 
 from sktvbo import BOLT, WDBO, BayesianOptimizer
 from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyBudget, RelevancyCap
+from sktvbo.staleness import RelevancyCap
 
 
 def wave(x, t):
@@ -125,48 +123,6 @@ def test_its_policy_forgets_alike_in_any_composition():
 
 
 # --- W-DBO ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [pytest.param(0.25, marks=pytest.mark.slow), 2.0])
-def test_budget_ledger(alpha, monkeypatch):
-    """Algorithm 1, recomputed from scratch with a fresh relevancy after each removal."""
-    opt = WDBO([(0.0, 1.0)], alpha=alpha, n_initial_points=14, random_state=0)
-    steps = []
-    original = RelevancyBudget.after_add
-
-    def spy(policy, surrogate, now):
-        before = getattr(policy, "budget_", None)
-        removed = original(policy, surrogate, now)
-        y = surrogate.y_train_
-        # A copy: the surrogate forgets what was removed as soon as the policy returns.
-        y = (y - y.mean()) / y.std()
-        steps.append((copy.copy(surrogate), y, now, before, copy.copy(policy), removed))
-        return removed
-
-    monkeypatch.setattr(RelevancyBudget, "after_add", spy)
-    ask_and_tell(opt, 60, lambda x, t: np.sin(6.0 * x[0] + 0.2 * t))
-
-    n_removed, previous = 0, None
-    for surrogate, y, now, before, policy, removed in steps:
-        budget = 1.0
-        if before is not None:
-            length_scale, earlier = previous
-            budget = before * (1.0 + alpha) ** min((now - earlier) / length_scale, 10.0)
-        rows = np.arange(len(y))
-        for index in removed:
-            R = relevancy(surrogate, surrogate.X_train_[rows], y[rows], now)
-            assert rows[np.argmin(R)] == index
-            assert budget > 1.0 + R.min()
-            budget /= 1.0 + R.min()
-            rows = rows[rows != index]
-        if budget > 1.0:
-            left = relevancy(surrogate, surrogate.X_train_[rows], y[rows], now).min()
-            assert len(rows) == policy.min_size or budget <= 1.0 + left
-            budget = min(budget, 1.0 + left) if len(rows) == policy.min_size else budget
-        assert policy.budget_ == pytest.approx(budget, rel=1e-6)
-        previous = length_scale_of(surrogate.temporal_kernel_), now
-        n_removed += len(removed)
-    assert n_removed == opt.n_removed_ > 5
 
 
 def test_lengthscale_is_bounded_by_the_recent_sampling_interval():

@@ -52,36 +52,6 @@ def step(opt, t, expert=True):
 # --- what it discards -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("cap", "g"),
-    [
-        ("log", np.log),
-        (4.0, lambda s: 4.0),
-        (lambda s: s**0.2, lambda s: s**0.2),
-        (0.0, lambda s: 0.0),
-    ],
-    ids=["log", "constant", "callable", "nothing"],
-)
-def test_discards_what_became_too_noisy(cap, g):
-    """Observations with 1 + age² > g(t), but for the newest."""
-    opt = make(noise_cap=cap)
-    rng = np.random.RandomState(0)
-    kept, now, longest = np.empty(0), 0.0, 0
-    for s in range(1, 41):
-        now += rng.exponential(0.4)
-        step(opt, now, expert=s % 4 == 0)
-        kept = np.append(kept, now)
-        if s >= 8:
-            fresh = 1.0 + (now - kept) ** 2 <= g(s)
-            fresh[-1] = True
-            kept = kept[fresh]
-            assert opt.history_["cap"][-1] == pytest.approx(g(s))
-        assert_array_equal(opt.X_[:, 1], kept)
-        longest = max(longest, len(kept))
-    assert opt.n_removed_ > 20
-    assert len(kept) == 1 if cap == 0.0 else longest > 3
-
-
 def test_what_is_told_late_ages_from_when_it_was_seen():
     opt = make(noise_cap=5.0)
     for t in range(8):

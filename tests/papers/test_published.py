@@ -4,12 +4,13 @@ import copy
 
 import numpy as np
 import pytest
+from contract.cases import ALGORITHMS
 from numpy.testing import assert_allclose, assert_array_equal
 from papers.cases import HORIZONS
 from scipy.stats import gamma, qmc
 from sklearn.gaussian_process.kernels import RBF
 
-from sktvbo import Journal, optimizers, papers
+from sktvbo import Journal, papers
 from sktvbo.acquisition import AcquisitionState
 from sktvbo.domain import Arms, FiniteSet
 from sktvbo.exceptions import ModelWarning
@@ -21,11 +22,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 NAMES = [entry.name for entry in papers.available()]
-CLASSES = {
-    kind.label: kind
-    for kind in map(optimizers.__dict__.get, optimizers.__all__)
-    if getattr(kind, "label", None)
-}
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
 # The unit square holds them as they are, since they span it.
 PLACES = np.vstack([[0.0, 0.0], [1.0, 1.0], np.random.RandomState(3).uniform(size=(14, 2))])
@@ -402,9 +398,9 @@ def test_sparq_without_an_expert_warns_once():
 
 
 def test_their_names():
-    assert sorted(NAMES) == sorted(CLASSES)
+    assert sorted(NAMES) == sorted(ALGORITHMS)
     for name in NAMES:
-        by_class = make(CLASSES[name].__name__, **HORIZONS.get(name, {}))
+        by_class = make(ALGORITHMS[name].__name__, **HORIZONS.get(name, {}))
         assert type(by_class) is type(make(name))
     assert all(entry.paper and 2000 < entry.year < 2100 for entry in papers.available())
     with pytest.raises(ValueError, match="Did you mean 'W-DBO'"):
@@ -445,17 +441,9 @@ def test_journals_are_resumed(name, tmp_path):
 
 def test_other_parameters_pass_through():
     K = se(PLACES, PLACES)
-    opt = papers.published(
-        "TV-GP-UCB",
-        Arms(len(K)),
-        spatial_kernel=Empirical(K),
-        c2=0.4,
-        maximize=False,
-        random_state=0,
-    )
-    assert opt.maximize is False
-    assert opt.clock == "step"
+    options = {"spatial_kernel": Empirical(K), "c2": 0.4, "maximize": False}
+    opt = papers.published("TV-GP-UCB", Arms(len(K)), random_state=0, **options)
+    assert (opt.maximize, opt.clock) == (False, "step")
     for _ in range(5):
         opt.tell(opt.ask(), 1.0)
-    state = AcquisitionState(n=1, n_told=1, n_dims=1)
-    assert opt.acquisition.beta_value(state) == 0.0
+    assert opt.acquisition.beta_value(AcquisitionState(n=1, n_told=1, n_dims=1)) == 0.0
