@@ -125,6 +125,11 @@ def test_a_step_limit_counts():
     assert opt.ask(1, fixed={"x1": 0.65})[1] == 0.65
     with pytest.raises(DomainError, match="within max_step of the latest query, in 'x1' too"):
         opt.ask(2, fixed={"x1": 0.9})
+    X = np.random.RandomState(0).uniform(size=(20, 2))
+    opt.tell_many(X, -np.sum((X - 0.1) ** 2, axis=1), np.arange(20.0))
+    opt.announce([0.9, 0.9], 20.0)
+    assert opt.ask(21.0).min() >= 0.7 - 1e-9
+    assert np.abs(opt.recommend(21.0) - 0.1).max() < 0.1  # a recommendation is free
 
 
 def test_queries_on_the_way_to_a_better_place_differ():

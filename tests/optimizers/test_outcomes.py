@@ -22,6 +22,7 @@ from optimizers.limited import (
     told_of,
 )
 from scipy.stats import norm
+from sklearn.gaussian_process.kernels import Matern
 from stored import parts_of, with_fields
 
 from sktvbo import (
@@ -30,6 +31,7 @@ from sktvbo import (
     RGPUCB,
     WDBO,
     SparQGPUCB,
+    TimeVaryingGPRegressor,
     optimize,
 )
 from sktvbo.domain import Context, WithContext, as_domain
@@ -535,6 +537,7 @@ def test_outcomes_of_many_that_all_failed_or_are_none(driven):
         ({"load": 1.0, "heat": [1.0, 2.0]}, expected),
         ({"load": [1.0, np.inf], "heat": [1.0, 2.0]}, r"outcomes\['load'\] must be finite"),
         ({"load": [1.0, "low"], "heat": [1.0, 2.0]}, r"outcomes\['load'\] must be real"),
+        ({"load": [1.0, 1e300], "heat": [1.0, 2.0]}, r"outcomes\['load'\]"),
         ([{"load": 1.0, "heat": 1.0}] * 2, "Got .{'load': 1.0"),
     ):
         with pytest.raises(InvalidObservationError, match=match):
@@ -731,6 +734,21 @@ def test_improvements_are_over_the_best_place_within_the_limits(name, safety):
     beyond = np.maximum(x + 0.1 * np.sin(np.arange(40) / 8.0) - 0.5, 0.0)
     assert beyond[10:].mean() < 0.05
     assert x[10:].mean() > 0.4
+
+
+@pytest.mark.parametrize(("limit", "is_on_the_way"), [(9.0, True), (1.0, False)])
+def test_a_step_to_a_better_place_beyond_reach_does_not_violate_a_limit(limit, is_on_the_way):
+    """From a hill at 0.2; a higher one is at 0.8, and the outcome is 2 from 0.25 on."""
+    held = {"noise_variance": 1e-3, "normalize_y": True, "optimizer": None}
+    surrogate = TimeVaryingGPRegressor(Matern(0.05), Matern(1e3), **held)
+    options = {"surrogate": surrogate, "max_step": 0.1, "n_initial_points": 5}
+    opt = on_a_line({"c": (None, limit)}, GPUCB, **options)
+    x = np.array([0.8, 0.825, 0.775, *np.linspace(0.15, 0.4, 11), 0.2])
+    y = np.where(x > 0.5, 4.0 - 100.0 * (x - 0.8) ** 2, 1.0 - 20.0 * (x - 0.2) ** 2)
+    outcomes = {"c": np.where((x > 0.24) & (x < 0.5), 2.0, 0.0)}
+    opt.tell_many(x[:, np.newaxis], y, np.arange(15.0), outcomes=outcomes)
+    opt.announce([0.2], 15.0)
+    assert (opt.ask(16.0)[0] > 0.29) == is_on_the_way
 
 
 @pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
