@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import above_prior_mean, inside
-from scipy.optimize import nnls
+from optimizers.dense import inside
 
 from sktvbo import BOLT, WDBO, BayesianOptimizer
-from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import RelevancyCap
 
 
@@ -30,79 +28,32 @@ def cubic(n):
     return 0.5 + 0.02 * n + 1e-5 * n**3
 
 
-def best_size(kernel, coefficients, largest=2000):
+def best_size(kernel, largest=300):
     """argmax_n Σ_{i≤n} k_T(i R(n))² by trying them all."""
     sizes = np.arange(1, largest + 1)
-    spacing = coefficients @ sizes ** np.arange(4)[:, np.newaxis]
     worth = [
         np.sum(kernel([[0.0]], np.outer(np.arange(1, n + 1), R)[:, :1])[0] ** 2)
-        for n, R in zip(sizes, spacing)
+        for n, R in zip(sizes, cubic(sizes))
     ]
     return int(np.argmax(worth)) + 1
 
 
-def fitted_cubic(sizes, durations):
-    """Coefficients ≥ 0 of 1, n, n², n³, by least squares in n/100."""
-    return nnls(np.vander(np.array(sizes) / 100.0, 4, increasing=True), durations)[0] / (
-        100.0 ** np.arange(4)
-    )
-
-
-def relevancy(gp, X, y, now):
-    return wasserstein_relevancy(
-        X,
-        y,
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        mean_prior_std=1.0,
-        now=now,
-    )
-
-
-@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_size_and_removals_recomputed(maximize):
-    """n* from the times between queries and the fitted l_T; then the least relevant go first."""
-    opt = BOLT([(0.0, 1.0)], n_initial_points=12, maximize=maximize, random_state=0)
-    asked, sizes, known = [], [], []
-    X, y = np.empty((0, 2)), np.empty(0)
-    n_before = 0
-    for t in timed_drive(opt, 55, cubic):
-        # n_before is the size at the query, which counts once there was a surrogate.
-        if n_before >= 12 or asked:
-            asked.append(t)
-            sizes.append(n_before)
-        X = np.vstack([X, opt.told_X_[-1]])
-        y = np.append(y, opt.told_y_[-1] * (1.0 if maximize else -1.0))
-        policy = opt.policy_
-        if len(asked) > 4:
-            expected = policy.max_size_
-        if len(asked) > 5:  # fewer do not determine the cubic
-            coefficients = fitted_cubic(sizes[:-1], np.diff(asked))
-            expected = best_size(opt.surrogate_.temporal_kernel_, coefficients, 300)
-            assert policy.max_size_ == expected
-            assert_allclose(
-                [policy.response_time_(n) for n in (5, 30, 100)],
-                [coefficients @ float(n) ** np.arange(4) for n in (5, 30, 100)],
-                rtol=1e-6,
-            )
-            known.append(expected)
-            assert opt.history_["max_size"][-1] == expected
-        if len(asked) > 4:
-            rows = np.arange(len(y))
-            # The scale of y is held while rows are taken out.
-            standard = (y - y.mean()) / y.std()
-            while len(rows) > max(expected, 10):
-                z = above_prior_mean(opt.surrogate_, X[rows], standard[rows])
-                R = relevancy(opt.surrogate_, X[rows], z, t)
-                rows = np.delete(rows, np.argmin(R))
-            X, y = X[rows], y[rows]
-            assert len(opt.X_) <= max(expected, 10)
-        assert_array_equal(opt.X_, X)
-        n_before = len(X)
+def test_response_time_and_size_are_those_of_the_run():
+    """n* follows the times between queries, by the size at each, and the fitted kernel."""
+    opt, known, t, n = BOLT([(0.0, 1.0)], n_initial_points=12, random_state=0), set(), 0.0, 0
+    for _ in range(55):
+        x = opt.ask(t)
+        opt.tell(x, wave(x, t))
+        if opt.n_told_ > 20:
+            policy, sizes = opt.policy_, np.array([5.0, 30.0, 100.0])
+            assert_allclose([*map(policy.response_time_, sizes)], cubic(sizes), rtol=1e-6)
+            assert policy.max_size_ == best_size(opt.surrogate_.temporal_kernel_)
+            assert opt.history_["max_size"][-1] == policy.max_size_
+            assert len(opt.X_) <= max(policy.max_size_, 10)
+            known.add(policy.max_size_)
+        t, n = t + cubic(n), len(opt.X_)
     assert opt.n_removed_ > 10
-    assert len(set(known)) > 3  # n* follows the lengthscale
+    assert len(known) > 3
     assert max(known) > 12
 
 
