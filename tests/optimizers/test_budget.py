@@ -4,7 +4,6 @@ import contextlib
 import pickle
 import time
 import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -223,19 +222,3 @@ def test_the_search_for_a_query_stops(kernel):
             x = opt.ask(float(t))
     assert ((x >= 0.0) & (x <= 1.0)).all()
     assert calls == [16 + 3]  # and the latest three places
-
-
-def test_draws_at_fewer_places():
-    opt = GPUCB([(0, 1)], n_initial_points=5, acquisition="ts", step_budget=LONG, random_state=0)
-    run(opt, 6)
-    opt._run.timer._n_candidates = 32
-    posterior, sizes = type(opt.surrogate_.posterior_at(6.0)), []
-    original = posterior.sample
-
-    def sample(self, S, rng):
-        sizes.append(len(S))
-        return original(self, S, rng)
-
-    with mock.patch.object(posterior, "sample", sample):
-        opt.ask(6.0)
-    assert 32 < sizes[0] < 200

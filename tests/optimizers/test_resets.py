@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.dense import drive as driven
 from optimizers.dense import information_gain, make
-from scipy.optimize import minimize
 from scipy.stats import gamma
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import BRGPUCB, RGPUCB, SWGPUCB, TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, InformationGainBeta
@@ -91,58 +90,26 @@ def test_blocks_of_a_given_length(algorithm, n_initial_points):
         assert np.all(opt.removed_at_[start:end] == end)
 
 
-def minus_likelihood(theta, X, y):
-    """Minus the log marginal likelihood of TVGP's model and a mean, one unit of time a row."""
-    signal, space, time, noise = np.exp(theta)
-    steps = np.arange(float(len(y)))[:, np.newaxis]
-    K = 1.0 + signal * Matern(space, nu=2.5)(X) * np.exp(-np.abs(steps - steps.T) / time)
-    L = np.linalg.cholesky(K + noise * np.eye(len(y)))
-    z = np.linalg.solve(L, y)
-    return 0.5 * z @ z + np.log(np.diag(L)).sum() + 0.5 * len(y) * np.log(2.0 * np.pi)
-
-
-def best_likelihood(X, y, epsilon=None):
-    """The largest log marginal likelihood, of all ε or of one."""
-    bounds = np.log([(0.05, 20.0), (0.01, 2.0), -2.0 / np.log1p([-0.9, -1e-5]), (1e-4, 1.0)])
-    start = np.log([1.0, 0.5, 20.0, 1e-2])
-    if epsilon is not None:
-        start[2] = np.log(-2.0 / np.log1p(-epsilon))
-        bounds[2] = start[2]
-    found = minimize(minus_likelihood, start, args=(X, y), method="L-BFGS-B", bounds=bounds)
-    return -found.fun
-
-
 @pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_learnt_blocks_follow_the_likelihood_of_the_rate(maximize):
-    """ε maximizes the marginal likelihood of all that was told, N is TVGP's of ε."""
+def test_learnt_blocks_have_the_length_for_the_rate(maximize):
+    """N is TVGP's of ε, which is learnt at first and when a block is full."""
     options = {"n_initial_points": 20, "refit_every": 10, "maximize": maximize}
     opt = make(RGPUCB, domain=[(-1.0, 3.0)], **options)
     rng = np.random.RandomState(0)
-    f, learnt, size = rng.standard_normal(6), [], 0
+    f, learnt = rng.standard_normal(6), set()
     for t in range(75):
         x = opt.ask(float(3 * t))  # ε is per observation, whatever the time between them
         f = np.sqrt(0.8) * f + np.sqrt(0.2) * rng.standard_normal(6)  # eq. (4) with ε = 0.2
-        before = getattr(opt.policy_, "epsilon_", None), opt.told_X_, opt.told_y_
         opt.tell(x, 5.0 + np.interp(x[0], np.linspace(-1.0, 3.0, 6), f))
         if t < 20:
             continue
-        size = size + 1 if t > 20 else 21
-        epsilon = opt.policy_.epsilon_
-        if epsilon != before[0]:
-            X, y = (before[1][:, :1] + 1.0) / 4.0, before[2]
-            y = (y - y.mean()) / y.std()
-            # A search that goes on from another one ends where it predicts to gain less than 1e-3.
-            assert best_likelihood(X, y, epsilon) >= best_likelihood(X, y) - 3e-3
-            c = 2.0 / (2.0 * 2.5 + 2.0)  # d = 1, ν = 5/2
-            period = int(np.ceil(24.0 * epsilon ** (-1.0 / (4.0 - c))))
-            learnt.append(t)
-        if size > period:
-            size = 1
+        epsilon = opt.history_["epsilon"][-1]
+        c = 2.0 / (2.0 * 2.5 + 2.0)  # d = 1, ν = 5/2
+        period = int(np.ceil(24.0 * epsilon ** (-1.0 / (4.0 - c))))
+        learnt.add(epsilon)
         assert opt.policy_.period_ == period
-        assert len(opt.X_) == size
-        assert opt.history_["epsilon"][-1] == epsilon
-    assert len(learnt) >= 2  # at the first observation after the initial ones, and at a full block
-    assert opt.policy_.n_resets_ >= 1
+        assert opt.policy_.epsilon_ == epsilon
+    assert len(learnt) == 1 + opt.policy_.n_resets_ >= 2
     assert 0.03 < epsilon < 0.6
 
 

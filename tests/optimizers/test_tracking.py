@@ -79,17 +79,6 @@ def test_the_same_queries_as_with_the_dense_solver():
     assert_array_equal(one.X_train_, other.X_train_)
 
 
-def test_hyperparameters_that_are_searched_often_are_not_held():
-    """A search discards the filter; it is built again after updates of a quarter of the rows."""
-    opt = TVGPUCB(GRID, n_initial_points=70, refit_every=30, random_state=0)
-    kinds = []
-    for t in range(101):
-        x = opt.ask(t)
-        opt.tell(x, float(np.sin(x[0] + 0.1 * t)))
-        kinds.append(opt.surrogate_ and solver_of(opt.surrogate_))
-    assert kinds[69:] == ["Dense"] * 24 + ["Filter"] * 6 + ["Dense"] * 2
-
-
 @pytest.mark.parametrize("temporal", [ConstantKernel(1.0, "fixed"), Forgetting(0.02)], ids=str)
 def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(temporal):
     domain = FiniteSet(np.linspace(0.0, 1.0, 30)[:, np.newaxis])
