@@ -454,6 +454,7 @@ def test_contexts_that_are_measured_before_a_suggestion():
     generator.suggest()
     generator.suggest()
     assert contexts(generator) == [11.0, 12.0]
+    assert TimeVaryingGenerator.model_validate(generator.model_dump()).context is None
 
 
 @pytest.mark.parametrize("n", [1, 2])
