@@ -111,7 +111,6 @@ class Thinker(Foreign):
     [
         (RandomSearch(), [0] * 3),
         (Foreign(), [0] * 3),
-        (lambda domain, seed: Foreign(), [0] * 3),
         (Thinker(), [7] * 3),
         (GPUCB(n_initial_points=5), [5, 6, 7]),
         (GPUCB(n_initial_points=7), [0, 0, 7]),

@@ -43,11 +43,9 @@ def constant(seconds):
         (StepClock(), 3, {}, [(3.0, 3.0), (4.0, 4.0)]),
         # A wait takes whole steps, and a rounding error is not a wait.
         (StepClock(), 0, {"wait": 1.5}, [(0.0, 2.0), (3.0, 5.0)]),
-        (StepClock(), 0, {"wait": 1.0}, [(0.0, 1.0), (2.0, 3.0)]),
         (StepClock(), 0, {"wait": 1e-12}, [(0.0, 0.0), (1.0, 1.0)]),
         # A response time plus the duration of the call.
         (SimulatedClock(constant(0.5), call_duration=1.0), 2.0, {}, [(2.0, 2.5), (3.5, 4.0)]),
-        (SimulatedClock(constant(0.0), 1.0), 0.0, {}, [(0.0, 0.0), (1.0, 1.0)]),
         (SimulatedClock(lambda n: 0.25 * n), 0.0, {"size": 4}, [(0.0, 1.0), (1.0, 2.0)]),
         # A wait replaces a shorter response time.
         (SimulatedClock(constant(0.5)), 0.0, {"wait": 2.0}, [(0.0, 2.0), (2.0, 4.0)]),
@@ -116,9 +114,7 @@ def test_named_response_times_are_growing_cubics(name):
     assert walk(named, 1.0, 5, size=100) == walk(given, 1.0, 5, size=100)
 
 
-@pytest.mark.parametrize(
-    "name", ["paper", "", "papers/", "papers/0", "papers/-1", "papers/inf", "/2"]
-)
+@pytest.mark.parametrize("name", ["paper", "", "papers/", "papers/0", "papers/inf", "/2"])
 @pytest.mark.parametrize("function", [response_time, SimulatedClock])
 def test_unknown_response_times_name_the_known_ones(function, name):
     with pytest.raises(ValueError, match=f"one of papers, sktvbo, .*. Got '{name}' instead"):
@@ -126,16 +122,6 @@ def test_unknown_response_times_name_the_known_ones(function, name):
 
 
 # --- real time ------------------------------------------------------------------------------------
-
-
-def test_wall_clock_runs_with_real_time():
-    clock = WallClock()
-    clock.start(100.0)
-    tic = time.perf_counter()
-    time.sleep(0.02)
-    t = clock.now()
-    assert 0.02 <= t - 100.0 <= time.perf_counter() - tic + 1e-3
-    assert clock.answer(5, 0.0) >= t
 
 
 def test_wall_clock_sleeps_until_the_query():

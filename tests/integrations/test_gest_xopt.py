@@ -65,14 +65,6 @@ def test_it_imports_neither_torch_nor_xopt(loop):
     assert loop("alone") == []
 
 
-def test_a_moving_optimum(loop):
-    by_steps, by_seconds = loop("drift")
-    assert by_steps["error"] < 0.06
-    assert by_steps["times"] == [48.0, 49.0]
-    assert by_seconds["error"] < 0.06
-    assert by_seconds["times"] == by_seconds["measured"]
-
-
 def test_constraints_contexts_and_failures(loop):
     found = loop("limits")
     assert (found["told"], found["failed"], found["pending"]) == (41, 1, 0)

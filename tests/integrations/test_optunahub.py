@@ -43,25 +43,13 @@ def test_its_page_has_what_the_registry_asks_for():
     optuna = pytest.importorskip("optuna")
     _, front, text = readme().split("---\n", 2)
     front = yaml.safe_load(front)
-    assert set(front) == {
-        "author",
-        "title",
-        "description",
-        "tags",
-        "optuna_versions",
-        "license",
-    }
+    assert set(front) == {*["author", "title", "description", "tags", "optuna_versions", "license"]}
     assert "sampler" in front["tags"]
     assert front["license"] == "MIT License"
     assert (FOLDER / "LICENSE").read_text(encoding="utf-8").startswith(front["license"])
     assert optuna.__version__.split(".")[0] in {v.split(".")[0] for v in front["optuna_versions"]}
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
-        "Abstract",
-        "APIs",
-        "Installation",
-        "Example",
-        "Others",
-    ]
+    headings = ["Abstract", "APIs", "Installation", "Example", "Others"]
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == headings
     assert not re.search(r"<[a-z/]", text), "the registry removes HTML"
 
 

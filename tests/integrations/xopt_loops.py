@@ -1,13 +1,12 @@
 """Loops of Xopt around the generator, each a function, for an environment with Xopt and torch.
 
-``python xopt_loops.py drift FOLDER`` runs the function ``drift`` and prints its results as JSON.
+``python xopt_loops.py limits FOLDER`` runs the function ``limits`` and prints its results as JSON.
 """
 
 import json
 import os
 import signal
 import sys
-import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,18 +37,18 @@ class Machine:
         best = 0.2 + 0.01 * self.n + 0.02 * (air - 20.0)
         size = 1.0 + (inputs["x"] - best) ** 2 + 0.1 * (inputs.get("k", 2) - 2) ** 2
         loss = inputs["x"] - 0.5
-        return {"f": size, "loss": loss, "air": air, "best": best, "time": time.time()}
+        return {"f": size, "loss": loss, "air": air, "best": best}
 
 
-def generator_of(fields=None, journal=None, clock="step", **options):
+def generator_of(fields=None, journal=None):
     from gest_api.vocs import VOCS
 
     from sktvbo import WDBO
     from sktvbo.integrations.gest import TimeVaryingGenerator
 
     fields = {"variables": {"x": [0.0, 1.0]}, "objectives": {"f": "MINIMIZE"}} | (fields or {})
-    optimizer = WDBO(clock=clock, random_state=0, journal=journal)
-    return TimeVaryingGenerator(VOCS(**fields), optimizer, **options)
+    optimizer = WDBO(clock="step", random_state=0, journal=journal)
+    return TimeVaryingGenerator(VOCS(**fields), optimizer)
 
 
 def measure(inputs):
@@ -68,24 +67,6 @@ def alone(folder):
     """Names of heavy packages that the generator imports."""
     generator_of().suggest(1)
     return sorted({"torch", "botorch", "xopt"} & sys.modules.keys())
-
-
-def drift(folder):
-    """Tracking of a moving optimum, with the counter of steps and with measured times."""
-    found = []
-    for clock, field in (("step", None), ("calendar", "time")):
-        X = xopt_of(generator_of(clock=clock, time=field))
-        for _ in range(50):
-            X.step()
-        late, told = X.data[-15:], X.generator.optimizer.told_X_
-        found.append(
-            {
-                "error": float(abs(late["x"] - late["best"]).median()),
-                "times": told[-2:, -1].tolist(),
-                "measured": X.data["time"].tolist()[-2:],
-            }
-        )
-    return found
 
 
 def limits(folder):

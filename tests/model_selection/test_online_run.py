@@ -10,30 +10,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
     KFold,
-    LeaveOneOut,
     PredefinedSplit,
-    RandomizedSearchCV,
-    ShuffleSplit,
     check_cv,
     cross_val_score,
 )
 from sklearn.utils import get_tags
 
 from sktvbo import (
-    ETGPUCB,
     GPUCB,
-    SWGPUCB,
     WDBO,
     RandomSearch,
     TimeVaryingGPRegressor,
     evaluation,
 )
-from sktvbo.acquisition import UCB
 from sktvbo.evaluation import SimulatedClock
 from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.model_selection import OnlineRun
@@ -176,8 +168,6 @@ def alone():
     [
         2,
         KFold(2, shuffle=True, random_state=0),
-        ShuffleSplit(2, test_size=0.5, random_state=0),
-        LeaveOneOut(),
         PredefinedSplit([0, 0, 1, -1]),
         [(np.arange(4), np.arange(4))],
     ],
@@ -206,17 +196,6 @@ def test_grid_search_equals_runs_by_hand(grid_search):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV])
-def test_two_jobs_find_what_one_finds(search, grid_search):
-    options = {"random_state": 0, "n_iter": 2} if search is RandomizedSearchCV else {}
-    parallel = search(online(), ALPHAS, cv=2, n_jobs=2, error_score="raise", **options)
-    results = parallel.fit(some_problems()[:2]).cv_results_
-    order = np.argsort(results["param_optimizer__alpha"].astype(float))
-    for split in ("split0_test_score", "split1_test_score"):
-        assert_array_equal(results[split][order], grid_search.cv_results_[split])
-
-
-@pytest.mark.slow
 def test_two_jobs_accept_a_clock_with_a_lambda():
     clock = SimulatedClock(lambda n: 0.5 + 0.1 * n)
     run = online(RandomSearch(), clock=clock, normalize="random", n_replications=2)
@@ -224,24 +203,6 @@ def test_two_jobs_accept_a_clock_with_a_lambda():
         cross_val_score(run, some_problems(), cv=2, n_jobs=n, error_score="raise") for n in (1, 2)
     )
     assert_array_equal(two, one)
-
-
-def test_halving_increases_replications_of_the_survivors():
-    search = HalvingGridSearchCV(
-        online(RandomSearch()),
-        {"optimizer__max_step": [0.01, 0.1, 1.0]},
-        resource="n_replications",
-        max_resources=3,
-        cv=2,
-        return_train_score=False,
-        error_score="raise",
-    ).fit(some_problems()[:2])
-    assert search.n_resources_ == [1, 3]
-    assert search.n_candidates_ == [3, 1]
-    best = clone(search.best_estimator_)
-    assert best.n_replications == 3
-    scores = cross_val_score(best, some_problems()[:2], cv=2)
-    assert_allclose(search.best_score_, scores.mean(), rtol=1e-14)
 
 
 def test_problems_may_be_a_tuple_or_an_array():
@@ -256,13 +217,9 @@ def test_clone_pickle_and_nested_parameters():
     run = online(WDBO(alpha=0.3), clock=SimulatedClock(slow), horizon=8.0)
     copy = clone(run).set_params(optimizer__alpha=0.7)
     assert (run.optimizer.alpha, copy.optimizer.alpha) == (0.3, 0.7)
-    assert run.get_params()["optimizer__alpha"] == 0.3
-    fitted = run.fit(some_problems()[:1])
-    again = pickle.loads(pickle.dumps(fitted))
+    again = pickle.loads(pickle.dumps(run.fit(some_problems()[:1])))
     assert again.problem_names_ == ["six-hump-camel"]
     assert again.score(some_problems()[:1]) == run.score(some_problems()[:1])
-    assert "horizon=8.0" in repr(again)
-    assert "alpha=0.3" in repr(again)
 
 
 def test_tags_ask_for_no_table_of_numbers():
@@ -300,19 +257,12 @@ class Bare(BaseEstimator):
     [
         ({"optimizer": BaseEstimator()}, TypeError, r"an ask/tell opt.*Got BaseEstimator\(\)"),
         ({"optimizer": WDBO}, TypeError, "must be an ask/tell optimizer.*Got <class"),
-        ({"optimizer": "WDBO"}, TypeError, "must be an ask/tell optimizer.*Got 'WDBO'"),
         ({"optimizer": Bare()}, TypeError, r"parameters domain, maximize, random_.*Got Bare\(\)"),
-        (
-            {"horizon": 13.0},
-            ValueError,
-            r"'horizon' .* of OnlineRun .*\(0, 12.0\]. Got 13.0 .*'six-hump-camel'",
-        ),
-        ({"horizon": 0.0}, ValueError, "'horizon' .*Got 0.0"),
+        ({"horizon": 13.0}, ValueError, r"'horizon' .* OnlineRun .*Got 13.0 .*'six-hump-camel'"),
         ({"horizon": "long"}, ValueError, "'horizon' .*Got 'long'"),
         ({"average": "mean"}, ValueError, "'average' .* must be 'query' or 'time'. Got 'mean'"),
         ({"normalize": "max"}, ValueError, "'normalize' .* be None or 'random'. Got 'max'"),
         ({"n_replications": 0}, ValueError, r"'n_replications' .* range \[1, inf\). Got 0"),
-        ({"n_replications": 1.5}, ValueError, "'n_replications' .* Got 1.5"),
         ({"n_initial": -1}, ValueError, r"'n_initial' .* int in the range \[0, inf\). Got -1"),
     ],
 )
@@ -339,61 +289,12 @@ def test_the_error_of_a_run_names_it_also_from_another_process():
         assert "fails_at=3" in note
 
 
-def moving(place, name):
-    """Return a problem with a bump, whose place is a function of time."""
-    return from_callable(
-        lambda x, t: np.exp(-20.0 * (x[0] - place(t)) ** 2),
-        [(0.0, 1.0)],
-        horizon=100.0,
-        optimum=lambda t: ([place(t)], 1.0),
-        noise_variance=1e-2,
-        name=name,
-    )
-
-
-def jumping(length):
-    places = np.random.RandomState(1).uniform(size=100)
-    return moving(lambda t: places[int(t // length)], f"jumps every {length}")
-
-
-def drifting(start, end):
-    return moving(lambda t: start + (end - start) * t / 100.0, f"{start} to {end}")
-
-
-@pytest.mark.parametrize(
-    ("online", "parameter", "expected", "other", "functions"),
-    [
-        # With delta = 1e-300 no deviation is large enough for a reset.
-        pytest.param(
-            OnlineRun(ETGPUCB(n_initial_points=5)),
-            "delta",
-            *(0.1, 1e-300),
-            [jumping(25), jumping(33)],
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            OnlineRun(SWGPUCB(n_initial_points=5, acquisition=UCB())),
-            "window",
-            *(15, 100),
-            [drifting(0.1, 0.9), drifting(0.8, 0.3)],
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["delta", "window"],
-)
-def test_a_search_finds_the_best_parameter(online, parameter, expected, other, functions):
-    online.set_params(n_initial=5)
-    grid = {f"optimizer__{parameter}": [other, expected]}
-    search = GridSearchCV(online, grid, cv=2, error_score="raise").fit(functions)
-    assert search.best_params_ == {f"optimizer__{parameter}": expected}
-
-
 def test_a_search_gives_no_advice_on_models_that_do_not_suit_a_problem():
     surrogate = TimeVaryingGPRegressor(noise_variance=1e-8, optimizer=None)
     optimizer = GPUCB(surrogate=surrogate, n_initial_points=5)
     problem = make("ackley", horizon=60.0, noise_variance=4.0)
     with pytest.warns(OverconfidenceWarning):
         evaluation.run(optimizer, problem, n_initial=5, random_state=0)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         assert OnlineRun(optimizer, n_initial=5, random_state=0).score([problem]) < 0.0
-    assert not caught

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.metrics import r2_score
 from sklearn.naive_bayes import GaussianNB
@@ -153,18 +153,6 @@ def test_the_average_predicts_and_follows_when_the_target_moves():
         assert tuner.best_estimator_.level == tuner.best_params_["level"]
 
 
-def test_the_average_errs_less_than_the_estimators_own_setting():
-    batches = list(turning(30, pace=0.3))
-    tuner, alone = OnlineTuner(sgd(1e-3), ETA, random_state=0), sgd(1e-3)
-    losses = []
-    for t, (X, y) in enumerate(batches):
-        if t:
-            losses.append(np.mean((alone.predict(X) - y) ** 2))
-        alone.partial_fit(X, y)
-    assert taught(tuner, batches).prequential_loss_ < 0.6 * np.mean(losses)
-    assert tuner.best_params_["eta0"] > 0.01
-
-
 def test_batches_of_single_rows():
     tuner = follow(OnlineTuner(Level(0.1), LEVELS, random_state=0), 400, 0.7, size=1)
     assert abs(tuner.predict([[0.0]])[0] - 0.7) < 0.1
@@ -174,7 +162,7 @@ def test_a_callable_loss():
     def pinball(y, prediction):
         return np.where(y > prediction, 9.0, 1.0) * np.abs(y - prediction)
 
-    tuner, rng = OnlineTuner(Level(0.5), LEVELS, loss=pinball, random_state=0), None
+    tuner = OnlineTuner(Level(0.5), LEVELS, loss=pinball, random_state=0)
     rng = np.random.RandomState(0)
     for _ in range(60):
         tuner.partial_fit(np.zeros((30, 1)), rng.uniform(size=30))
@@ -185,8 +173,12 @@ def test_a_callable_loss():
 # --- windows --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
-@pytest.mark.parametrize("window", [{}, {"window": ("integer", 20, 130)}])
+VARIED = {"window": ("integer", 20, 130)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "window"), [("array", {}), ("array", VARIED), ("frame", VARIED), ("sparse", VARIED)]
+)
 def test_a_window_refits_to_the_latest_rows(kind, window):
     space = {**window, "alpha": ("log-real", 0.01, 100.0)}
     tuner = OnlineTuner(Ridge(solver="lsqr"), space, window=60, n_settings=5, random_state=0)
@@ -217,25 +209,6 @@ def test_labels_may_appear_later_in_a_window():
 # --- learners -------------------------------------------------------------------------------------
 
 
-class Foreign(ClassifierMixin, BaseEstimator):
-    """Classifier of another package, without predict_proba, whose means are a dict."""
-
-    def __init__(self, rate=0.1):
-        self.rate = rate
-
-    def partial_fit(self, X, y, classes=None):
-        if not hasattr(self, "classes_"):
-            self.classes_ = np.asarray(classes)
-            self.means_ = dict.fromkeys(classes.tolist(), 0.0)
-        for x, label in zip(np.asarray(X), y):
-            self.means_[label] = self.means_[label] + self.rate * (x - self.means_[label])
-        return self
-
-    def predict(self, X):
-        distances = [np.square(X - self.means_[c]).sum(axis=1) for c in self.classes_.tolist()]
-        return self.classes_[np.argmin(distances, axis=0)]
-
-
 @pytest.mark.parametrize(
     ("estimator", "space", "window"),
     [
@@ -244,16 +217,14 @@ class Foreign(ClassifierMixin, BaseEstimator):
             {"eta0": ("log-real", 1e-3, 1.0), "penalty": ("categorical", ["l2", "l1", None])},
             None,
         ),
-        (SGDClassifier(random_state=0), {"alpha": ("log-real", 1e-6, 1.0)}, None),
-        (GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1.0)}, None),
         (
             make_pipeline(StandardScaler(), LogisticRegression()),
             {"window": ("log-real", 30, 300), "logisticregression__C": ("log-real", 0.01, 100.0)},
             100,
         ),
-        (Foreign(), {"rate": ("log-real", 1e-3, 1.0)}, None),
+        (SGDClassifier(random_state=0), {"alpha": ("log-real", 1e-6, 1.0)}, None),
     ],
-    ids=["sgd", "hinge", "bayes", "window", "foreign"],
+    ids=["sgd", "window", "hinge"],
 )
 def test_classifiers_vote(estimator, space, window):
     tuner = OnlineTuner(estimator, space, window=window, n_settings=4, random_state=0)
@@ -342,15 +313,6 @@ def test_seeds_decide():
     assert first == same != other
 
 
-def test_a_clone_has_learnt_nothing():
-    tuner = taught(OnlineTuner(sgd(), ETA, random_state=0), turning(4))
-    again = clone(tuner.set_params(estimator__eta0=0.02))
-    assert again.estimator.eta0 == 0.02
-    assert not hasattr(again, "best_params_")
-    with pytest.raises(NotFittedError):
-        again.predict([[0.0, 0.0]])
-
-
 def test_threads_find_the_same():
     one, two = (
         taught(OnlineTuner(sgd(), ETA, n_jobs=n, random_state=0), turning(6)) for n in (None, 2)
@@ -373,25 +335,26 @@ def test_scikit_learns_checks(estimator, check):
 # --- failures -------------------------------------------------------------------------------------
 
 
+FORMS = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
+    "list": lambda frame: frame.to_numpy().tolist(),
+    "object array": lambda frame: frame.to_numpy(),
+}
+
+
 @pytest.mark.parametrize("window", [None, 20])
-@pytest.mark.parametrize("form", ["pandas", "polars", "list", "object array"])
+@pytest.mark.parametrize("form", FORMS)
 def test_learners_convert_dates(form, window):
     pd = pytest.importorskip("pandas")
-    rng = np.random.RandomState(0)
-    frame = pd.DataFrame({"x": rng.uniform(size=60)})
+    frame = pd.DataFrame({"x": np.random.RandomState(0).uniform(size=60)})
     frame["hour"] = pd.date_range("2024-01-01", periods=60, freq="h")
     numbers = frame.assign(hour=frame["hour"].to_numpy().astype("M8[h]").astype(float)).to_numpy()
-    y = np.sin(6.0 * numbers[:, 0]) + np.arange(60) / 50.0
+    y, dates = np.sin(6.0 * numbers[:, 0]) + np.arange(60) / 50.0, FORMS[form](frame)
     estimator = TimeVaryingGPRegressor(time_unit="h", optimizer=None)
     space = {"signal_variance": ("log-real", 0.1, 10.0)}
     tuner = OnlineTuner(estimator, space, n_settings=2, window=window, batch_size=20)
     expected = clone(tuner).fit(numbers, y)
-    if form == "polars":
-        dates = pytest.importorskip("polars").from_pandas(frame)
-    elif form == "list":
-        dates = frame.to_numpy().tolist()
-    else:
-        dates = frame if form == "pandas" else frame.to_numpy()
     tuner.fit(dates, y)
     assert tuner.prequential_loss_ == expected.prequential_loss_
     assert_array_equal(tuner.predict(dates[:30]), expected.predict(numbers[:30]))
@@ -437,16 +400,16 @@ def test_learners_that_diverge_hardly_matter(reach, largest):
     assert abs(tuner.best_params_["level"] - 0.5) > reach
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e200, None])
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize(
+    ("value", "first", "n_targets"),
+    [(np.inf, True, 1), (-np.inf, False, 2), (np.nan, True, 2), (1e200, False, 1), (None, True, 1)],
+)
 def test_after_a_batch_with_a_bad_y_clean_ones_are_learnt(value, first, n_targets):
     """The bad row is outside of the window, so that no learner refuses it."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(180, 2))
-    y = X[:, 0] if n_targets == 1 else X.copy()
+    X = np.random.default_rng(0).normal(size=(180, 2))
+    y = X[:, :n_targets].squeeze().copy()
     bad = y[:60].astype(object if value is None else float)
-    bad[(0, 0) if n_targets == 2 else 0] = value
+    bad.flat[0] = value
     space = {"alpha": ("log-real", 0.1, 10.0)}
     tuner = OnlineTuner(Ridge(), space, window=50, n_settings=3, random_state=0)
     if not first:
@@ -475,10 +438,9 @@ def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
     broken[-1, 0] = np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for method in (tuner.partial_fit, tuner.fit):
-            for bad in ((broken, y), (X, np.full(50, np.nan)), (X, y[:-1]), (X[:, :1], y)):
-                if method == tuner.fit and bad[0].shape[1] == 1:
-                    continue  # a stream of one column is valid
+        narrow = [(X[:, :1], y)]  # a stream of one column is valid
+        for method, more in ((tuner.partial_fit, narrow), (tuner.fit, [])):
+            for bad in ((broken, y), (X, np.full(50, np.nan)), (X, y[:-1]), *more):
                 with pytest.raises(ValueError, match=r"inf|NaN|nan|inconsistent|features"):
                     method(*bad)
                 assert joblib.hash(vars(tuner)) == before
@@ -498,11 +460,7 @@ def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
         ({"space": [(0.0, 1.0)]}, DomainError, "a dict of at least one named parameter"),
         ({"n_settings": 0}, ValueError, r"'n_settings' .* range \[1, inf\). Got 0"),
         ({"window": 0}, ValueError, r"'window' .* range \[1, inf\). Got 0"),
-        (
-            {"window": 5, "space": {"window": ("integer", 0, 5)}},
-            ValueError,
-            r"'window' .* range \[1, inf\). Got 0",
-        ),
+        ({"window": 5, "space": {"window": ("integer", 0, 5)}}, ValueError, r"'window' .* Got 0"),
         ({"loss": "hinge"}, ValueError, "'loss' .* 'auto' or a callable. Got 'hinge'"),
         ({"batch_size": 0}, ValueError, r"'batch_size' .* Got 0"),
     ],
@@ -516,16 +474,14 @@ def test_invalid_parameters(options, error, message):
     assert not hasattr(tuner, "best_params_")
 
 
-@pytest.mark.parametrize("window", [None, 5])
-def test_advice_is_only_what_helps(window):
-    tuner = OnlineTuner(object(), LEVELS, window=window)
-    needed = "partial_fit" if window is None else "fit"
+@pytest.mark.parametrize(("window", "needed"), [(None, "partial_fit"), (5, "fit")])
+def test_advice_is_only_what_helps(window, needed):
     message = (
         rf"'estimator' .* with {needed}, or a model of river, with learn_one and predict_one\. "
         r"Got <.*> instead\.$"
     )
     with pytest.raises(TypeError, match=message):
-        tuner.partial_fit([[0.0]], [0.0])
+        OnlineTuner(object(), LEVELS, window=window).partial_fit([[0.0]], [0.0])
 
 
 @pytest.mark.parametrize(
@@ -560,7 +516,7 @@ class Mean:
         return self.mean
 
     def clone(self, new_params=None, include_attributes=False):
-        new = Mean(**{"rate": self.rate} | (new_params or {}))
+        new = type(self)(**{"rate": self.rate} | (new_params or {}))
         if include_attributes:
             new.mean, new.seen = self.mean, list(self.seen)
         return new
@@ -574,11 +530,6 @@ class Share(Mean):
 
     def predict_proba_one(self, x):
         return {True: self.mean, False: 1.0 - self.mean}
-
-    def clone(self, new_params=None, include_attributes=False):
-        new = super().clone(new_params, include_attributes)
-        new.__class__ = Share
-        return new
 
 
 RATES = {"rate": ("log-real", 0.01, 1.0)}

@@ -62,13 +62,6 @@ def without_prior_mean(algorithm):
     return Plain
 
 
-def above_prior_mean(gp, X, y):
-    """Standardized observations y (n,) at X (n, d + 1), minus the prior mean, if any."""
-    if gp.prior_mean_ is None:
-        return y
-    return y - gp.prior_mean_.polynomial(X.shape[1] - 1)(X[:, :-1])
-
-
 def standardized(opt):
     y = opt.told_y_
     return (y - y.mean()) / y.std(), y.mean(), y.std()

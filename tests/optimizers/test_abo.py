@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from contract.cases import BY_NAME, DOMAINS, objective, points, space, timed
-from optimizers.dense import inside, length_scale_of
+from optimizers.dense import length_scale_of
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
-from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
+from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.exceptions import InvalidObservationError
 
 LOOKAHEAD = 0.5
@@ -91,36 +91,6 @@ def test_place_and_time_are_best_together(beta, inside):
     assert score[0] >= score[1:].max() - 1e-3 * np.ptp(score)
     assert (60.0 < t_query < latest) == inside
     assert inside == (abs(t_query - 62.8) < 1.0)
-
-
-@pytest.mark.parametrize("lookahead", [0.0, 0.1, 2.0])
-def test_lookahead_is_in_lengthscales(lookahead):
-    opt = ABO(
-        [(0.0, 1.0)], lookahead=lookahead, surrogate=fixed(), n_initial_points=4, random_state=0
-    )
-    waits = [
-        (t_query - t) / 40.0
-        for t, _, t_query, gp, history in drive(opt, 150.0)
-        if gp is not None and len(history["n"]) > 8
-    ]
-    assert max(waits) <= lookahead + 1e-12
-    if lookahead:
-        assert max(waits) > 0.5 * lookahead
-
-
-def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
-    """Waiting never makes the bound at the query smaller than the best at once."""
-    opt = ABO([(0.0, 1.0)], surrogate=fixed(), n_initial_points=5, random_state=0)
-    for t, x, t_query, gp, _ in drive(opt, 120.0):
-        if gp is None:
-            continue
-        n = len(gp.X_train_)
-        width = np.sqrt(DimensionBeta()(AcquisitionState(n=n, n_told=n, n_dims=1)))
-        at_once = np.column_stack([GRID, np.full(101, t)])
-        rows = np.vstack([[*x, t_query], at_once])
-        mean, std = gp.predict(rows, return_std=True)
-        score = mean + width * inside(rows[:, :1]) * std
-        assert score[0] >= score[1:].max() - 1e-9
 
 
 # --- what it means for the calls ------------------------------------------------------------------

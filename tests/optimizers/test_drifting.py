@@ -10,12 +10,10 @@ from optimizers.dense import (
     information_gain,
     make,
     posterior,
-    standardized,
     value,
 )
 
 from sktvbo import IGPUCB, TVGPUCB, UITVBO, WGPUCB, problems
-from sktvbo.acquisition import UCB, InformationGainBeta
 
 
 def forgetting(epsilon):
@@ -59,13 +57,6 @@ def test_queries_are_where_the_bound_of_the_model_is_largest(kind, options, orig
 
 
 # --- TV-GP-UCB ------------------------------------------------------------------------------------
-
-
-def test_tv_rate_is_that_of_the_kernel():
-    opt = drive(make(TVGPUCB), range(20))
-    ages = np.array([[1.0], [7.0]])
-    correlations = opt.surrogate_.temporal_kernel_(np.zeros((1, 1)), ages)[0]
-    assert_allclose(correlations, (1.0 - opt.epsilon_) ** (ages[:, 0] / 2.0))
 
 
 def test_tv_recovers_the_rate_of_markov_samples():
@@ -129,63 +120,6 @@ def test_ui_goes_on_when_the_first_queries_are_never_answered():
 
 
 # --- W-GP-UCB -------------------------------------------------------------------------------------
-
-
-def feature_space_posterior(opt, discount, t):
-    """Weighted ridge regression on explicit features, with the literature's weights γ^{−s}.
-
-    φ are rows of a root of the kernel matrix of all places, the mean's 1 in it,
-    w_s = γ^{−s}, λ_t = σ² γ^{−t};
-    V = Φᵀ W Φ + λ_t I, Ṽ = Φᵀ W² Φ + λ_t² / σ² I, mean φᵀ V⁻¹ Φᵀ W y and width
-    s² = σ² φᵀ V⁻¹ Ṽ V⁻¹ φ.
-    """
-    gp, X, times = opt.surrogate_, opt.X_[:, :1], opt.X_[:, 1]
-    y, location, scale = standardized(opt)
-    K = 1.0 + gp.signal_variance_ * gp.spatial_kernel_(np.vstack([X, GRID]))
-    values, vectors = np.linalg.eigh(K)
-    features = vectors * np.sqrt(np.maximum(values, 0.0))
-    Phi, phi = features[: len(X)], features[len(X) :]
-    w, regularizer = discount**-times, gp.noise_variance_ * discount**-t
-    identity = np.eye(len(K))
-    V = (Phi.T * w) @ Phi + regularizer * identity
-    V2 = (Phi.T * w**2) @ Phi + regularizer**2 / gp.noise_variance_ * identity
-    mean = phi @ np.linalg.solve(V, Phi.T @ (w * y))
-    half = np.linalg.solve(V, phi.T)
-    variance = gp.noise_variance_ * np.einsum("im,ij,jm->m", half, V2, half)
-    return location + scale * mean, scale * np.sqrt(variance)
-
-
-def weighted_width(opt, discount, t):
-    """√β with the information gain under the aged noise, and δ spent over the steps."""
-    gp, X, ages = opt.surrogate_, opt.X_[:, :1], t - opt.X_[:, 1]
-    K = gp.signal_variance_ * gp.spatial_kernel_(X)
-    gain = information_gain(K, gp.noise_variance_ * discount**-ages)
-    delta = 0.1 / (2.0 * len(X) * (1.0 + np.log(len(X))) ** 2)
-    return 1.0 + np.sqrt(2.0 * (gain + 1.0 + np.log(1.0 / delta)))
-
-
-@pytest.mark.parametrize("discount", [0.8, 1.0])
-def test_w_ages_equal_the_weights_of_the_literature(discount, asked):
-    acquisition = UCB(InformationGainBeta(anytime=True), margin=0.2)
-    opt = drive(make(WGPUCB, discount=discount, acquisition=acquisition), np.arange(20.0))
-    for t in (20.0, 22.5):
-        x = opt.ask(t)
-        expected = feature_space_posterior(opt, discount, t)
-        check_query(asked, x, *expected, weighted_width(opt, discount, t))
-        opt.tell(x, value(x, t))
-    assert opt.n_removed_ == 0
-
-
-def test_w_unix_timestamps_neither_overflow_nor_matter():
-    queries = []
-    with np.errstate(over="raise", invalid="raise"):
-        for origin in (0.0, 1.7e9):
-            opt = make(WGPUCB, discount=0.9)
-            for t in 0.5 * np.arange(18.0):
-                x = opt.ask(origin + t)
-                opt.tell(x, value(x, t))
-            queries.append(opt.told_X_[:, 0])
-    assert_allclose(*queries, atol=1e-6)
 
 
 @pytest.mark.parametrize("interval", [1e-7, 0.5, 600.0])

@@ -125,6 +125,11 @@ def test_a_step_limit_counts():
     assert opt.ask(1, fixed={"x1": 0.65})[1] == 0.65
     with pytest.raises(DomainError, match="within max_step of the latest query, in 'x1' too"):
         opt.ask(2, fixed={"x1": 0.9})
+    X = np.random.RandomState(0).uniform(size=(20, 2))
+    opt.tell_many(X, -np.sum((X - 0.1) ** 2, axis=1), np.arange(20.0))
+    opt.announce([0.9, 0.9], 20.0)
+    assert opt.ask(21.0).min() >= 0.7 - 1e-9
+    assert np.abs(opt.recommend(21.0) - 0.1).max() < 0.1  # a recommendation is free
 
 
 def test_queries_on_the_way_to_a_better_place_differ():
@@ -161,11 +166,7 @@ def test_what_is_completely_fixed_is_asked_again_after_a_cancel():
         ({"available": {"c": []}}, InvalidObservationError, "a list of at least one value"),
         ({"available": {"x": [0.1, 0.2]}}, DomainError, "of a parameter that has steps"),
         ({"available": [[0.1]]}, InvalidObservationError, "members of a finite set"),
-        (
-            {"fixed": {"c": "A"}, "available": {"c": ["B"]}},
-            DomainError,
-            "what some point",
-        ),
+        ({"fixed": {"c": "A"}, "available": {"c": ["B"]}}, DomainError, "what some point"),
         ({"fixed": {"x": 0.9, "n": 4}}, DomainError, "what some point"),
     ],
 )
@@ -180,19 +181,6 @@ def test_invalid_requests_leave_the_run_as_it_is(request_, error, match, n_told)
     with pytest.raises(error, match=match):
         opt.ask(9, context={"load": 0.5}, **request_)
     assert (opt.n_told_, len(opt.pending_)) == before
-
-
-@pytest.mark.parametrize("n_told", [2, 30])
-def test_members_that_cannot_be_safe_warn(n_told, recwarn):
-    points = [[0.1, 0.2], [0.15, 0.2], [0.5, 0.6], [0.9, 0.9]]
-    limits = {"outcome_constraints": {"g": (None, 1.0)}, "safety": 0.9}
-    opt = WDBO(FiniteSet(points), start_points=points[:1], random_state=0, **limits)
-    for t in range(n_told):
-        x = opt.ask(t, available=points[:2])
-        opt.tell(x, x[0], outcomes={"g": 0.5 + x[0]})
-    assert not recwarn
-    with pytest.warns(LimitWarning, match="What is fixed or available leaves no place"):
-        assert opt.ask(n_told, available=points[3:]).tolist() == points[3]
 
 
 @pytest.mark.parametrize("n_told", [2, 30])

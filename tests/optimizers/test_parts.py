@@ -1,14 +1,11 @@
 """The protocol of parts: a capability beside the others, without a change of their code."""
 
-import inspect
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
-from sktvbo import GPUCB, WDBO
-from sktvbo.domain import Box
+from sktvbo import WDBO
 from sktvbo.optimizers import _begin
 from sktvbo.optimizers._chance import Probability
 from sktvbo.optimizers._part import Part
@@ -102,30 +99,3 @@ def test_a_cause_of_ones_own_counts_beside_the_others(monkeypatch):
     monkeypatch.setattr(_begin, "KINDS", (*_begin.KINDS, Left))
     opt = driven(WDBO(BOX, random_state=0, **LIMITS))
     assert opt.told_X_[8:, 0].mean() < alone.told_X_[8:, 0].mean() - 0.1
-
-
-def test_a_moment_of_the_protocol_has_two_parts():
-    moments = [name for name, value in vars(Part).items() if inspect.isfunction(value)]
-    for name in moments:
-        users = [kind for kind in _begin.KINDS if getattr(kind, name) is not getattr(Part, name)]
-        assert len(users) >= 2, name
-
-
-def test_a_run_has_the_parts_that_it_uses():
-    assert list(driven(GPUCB(BOX), 1)._run.parts) == [
-        "failures",
-        "cancelled",
-        "start",
-        "visits",
-        "calibration",
-        "unanswered",
-    ]
-    assert driven(GPUCB(BOX, acquisition="ei"), 1)._run.part("visits") is None
-
-
-def test_narrowing_twice_is_the_intersection():
-    space = Box(BOX).search_space().within([0.2, 0.0], [0.6, 1.0])
-    both = space.within([0.0, 0.3], [0.4, 0.5])
-    assert_allclose([both.lower, both.upper], [[0.2, 0.3], [0.4, 0.5]])
-    apart = space.within([0.7, 0.0], [0.9, 1.0])
-    assert_allclose([apart.lower, apart.upper], [[0.6, 0.0], [0.6, 1.0]])

@@ -1,18 +1,13 @@
 """W-DBO and BOLT: the removals that relevancies, a budget and a size decide."""
 
-import copy
-
 import numpy as np
 import pytest
 from contract.cases import ask_and_tell
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import above_prior_mean, inside, length_scale_of
-from scipy.optimize import nnls
-from sklearn.gaussian_process.kernels import RBF, Matern
+from optimizers.dense import inside
 
-from sktvbo import BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
-from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyBudget, RelevancyCap, RunSoFar
+from sktvbo import BOLT, WDBO, BayesianOptimizer
+from sktvbo.staleness import RelevancyCap
 
 
 def wave(x, t):
@@ -29,128 +24,37 @@ def timed_drive(opt, steps, response_time, start=0.0):
         t += response_time(len(opt.X_))
 
 
-def so_far(times, sizes):
-    """State of a run as a policy receives it."""
-    return RunSoFar(len(times), tuple(zip(times, sizes, strict=True)), latest=None)
-
-
 def cubic(n):
     return 0.5 + 0.02 * n + 1e-5 * n**3
 
 
-def best_size(kernel, coefficients, largest=2000):
+def best_size(kernel, largest=300):
     """argmax_n Σ_{i≤n} k_T(i R(n))² by trying them all."""
     sizes = np.arange(1, largest + 1)
-    spacing = coefficients @ sizes ** np.arange(4)[:, np.newaxis]
     worth = [
         np.sum(kernel([[0.0]], np.outer(np.arange(1, n + 1), R)[:, :1])[0] ** 2)
-        for n, R in zip(sizes, spacing)
+        for n, R in zip(sizes, cubic(sizes))
     ]
     return int(np.argmax(worth)) + 1
 
 
-def fitted_cubic(sizes, durations):
-    """Coefficients ≥ 0 of 1, n, n², n³, by least squares in n/100."""
-    return nnls(np.vander(np.array(sizes) / 100.0, 4, increasing=True), durations)[0] / (
-        100.0 ** np.arange(4)
-    )
-
-
-def relevancy(gp, X, y, now):
-    return wasserstein_relevancy(
-        X,
-        y,
-        spatial_kernel=gp.spatial_kernel_,
-        temporal_kernel=gp.temporal_kernel_,
-        signal_variance=gp.signal_variance_,
-        noise_variance=gp.noise_variance_,
-        mean_prior_std=1.0,
-        now=now,
-    )
-
-
-@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_size_and_removals_recomputed(maximize):
-    """n* from the times between queries and the fitted l_T; then the least relevant go first."""
-    opt = BOLT([(0.0, 1.0)], n_initial_points=12, maximize=maximize, random_state=0)
-    asked, sizes, known = [], [], []
-    X, y = np.empty((0, 2)), np.empty(0)
-    n_before = 0
-    for t in timed_drive(opt, 55, cubic):
-        # n_before is the size at the query, which counts once there was a surrogate.
-        if n_before >= 12 or asked:
-            asked.append(t)
-            sizes.append(n_before)
-        X = np.vstack([X, opt.told_X_[-1]])
-        y = np.append(y, opt.told_y_[-1] * (1.0 if maximize else -1.0))
-        policy = opt.policy_
-        if len(asked) > 4:
-            expected = policy.max_size_
-        if len(asked) > 5:  # fewer do not determine the cubic
-            coefficients = fitted_cubic(sizes[:-1], np.diff(asked))
-            expected = best_size(opt.surrogate_.temporal_kernel_, coefficients, 300)
-            assert policy.max_size_ == expected
-            assert_allclose(
-                [policy.response_time_(n) for n in (5, 30, 100)],
-                [coefficients @ float(n) ** np.arange(4) for n in (5, 30, 100)],
-                rtol=1e-6,
-            )
-            known.append(expected)
-            assert opt.history_["max_size"][-1] == expected
-        if len(asked) > 4:
-            rows = np.arange(len(y))
-            # The scale of y is held while rows are taken out.
-            standard = (y - y.mean()) / y.std()
-            while len(rows) > max(expected, 10):
-                z = above_prior_mean(opt.surrogate_, X[rows], standard[rows])
-                R = relevancy(opt.surrogate_, X[rows], z, t)
-                rows = np.delete(rows, np.argmin(R))
-            X, y = X[rows], y[rows]
-            assert len(opt.X_) <= max(expected, 10)
-        assert_array_equal(opt.X_, X)
-        n_before = len(X)
+def test_response_time_and_size_are_those_of_the_run():
+    """n* follows the times between queries, by the size at each, and the fitted kernel."""
+    opt, known, t, n = BOLT([(0.0, 1.0)], n_initial_points=12, random_state=0), set(), 0.0, 0
+    for _ in range(55):
+        x = opt.ask(t)
+        opt.tell(x, wave(x, t))
+        if opt.n_told_ > 20:
+            policy, sizes = opt.policy_, np.array([5.0, 30.0, 100.0])
+            assert_allclose([*map(policy.response_time_, sizes)], cubic(sizes), rtol=1e-6)
+            assert policy.max_size_ == best_size(opt.surrogate_.temporal_kernel_)
+            assert opt.history_["max_size"][-1] == policy.max_size_
+            assert len(opt.X_) <= max(policy.max_size_, 10)
+            known.add(policy.max_size_)
+        t, n = t + cubic(n), len(opt.X_)
     assert opt.n_removed_ > 10
-    assert len(set(known)) > 3  # n* follows the lengthscale
+    assert len(known) > 3
     assert max(known) > 12
-
-
-def fixed(l_T=30.0, nu=1.5):
-    return TimeVaryingGPRegressor(RBF(0.3), Matern(l_T, nu=nu), optimizer=None, normalize_y=True)
-
-
-def test_a_machine_that_becomes_slower_keeps_less():
-    """The same kernel throughout: only R(n) moves."""
-    opt = BOLT([(0.0, 1.0)], surrogate=fixed(), n_initial_points=10, random_state=0)
-    slowness, n_star, times, sizes = 1.0, [], [], [0]
-    run = timed_drive(opt, 110, lambda n: slowness * cubic(n))
-    for query, t in enumerate(run):
-        if query == 70:
-            slowness = 6.0
-        n_star.append(getattr(opt.policy_, "max_size_", None))
-        times.append(t)
-        sizes.append(len(opt.X_))
-    assert n_star[-1] < 0.7 * n_star[70]
-    assert sizes[-1] <= max(n_star[-1], 10)
-    # The first ten queries were made without a surrogate.
-    coefficients = fitted_cubic(sizes[10:109], np.diff(times[10:]))
-    assert n_star[-1] == best_size(opt.surrogate_.temporal_kernel_, coefficients, 300)
-
-
-def test_four_sizes_are_enough():
-    opt = BOLT([(0.0, 1.0)], n_initial_points=10, random_state=0)
-    for step, _ in enumerate(timed_drive(opt, 16, cubic)):
-        # Queries without a surrogate take no time that says anything.
-        assert (getattr(opt.policy_, "max_size_", None) is None) == (step < 14)
-
-
-def test_queries_of_one_size_leave_the_model_as_it_was():
-    policy = RelevancyCap()
-    policy.watch(so_far([0.0, 1.0, 3.0, 6.0, 10.0], [10, 20, 30, 40, 50]))
-    model = policy.response_time_
-    assert model(40) == pytest.approx(4.0)
-    # Three durations of another kind do not determine a cubic.
-    policy.watch(so_far([100.0, 150.0, 200.0, 250.0], [12, 12, 12, 12]))
-    assert policy.response_time_ is model
 
 
 def test_its_policy_forgets_alike_in_any_composition():
@@ -170,57 +74,6 @@ def test_its_policy_forgets_alike_in_any_composition():
 
 
 # --- W-DBO ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [pytest.param(0.25, marks=pytest.mark.slow), 2.0])
-def test_budget_ledger(alpha, monkeypatch):
-    """Algorithm 1, recomputed from scratch with a fresh relevancy after each removal."""
-    opt = WDBO([(0.0, 1.0)], alpha=alpha, n_initial_points=14, random_state=0)
-    steps = []
-    original = RelevancyBudget.after_add
-
-    def spy(policy, surrogate, now):
-        before = getattr(policy, "budget_", None)
-        removed = original(policy, surrogate, now)
-        y = surrogate.y_train_
-        # A copy: the surrogate forgets what was removed as soon as the policy returns.
-        y = (y - y.mean()) / y.std()
-        steps.append((copy.copy(surrogate), y, now, before, copy.copy(policy), removed))
-        return removed
-
-    monkeypatch.setattr(RelevancyBudget, "after_add", spy)
-    ask_and_tell(opt, 60, lambda x, t: np.sin(6.0 * x[0] + 0.2 * t))
-
-    n_removed, previous = 0, None
-    for surrogate, y, now, before, policy, removed in steps:
-        budget = 1.0
-        if before is not None:
-            length_scale, earlier = previous
-            budget = before * (1.0 + alpha) ** min((now - earlier) / length_scale, 10.0)
-        rows = np.arange(len(y))
-        for index in removed:
-            R = relevancy(surrogate, surrogate.X_train_[rows], y[rows], now)
-            assert rows[np.argmin(R)] == index
-            assert budget > 1.0 + R.min()
-            budget /= 1.0 + R.min()
-            rows = rows[rows != index]
-        if budget > 1.0:
-            left = relevancy(surrogate, surrogate.X_train_[rows], y[rows], now).min()
-            assert len(rows) == policy.min_size or budget <= 1.0 + left
-            budget = min(budget, 1.0 + left) if len(rows) == policy.min_size else budget
-        assert policy.budget_ == pytest.approx(budget, rel=1e-6)
-        previous = length_scale_of(surrogate.temporal_kernel_), now
-        n_removed += len(removed)
-    assert n_removed == opt.n_removed_ > 5
-
-
-def test_a_faster_drift_keeps_less():
-    sizes = []
-    for speed in (0.01, 0.5):
-        opt = WDBO([(0.0, 1.0)], n_initial_points=10, random_state=0)
-        ask_and_tell(opt, 40, lambda x, t: np.sin(6.0 * x[0] + speed * t))  # noqa: B023
-        sizes.append(len(opt.X_))
-    assert sizes[1] < sizes[0]
 
 
 def test_lengthscale_is_bounded_by_the_recent_sampling_interval():

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import expon, lognorm
@@ -76,14 +75,7 @@ def test_priors_name_all_hyperparameters_of_the_seasons():
 
 
 @pytest.mark.parametrize(
-    "periods",
-    [
-        (24.0, 168.0),
-        ("1D", "1W"),
-        (timedelta(days=1), np.timedelta64(7, "D")),
-        (pd.Timedelta("24h"), "168 h"),
-    ],
-    ids=str,
+    "periods", [("1D", "1W"), (timedelta(days=1), np.timedelta64(7, "D"))], ids=str
 )
 def test_periods_of_kernels_are_those_of_optimizers(periods):
     kernel = with_seasons(Matern(6.0), *periods, time_unit="h")
@@ -95,14 +87,11 @@ def test_periods_of_kernels_are_those_of_optimizers(periods):
     ("periods", "unit", "message"),
     [
         ((0.0,), None, "A period must be positive"),
-        ((-1.0,), "h", "A period must be positive"),
         ((np.nan,), None, "A period must be positive"),
         ((True,), None, "A period must be positive"),
         (("a day",), "h", "A period must be positive, a duration, or a string such as '1D'"),
-        ((timedelta(0),), "h", "A period must be positive"),
         (([24.0, 168.0],), None, "Give several periods as several arguments"),
         (("1D",), None, "Give time_unit, that of the regressor: '1D' needs it"),
-        ((np.timedelta64(1, "D"),), None, "Give time_unit"),
         (("1D",), "hour", "time_unit must be 'ns', .* Got 'hour'"),
         ((2.0, 2.0), None, "periods must be distinct"),
         (("1D", 24.0), "h", "periods must be distinct"),
@@ -115,10 +104,9 @@ def test_invalid_periods_of_kernels(periods, unit, message):
             call(*periods, time_unit=unit)
 
 
-@pytest.mark.parametrize("kernel", [None, 24.0, "Matern"])
-def test_seasons_are_added_to_a_kernel(kernel):
+def test_seasons_are_added_to_a_kernel():
     with pytest.raises(ValueError, match="kernel must be a scikit-learn kernel"):
-        with_seasons(kernel, 24.0)
+        with_seasons(24.0, 24.0)
 
 
 @pytest.mark.parametrize(

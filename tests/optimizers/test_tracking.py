@@ -79,17 +79,6 @@ def test_the_same_queries_as_with_the_dense_solver():
     assert_array_equal(one.X_train_, other.X_train_)
 
 
-def test_hyperparameters_that_are_searched_often_are_not_held():
-    """A search discards the filter; it is built again after updates of a quarter of the rows."""
-    opt = TVGPUCB(GRID, n_initial_points=70, refit_every=30, random_state=0)
-    kinds = []
-    for t in range(101):
-        x = opt.ask(t)
-        opt.tell(x, float(np.sin(x[0] + 0.1 * t)))
-        kinds.append(opt.surrogate_ and solver_of(opt.surrogate_))
-    assert kinds[69:] == ["Dense"] * 24 + ["Filter"] * 6 + ["Dense"] * 2
-
-
 @pytest.mark.parametrize("temporal", [ConstantKernel(1.0, "fixed"), Forgetting(0.02)], ids=str)
 def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(temporal):
     domain = FiniteSet(np.linspace(0.0, 1.0, 30)[:, np.newaxis])
@@ -108,39 +97,6 @@ def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(tempor
         return opt.told_X_
 
     assert_array_equal(queries("kalman"), queries("dense"))
-
-
-def test_a_step_goes_through_no_more_rows_when_there_are_more(monkeypatch):
-    opt, whole = tracker(GRID), []
-    steps([opt], 80)
-    rows = opt.surrogate_._gp.rows
-    rows, layout = type(rows), type(rows.layout)
-    noise, split = rows.noise, layout.split
-
-    def noted(self, covariance, of=slice(None)):
-        found = noise(self, covariance, of)
-        whole.extend(["noise"] * (len(found) > 20))
-        return found
-
-    def noted_too(self, X):
-        whole.extend(["split"] * (len(X) > 20))
-        return split(self, X)
-
-    monkeypatch.setattr(rows, "noise", noted)
-    monkeypatch.setattr(layout, "split", noted_too)
-    opt.tell(opt.ask(80.0), 0.5)
-    opt.ask(81.0)
-    assert not whole
-    assert np.shares_memory(opt._run.data.rows, told_once_more(opt)._run.data.rows)
-    assert opt.surrogate_._gp.information_gain > 0.0
-    assert whole == ["noise"]
-
-
-def told_once_more(opt):
-    """The same, one observation later."""
-    later = copy.copy(opt)
-    later.tell([0.0, 0.0], 0.5, 82.0)
-    return later
 
 
 def test_discrete_named_parameters_are_finitely_many_places():
