@@ -4,7 +4,6 @@ import pickle
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
-import pandas as pd
 import pytest
 from contract.cases import BOX
 from numpy.testing import assert_array_equal
@@ -12,6 +11,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB, TimeVaryingGPRegressor
 from sktvbo.exceptions import InvalidObservationError
+
+pd = pytest.importorskip("pandas")
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOURS = NOON.timestamp() / 3600.0

@@ -5,7 +5,6 @@ import warnings
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 from contract.cases import (
     ARMS,
@@ -218,6 +217,7 @@ def test_a_handle_is_told_with_what_was_set(few, place, tmp_path):
 
 
 def test_what_was_set_needs_a_query_and_is_checked():
+    pd = pytest.importorskip("pandas")
     opt = RandomSearch({"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}, random_state=0)
     query, other = (opt.suggest(t, context={"load": 0.5}) for t in (0.0, 1.0))
     before = fingerprint(opt)

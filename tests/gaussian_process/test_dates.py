@@ -7,9 +7,6 @@ from itertools import cycle
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -27,6 +24,10 @@ from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingG
 from sktvbo.acquisition import UCB
 from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.papers._brunzema2022 import ScaledOnceGPRegressor
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
 ZURICH = ZoneInfo("Europe/Zurich")

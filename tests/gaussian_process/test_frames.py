@@ -5,7 +5,6 @@ import warnings
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from gaussian_process.cases import data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +14,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.pipeline import make_pipeline
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+
+pd = pytest.importorskip("pandas")
 
 # --- data frames ----------------------------------------------------------------------------------
 
