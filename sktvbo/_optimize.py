@@ -184,7 +184,7 @@ def optimize(
     --------
     >>> from sktvbo import optimize
     >>> from sktvbo.evaluation import StepClock
-    >>> found = optimize(
+    >>> optimization = optimize(
     ...     lambda x, t: -((x[0] - 3.0 - 0.05 * t) ** 2),
     ...     [(0.0, 10.0)],
     ...     n_calls=40,
@@ -192,7 +192,7 @@ def optimize(
     ...     n_initial_points=6,
     ...     random_state=0,
     ... )
-    >>> bool(abs(found.x[0] - 5.0) < 0.5)
+    >>> bool(abs(optimization.x[0] - 5.0) < 0.5)
     True
 
     An exception of the function carries all calls made before it:
@@ -204,11 +204,11 @@ def optimize(
     >>> try:
     ...     optimize(failing, [(0.0, 10.0)], n_calls=40, clock=StepClock())
     ... except OSError as exc:
-    ...     found = exc.optimization
-    >>> len(found.calls), found.stopped
+    ...     optimization = exc.optimization
+    >>> len(optimization.calls), optimization.stopped
     (7, 'error')
     >>> rest = optimize(
-    ...     failing, optimizer=found.optimizer, n_calls=9, clock=StepClock(), catch=OSError
+    ...     failing, optimizer=optimization.optimizer, n_calls=9, clock=StepClock(), catch=OSError
     ... )
     >>> [call.error for call in rest.calls if call.error]
     [OSError('no answer')]
@@ -400,11 +400,11 @@ class _Loop:
         self._start = time.monotonic()
         self._running = {}  # x and t of the running calls, by future
         self._telling = None  # the future told last, or being told
-        told = getattr(self.optimizer, "told_X_", ())
+        rows = getattr(self.optimizer, "told_X_", ())
         asked = getattr(self.optimizer, "next_time_", None)
-        latest = [row[-1] for row in told] + ([] if asked is None else [asked])
+        latest = [row[-1] for row in rows] + ([] if asked is None else [asked])
         self.clock.start(max([0.0, *latest]))
-        if len(told):
+        if len(rows):
             self.clock.told()  # the next call comes after the last one, not at the same time
 
     def run(self, n_workers):

@@ -98,15 +98,15 @@ def is_one(X):
     return np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
 
 
-def check_names(given, names, what, form):
+def check_names(mapping, names, what, form):
     """Raise an InvalidObservationError unless these names are given, in any order.
 
     A table may also have the other columns of ``to_frame()``.
     """
-    if given.keys() == set(names):
+    if mapping.keys() == set(names):
         return
-    missing = [name for name in names if name not in given]
-    unknown = [name for name in given if name not in names and not is_added(name)]
+    missing = [name for name in names if name not in mapping]
+    unknown = [name for name in mapping if name not in names and not is_added(name)]
     faults = {"lacks": missing, "has the unknown": unknown}
     parts = [f"{verb} {', '.join(map(repr, some))}" for verb, some in faults.items() if some]
     if parts:

@@ -259,8 +259,8 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
     """
     array = real_array(value, name, error)
     fits = len(shape) == array.ndim
-    for length, wanted in zip(array.shape, shape):
-        fits = fits and (length > 0 if isinstance(wanted, str) else length == wanted)
+    for length, dimension in zip(array.shape, shape):
+        fits = fits and (length > 0 if isinstance(dimension, str) else length == dimension)
     if not fits:
         lengths = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
         got = f"shape {array.shape}"

@@ -242,10 +242,10 @@ class ConstrainedInContext(WithContext):
 
     def _of_chosen(self, context):
         """Return all constraints in a context (c,), of what is chosen; and a name for errors."""
-        given = self.context.decode_measured(context)
+        values = self.context.decode_measured(context)
         numbers = self.context.numbers(context[np.newaxis])[0]
-        bound = [in_context(constraint, numbers, given) for constraint in self.constraints]
-        return [*self._others, *bound], f"{self.owner} in the context {given}"
+        bound = [in_context(constraint, numbers, values) for constraint in self.constraints]
+        return [*self._others, *bound], f"{self.owner} in the context {values}"
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         if self.current is not None:

@@ -139,12 +139,12 @@ class _FunctionConstraint:
         try:
             return self._function(point)
         except LookupError as exc:
-            given = f"x of shape {np.shape(point)}"
+            description = f"x of shape {np.shape(point)}"
             if isinstance(point, Mapping):
-                given = ", ".join(map(repr, point))
+                description = ", ".join(map(repr, point))
             raise invalid_domain(
                 "constraints",
-                f"functions of what is chosen, {given}",
+                f"functions of what is chosen, {description}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
                 advice="A function that reads a context has it as second argument.",

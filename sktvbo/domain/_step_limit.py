@@ -91,12 +91,12 @@ class StepLimit(BaseEstimator):
             if unknown:
                 expected = f"a dict of {', '.join(names) or 'no'} names"
                 raise invalid(name, expected, unknown[0], owner)
-            given = [by_name.get(key, np.inf) for key in names]
+            part = [by_name.get(key, np.inf) for key in names]
         else:
-            given = self.part
-        parts = real_array(given, f"The '{name}' parameter")
+            part = self.part
+        parts = real_array(part, f"The '{name}' parameter")
         fits = parts.shape in ((), (n_dims,)) and np.all(parts >= 0.0)
-        if isinstance(given, bool) or not fits:
+        if isinstance(part, bool) or not fits:
             raise invalid(name, expected, self.part, owner)
         parts = np.array(np.broadcast_to(parts, n_dims))
         if self.per == "query" and np.any((parts > 1.0) & (parts < np.inf)):

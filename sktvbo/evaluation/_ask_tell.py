@@ -103,11 +103,11 @@ def check_optimizer(optimizer, name="optimizer"):
 def copy_optimizer(optimizer, domain, seed):
     """Return a copy of an optimizer, or a new one, that maximizes over a domain."""
     if not _has_ask_and_tell(optimizer):
-        made = optimizer(domain, seed)
-        if not _has_ask_and_tell(made):
+        new = optimizer(domain, seed)
+        if not _has_ask_and_tell(new):
             name, expected = "The result of an optimizer function", "an object with ask and tell"
-            raise invalid(name, expected, made, error=TypeError)
-        return made
+            raise invalid(name, expected, new, error=TypeError)
+        return new
     if not hasattr(optimizer, "get_params"):
         return copy.deepcopy(optimizer)
     optimizer = clone(optimizer)

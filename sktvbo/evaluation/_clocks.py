@@ -365,21 +365,21 @@ def response_time(name: str) -> ResponseTimes:
     return _Cubic(name)
 
 
-def _as_response_time(given, owner):
+def _as_response_time(value, owner):
     """Return the response time of a clock, given by name or as a callable."""
-    if isinstance(given, str):
-        return _Cubic(given)
-    if callable(given) and given is not response_time:
-        return given
+    if isinstance(value, str):
+        return _Cubic(value)
+    if callable(value) and value is not response_time:
+        return value
     raise invalid(
         "response_time",
         "a callable that takes the data-set size and returns seconds, or one of "
         f"{', '.join(_RESPONSE_TIMES)}",
-        given,
+        value,
         owner,
         advice="Write response_time('papers')."
-        if given is response_time
-        else f"Write lambda n: {given!r} for a constant.",
+        if value is response_time
+        else f"Write lambda n: {value!r} for a constant.",
         error=TypeError,
     )
 

@@ -113,9 +113,9 @@ class Circle:
         return sum(self.learnt)
 
     def with_theta(self, theta):
-        given = iter(np.exp(theta))
+        values = iter(np.exp(theta))
         old = zip((self.length_scale, self.period), self.learnt)
-        return Circle(*(float(next(given) if new else value) for value, new in old), self.learnt)
+        return Circle(*(float(next(values) if new else value) for value, new in old), self.learnt)
 
     @property
     def frequency(self):
@@ -132,14 +132,14 @@ class Circle:
         return self.frequency * np.array([-sin, cos])
 
     def slopes(self, contract, K, t, t2):
-        found = []
+        slopes = []
         if self.learnt[0]:
-            found.append(contract(K)[1:-1].sum(axis=0))
+            slopes.append(contract(K)[1:-1].sum(axis=0))
         if self.learnt[1]:
             # d log k / d log p = 2 x sin(2 x) / l² with x = π τ / p.
             x = 0.5 * self.frequency * np.subtract.outer(t, t2)
-            found.append(contract(K * (2.0 / self.length_scale**2 * x * np.sin(2.0 * x)))[0])
-        return np.array(found)
+            slopes.append(contract(K * (2.0 / self.length_scale**2 * x * np.sin(2.0 * x)))[0])
+        return np.array(slopes)
 
     @cached_property
     def coefficients(self):
@@ -283,22 +283,22 @@ class Composite:
     @cached_property
     def roles(self):
         """Leaves of each term by index: amplitudes, the first `Factor` (or None), and others."""
-        found = []
+        roles = []
         for term in self.terms:
             kinds = {i: type(self.leaves[i]) for i in term}
             first = next((i for i in term if kinds[i] is Factor), None)
             amplitudes = [i for i in term if kinds[i] is Amplitude]
-            found.append((amplitudes, first, [i for i in term if i not in (first, *amplitudes)]))
-        return found
+            roles.append((amplitudes, first, [i for i in term if i not in (first, *amplitudes)]))
+        return roles
 
     @cached_property
     def amplitudes(self):
         """Product of the amplitudes of each term, (R,)."""
-        found = np.ones(len(self.terms))
+        products = np.ones(len(self.terms))
         for r, (amplitudes, *_) in enumerate(self.roles):
             for i in amplitudes:
-                found[r] *= self.leaves[i].value
-        return found
+                products[r] *= self.leaves[i].value
+        return products
 
     @cached_property
     def variance(self):
@@ -308,11 +308,11 @@ class Composite:
     @property
     def variance_slopes(self):
         """Derivatives (n_theta,) of `variance` in theta."""
-        found = np.zeros(self.n_theta)
+        slopes = np.zeros(self.n_theta)
         for (amplitudes, *_), value in zip(self.roles, self.amplitudes):
             for i in amplitudes:
-                found[self.slices[i]] += value
-        return found
+                slopes[self.slices[i]] += value
+        return slopes
 
     @cached_property
     def factors(self):
@@ -329,13 +329,13 @@ class Composite:
     @cached_property
     def _members(self):
         """1 where a hyperparameter is one of an amplitude, or of a factor, (n_theta, 2 R)."""
-        found = np.zeros((self.n_theta, 2, len(self.terms)))
+        members = np.zeros((self.n_theta, 2, len(self.terms)))
         for r, (amplitudes, first, _) in enumerate(self.roles):
             for i in amplitudes:
-                found[self.slices[i], 0, r] = 1.0
+                members[self.slices[i], 0, r] = 1.0
             if first is not None:
-                found[self.slices[first], 1, r] = 1.0
-        return found.reshape(self.n_theta, 2 * len(self.terms))
+                members[self.slices[first], 1, r] = 1.0
+        return members.reshape(self.n_theta, 2 * len(self.terms))
 
     @cached_property
     def rates(self):
@@ -504,7 +504,7 @@ def _positive(kernel, name):
 
 def _multiplied(one, other):
     """Return the product of two series, without its negligible terms."""
-    found, total = {}, sum(p[0] for p in one.values()) * sum(p[0] for p in other.values())
+    series, total = {}, sum(p[0] for p in one.values()) * sum(p[0] for p in other.values())
     for (c, w), p in one.items():
         for (d, v), q in other.items():
             cosines = (w + v,) if w == 0.0 or v == 0.0 else (w + v, abs(w - v))
@@ -513,8 +513,8 @@ def _multiplied(one, other):
             polynomial = (p * q if constant else np.convolve(p, q)) / len(cosines)
             if polynomial[0] > _NEGLIGIBLE * total:
                 for cosine in cosines:
-                    _add(found, (c + d, cosine), polynomial)
-    return found
+                    _add(series, (c + d, cosine), polynomial)
+    return series
 
 
 def _add(series, key, polynomial):
@@ -524,17 +524,17 @@ def _add(series, key, polynomial):
 
 def recognize_temporal_or_raise(kernel, purpose):
     """Return the `Factor` or `Composite` of a temporal kernel that decays, or raise an error."""
-    found = Composite.of(kernel) if family_of(kernel) is None else None
-    if found is None or any(isinstance(k, Factor) and k.series is None for k in found.leaves):
+    temporal = Composite.of(kernel) if family_of(kernel) is None else None
+    if temporal is None or any(isinstance(k, Factor) and k.series is None for k in temporal.leaves):
         return recognize_or_raise(kernel, 1, purpose)
-    if found.series is None:
+    if temporal.series is None:
         reason = f"a periodic lengthscale below {SHORTEST_PERIODIC:g} has more than "
         reason += f"{_MAX_HARMONICS} harmonics. Raise it"
-    elif found.series[0].min() == 0.0:
+    elif temporal.series[0].min() == 0.0:
         reason = "it never forgets, as it has a part that does not decay with time. Multiply that "
         reason += "part by a decay, such as Matern(nu=1.5)"
     else:
-        return found
+        return temporal
     raise UnsupportedKernelError(f"{purpose} is not available for {kernel}: {reason}.")
 
 
@@ -543,5 +543,7 @@ def temporal_length_scale(kernel):
 
     That of a composite kernel is effective: see `Composite.length_scale`.
     """
-    found = recognize_temporal_or_raise(kernel, "A temporal lengthscale")
-    return found.length_scale if isinstance(found, Composite) else float(found.length_scales[0])
+    temporal = recognize_temporal_or_raise(kernel, "A temporal lengthscale")
+    if isinstance(temporal, Composite):
+        return temporal.length_scale
+    return float(temporal.length_scales[0])

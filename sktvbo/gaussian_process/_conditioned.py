@@ -116,10 +116,10 @@ class BasisPosterior(ProcessPosterior):
 
     def _mean_at(self, S, K):
         """Return the posterior mean (m,) at places (m, d) with covariances K (m, b)."""
-        rows, found = self.rows, self.mean.value + matvec(K, self.weights)
+        rows, mean = self.rows, self.mean.value + matvec(K, self.weights)
         if rows.prior_mean is not None:
-            found += rows.prior_mean(S)
-        return rows.location + rows.scale * found
+            mean += rows.prior_mean(S)
+        return rows.location + rows.scale * mean
 
 
 class Criterion(ABC):

@@ -307,8 +307,8 @@ class SeparableCovariance(ABC):
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
-        found = " * ".join(str(factor) for factor in factors if factor is not None)
-        return found if self.level is None else f"{found} + {factors[0]} * {self.level}"
+        product = " * ".join(str(factor) for factor in factors if factor is not None)
+        return product if self.level is None else f"{product} + {factors[0]} * {self.level}"
 
     # --- matrices ---------------------------------------------------------------------------------
 
@@ -527,11 +527,11 @@ class CompiledCovariance(SeparableCovariance):
     @property
     def periodic_bounds(self):
         names = self.names[self._parts[2]]
-        given = np.exp(np.concatenate([h.bounds for h in self._learnt[1:]]))
+        bounds = np.exp(np.concatenate([h.bounds for h in self._learnt[1:]]))
         temporal = self.factors[1]
-        found = zip(temporal.leaves, temporal.slices)
-        places = [part.start for leaf, part in found if isinstance(leaf, Circle) and leaf.learnt[0]]
-        return {names[i]: given[i, 0] for i in places}
+        pairs = zip(temporal.leaves, temporal.slices)
+        places = [part.start for leaf, part in pairs if isinstance(leaf, Circle) and leaf.learnt[0]]
+        return {names[i]: bounds[i, 0] for i in places}
 
     def with_temporal(self, temporal):
         space, known, *level = self._given
@@ -674,10 +674,10 @@ class CompiledCovariance(SeparableCovariance):
 
     def variance_gradient(self, S, t, w):
         on_variance = w.sum() * self.signal_variance
-        found = np.zeros(sum(self._sizes[:3]))
-        found[self._parts[0]] = on_variance * self.factors[1].variance
-        found[self._parts[2]] = on_variance * self.factors[1].variance_slopes
-        return found
+        gradient = np.zeros(sum(self._sizes[:3]))
+        gradient[self._parts[0]] = on_variance * self.factors[1].variance
+        gradient[self._parts[2]] = on_variance * self.factors[1].variance_slopes
+        return gradient
 
     def white_gradient(self, S, t, w):
         return np.zeros(sum(self._sizes[:3]))
@@ -763,13 +763,13 @@ class ProductCovariance(CompiledCovariance):
         space = spatial.family
         if r >= len(temporal.terms) - temporal.n_shared:
             Z, space = np.empty((0, len(constant))), Family.CONSTANT
-        found, family = (Z, constant), Family.CONSTANT
+        coordinate, family = constant, Family.CONSTANT
         if first is not None:
-            found, family = (Z, leaves[first][0]), temporal.leaves[first].family
+            coordinate, family = leaves[first][0], temporal.leaves[first].family
         others = [
             ((leaves[i], constant), (temporal.leaves[i].family, Family.CONSTANT)) for i in others
         ]
-        return [(found, (space, family)), *others]
+        return [((Z, coordinate), (space, family)), *others]
 
     def _term(self, r, points, other, out):
         """Write term r to ``out``; its lower triangle if ``other`` points are None."""
@@ -856,8 +856,8 @@ class ProductCovariance(CompiledCovariance):
                 else:
                     on_leaf = slopes[: leaf.n_theta]
                 on_leaves[i] = on_leaves[i] + on_leaf
-        found = [on_space[: self._sizes[0]], spatial.fold(on_space[1:])]
-        return np.concatenate(found + on_leaves)
+        on_signal = on_space[: self._sizes[0]]
+        return np.concatenate([on_signal, spatial.fold(on_space[1:]), *on_leaves])
 
 
 def _contraction(function, *weights, n=()):

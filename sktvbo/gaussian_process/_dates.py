@@ -320,13 +320,13 @@ def numeric_durations(kernel, unit):
     """
     if not isinstance(kernel, Kernel):
         return kernel
-    found = {}
+    numbers = {}
     for name, value in parameters(kernel).items():
         pair = isinstance(value, tuple | list) and any(map(is_duration, value))
         if pair or is_duration(value):
             parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
-            found[name] = tuple(parts) if pair else parts[0]
-    return clone(kernel).set_params(**found) if found else kernel
+            numbers[name] = tuple(parts) if pair else parts[0]
+    return clone(kernel).set_params(**numbers) if numbers else kernel
 
 
 def check_no_texts(kernel, durations):
@@ -356,10 +356,10 @@ def _show_durations(kind):
 
     @wraps(of_numbers)
     def shown(self):
-        found = {k: v for k, v in self.get_params().items() if not k.endswith("_bounds")}
-        if not any(is_duration(v) or isinstance(v, str) for v in found.values()):
+        values = {k: v for k, v in self.get_params().items() if not k.endswith("_bounds")}
+        if not any(is_duration(v) or isinstance(v, str) for v in values.values()):
             return of_numbers(self)
-        texts = (f"{k}={format(v, '.3g') if _is_number(v) else v}" for k, v in found.items())
+        texts = (f"{k}={format(v, '.3g') if _is_number(v) else v}" for k, v in values.items())
         return f"{type(self).__name__}({', '.join(texts)})"
 
     kind.__repr__ = shown
@@ -399,14 +399,14 @@ def validated(estimator, X, y="no_validation", *, reset=False):
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}
     # Arrays of other libraries become NumPy's, which all computations use.
     with config_context(array_api_dispatch=False):
-        found = validate_data(estimator, X, **options)
+        arrays = validate_data(estimator, X, **options)
     if reset:
         estimator.time_kinds_ = kinds
     names = getattr(estimator, "feature_names_in_", ())
     check_kinds(kinds, estimator.time_kinds_, names)
     if not has_y:
-        return check_size(found, "X", LARGEST_X)
-    X, y = found
+        return check_size(arrays, "X", LARGEST_X)
+    X, y = arrays
     return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
 
 
@@ -445,9 +445,9 @@ def _check_columns(X):
             ) from exc
 
 
-def finite_posterior(found, *names):
+def finite_posterior(arrays, *names):
     """Return one array or a tuple of arrays, with these names, if all are finite; else raise."""
-    for name, values in zip(names, found if isinstance(found, tuple) else [found]):
+    for name, values in zip(names, arrays if isinstance(arrays, tuple) else [arrays]):
         if not np.isfinite(values).all():
             raise invalid(
                 f"The posterior {name}",
@@ -455,7 +455,7 @@ def finite_posterior(found, *names):
                 got=f"{np.count_nonzero(~np.isfinite(values))} NaN or infinity",
                 advice="Scale X and y to moderate ranges, or check the kernels at these places.",
             )
-    return found
+    return arrays
 
 
 def _distinct(X):

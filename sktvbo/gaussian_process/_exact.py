@@ -338,8 +338,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
-        given = self.sites if sites is None else sites
-        m = len(distinct(rows.S) if given is None else given)
+        places = self.sites if sites is None else sites
+        m = len(distinct(rows.S) if places is None else places)
         if m * process.order > _MAX_STATE:
             return False
         for_steps = held and _steps_are_faster(process, m, rows.n)
@@ -352,9 +352,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self._dense_class is not Dense:
             raise invalid("solver", "'auto' or 'dense'", self.solver, self)
         for name, what in _UNFILTERED.items():
-            if (given := getattr(self, name)) is not None:
+            if (value := getattr(self, name)) is not None:
                 expected = f"None with solver='kalman', which does not support {what}"
-                raise invalid(name, expected, given, self)
+                raise invalid(name, expected, value, self)
         if process_of(covariance) is None:
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "

@@ -153,11 +153,11 @@ class Dense(BasisPosterior, Conditioned):
 
     @classmethod
     def after_search(cls, criterion, covariance, rows):
-        found = criterion.last_evaluation(covariance)
-        if found is None:
+        evaluation = criterion.last_evaluation(covariance)
+        if evaluation is None:
             return cls.of(covariance, rows)
-        known = (found.solver, found.mean, found.weights, float(found.value))
-        return cls(covariance, rows, *known, cache=Cache(lower_precision=found.P))
+        known = (evaluation.solver, evaluation.mean, evaluation.weights, float(evaluation.value))
+        return cls(covariance, rows, *known, cache=Cache(lower_precision=evaluation.P))
 
     def __getstate__(self):
         return vars(self) | {"cache": Cache()}
@@ -262,8 +262,8 @@ class Dense(BasisPosterior, Conditioned):
         k = self.covariance.row(rows.S, rows.t, i)[i:]
         k[0] += rows.noise(self.covariance, slice(i, i + 1))[0] + solver.jitter
         L = solver.L
-        found = np.einsum("ij,j->i", L[i:, : i + 1], L[i, : i + 1])
-        return float(np.abs(found - k).max() / k[0])
+        row = np.einsum("ij,j->i", L[i:, : i + 1], L[i, : i + 1])
+        return float(np.abs(row - k).max() / k[0])
 
     def variance_reduction(self, K, full=False):
         return squares(self.solver.half_solve(K), full)
@@ -413,14 +413,14 @@ class _Likelihood(Criterion):
 
     def _gradient(self):
         """Return the gradient of the last evaluation: two thirds of its time."""
-        covariance, found = self._last
-        if found.value == -np.inf:
+        covariance, evaluation = self._last
+        if evaluation.value == -np.inf:
             return np.zeros(len(covariance.bounds))
         K, _, P = self._workspace
-        P[:] = found.solver.L
-        P = found.mean.downdate(lower_inverse(P))
-        self._last = covariance, found._replace(P=P)
-        return _gradient(covariance, self._rows, K, P, found.weights)
+        P[:] = evaluation.solver.L
+        P = evaluation.mean.downdate(lower_inverse(P))
+        self._last = covariance, evaluation._replace(P=P)
+        return _gradient(covariance, self._rows, K, P, evaluation.weights)
 
     def information(self):
         """Return the information on theta (n_theta, n_theta) at the last evaluation; O(n²).
@@ -429,10 +429,10 @@ class _Likelihood(Criterion):
         (Gilmour, Thompson & Cullis 1995). Close to minus the Hessian of the log likelihood if the
         model suits y. None without compiled slopes.
         """
-        covariance, found = self._last
-        if covariance.noise_model is not None or found.value == -np.inf:
+        covariance, evaluation = self._last
+        if covariance.noise_model is not None or evaluation.value == -np.inf:
             return None
-        rows, known, a = self._rows, self._workspace, found.weights
+        rows, known, a = self._rows, self._workspace, evaluation.weights
         K = covariance.gram(rows.S, rows.t) if known is None else known[0]
         slopes = covariance.slope_products(rows.S, rows.t, K, a)
         if slopes is None:
@@ -442,17 +442,17 @@ class _Likelihood(Criterion):
             if rows.weights is not None:
                 on_noise = on_noise / rows.weights
             slopes = np.vstack([slopes, on_noise])
-        mean = found.mean
+        mean = evaluation.mean
         rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
-        V = found.solver.half_solve(slopes)  # overwrites the slopes
+        V = evaluation.solver.half_solve(slopes)  # overwrites the slopes
         return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
 
     def last_evaluation(self, covariance):
         """Return the last `_Evaluation` if it has a gradient and this covariance, or None."""
         if self._last is None:
             return None
-        evaluated, found = self._last
-        if found.P is None or not np.array_equal(evaluated.theta, covariance.theta):
+        evaluated, evaluation = self._last
+        if evaluation.P is None or not np.array_equal(evaluated.theta, covariance.theta):
             return None
         self._workspace = None  # the result owns it now
-        return found
+        return evaluation

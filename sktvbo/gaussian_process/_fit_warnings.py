@@ -144,7 +144,7 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     """
     learnt = set(covariance.names if searched else ())
     scaled = scaled_kernels(covariance, rows)
-    held = [found for found in scaled if f"{found[0]}__length_scale" not in learnt]
+    held = [(part, *rest) for part, *rest in scaled if f"{part}__length_scale" not in learnt]
     for name, value in far_lengthscales(held).items():
         extent = _extents_of(covariance, rows)[name]
         _warn(
@@ -152,12 +152,12 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
         )
     _advise_on_periods(covariance, rows)
-    found = _at_bounds(covariance, rows) if searched else {}
-    if not found:
+    values = _at_bounds(covariance, rows) if searched else {}
+    if not values:
         return
     extents = _extents_of(covariance, rows)
     kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)}
-    for (name, side), value in found.items():
+    for (name, side), value in values.items():
         in_time = name.startswith(("temporal", "level"))
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]
@@ -192,24 +192,24 @@ def _at_bounds(covariance, rows):
 
     Those that are arbitrary, because of the rows or of others at a bound, are left out.
     """
-    bounds, found = covariance.bounds, {}
+    bounds, values = covariance.bounds, {}
     at_bound = np.isclose(covariance.theta[:, np.newaxis], bounds) & (bounds[:, :1] < bounds[:, 1:])
     for name, value, sides in zip(covariance.names, np.exp(covariance.theta), at_bound):
         if sides.any():
-            found.setdefault((name, int(sides[1])), value)
+            values.setdefault((name, int(sides[1])), value)
     # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
     t = rows.t[:, np.newaxis]
     columns = {"spatial": rows.S, "temporal": t, "level": t}
     same = tuple(f"{part}_kernel__" for part, x in columns.items() if not np.ptp(x, axis=0).any())
-    amplitudes = {key for key in found if key[0].endswith("constant_value")}
-    found = {k: v for k, v in found.items() if not k[0].startswith(same) or k in amplitudes}
-    if ("signal_variance", 0) in found:
+    amplitudes = {key for key in values if key[0].endswith("constant_value")}
+    values = {k: v for k, v in values.items() if not k[0].startswith(same) or k in amplitudes}
+    if ("signal_variance", 0) in values:
         # Lengthscales of a model without a signal are arbitrary.
-        found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
-    if any(side == 0 and name in covariance.periodic_bounds for name, side in found):
+        values = {key: value for key, value in values.items() if "length_scale" not in key[0]}
+    if any(side == 0 and name in covariance.periodic_bounds for name, side in values):
         # Amplitudes of seasons that are too smooth for the data are arbitrary.
-        found = {key: value for key, value in found.items() if key not in amplitudes}
-    return found
+        values = {key: value for key, value in values.items() if key not in amplitudes}
+    return values
 
 
 def _described(name, kernels):

@@ -334,8 +334,8 @@ class FittedGP(Learnt):
         """Return the posterior mean (m,) of f at rows X (m, d + 1), or mean and deviation."""
         places = self.gp.rows.layout.split(np.asarray(X, dtype=np.float64))
         with np.errstate(over="ignore"):
-            found = self.gp.posterior(*places, return_std)
-            return finite_posterior(found, "mean", "uncertainty")
+            posterior = self.gp.posterior(*places, return_std)
+            return finite_posterior(posterior, "mean", "uncertainty")
 
     def posterior_at(
         self, t: float, moving: Mask | None = None, *, level: bool = True

@@ -93,18 +93,18 @@ def search(
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
-    functions, found = (objective.value, objective.slope), []
+    functions, minima = (objective.value, objective.slope), []
     for theta in starts:
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
-            found.append(Minimum(*known, slope=None, hessian=None))
+            minima.append(Minimum(*known, slope=None, hessian=None))
             continue
         options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
-        if hessian is None or found:  # it is that of the first start
+        if hessian is None or minima:  # it is that of the first start
             options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
-        found.append((yield from minimize(*functions, theta, bounds, **options)))
-    best = min(found, key=attrgetter("value"))
+        minima.append((yield from minimize(*functions, theta, bounds, **options)))
+    best = min(minima, key=attrgetter("value"))
     if warn and best.message and not _is_flat(best, bounds):
         warn_caller(
             "The search of the hyperparameters stopped before it converged "
@@ -115,10 +115,10 @@ def search(
     return covariance.with_theta(best.x), best.hessian
 
 
-def _is_flat(found, bounds):
+def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
-    uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
-    return np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
+    uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
+    return np.abs(uphill).max() <= _FLAT * max(1.0, abs(minimum.value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,9 +301,12 @@ class HyperPrior:
 
     def excluded(self, theta):
         """Return names and values of the hyperparameters without density at theta."""
-        found = [(name, d.logpdf(np.exp(theta[i])), i) for name, d, i in self._terms]
-        found = [(name, i) for name, values, i in found if not np.isfinite(values).all()]
-        return ", ".join(f"{name} = {np.exp(theta[i])}" for name, i in found)
+        densities = [(name, d.logpdf(np.exp(theta[i])), i) for name, d, i in self._terms]
+        return ", ".join(
+            f"{name} = {np.exp(theta[i])}"
+            for name, values, i in densities
+            if not np.isfinite(values).all()
+        )
 
 
 # --- starts ---------------------------------------------------------------------------------------
@@ -360,7 +363,7 @@ def default_spatial(rows, follow_data):
     """
     if not follow_data:
         return [Matern(nu=2.5)]
-    found, ratios = [], []
+    kernels, ratios = [], []
     for share in _SHARES:
         extents = extents_of_most(rows.S, share)
         extent = extents.max() or 1.0
@@ -370,10 +373,10 @@ def default_spatial(rows, follow_data):
         if all(np.abs(ratio - known).max() > np.log(_SAME_RATIO) for known in ratios):
             ratios.append(ratio)
             if len(extents) == 1:
-                found.append(Matern(0.5 * extent, bounds, nu=2.5))
+                kernels.append(Matern(0.5 * extent, bounds, nu=2.5))
             else:
-                found.append(ProportionalMatern(0.5 * extents, bounds, nu=2.5))
-    return found
+                kernels.append(ProportionalMatern(0.5 * extents, bounds, nu=2.5))
+    return kernels
 
 
 def default_temporal(rows, follow_data):
@@ -404,7 +407,7 @@ def far_lengthscales(kernels):
 
     ``kernels`` are those of `scaled_kernels`.
     """
-    found = {}
+    lengthscales = {}
     for part, kernel, columns in kernels:
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
@@ -412,8 +415,8 @@ def far_lengthscales(kernels):
         # Neighbours are at most a diagonal apart.
         wide = extent * np.sqrt(scaled.shape[1]) > _TOO_SHORT
         if extent > 0.0 and (extent < _TOO_LONG or (wide and _median_spacing(scaled) > _TOO_SHORT)):
-            found[f"{part}__length_scale"] = kernel.length_scale
-    return found
+            lengthscales[f"{part}__length_scale"] = kernel.length_scale
+    return lengthscales
 
 
 def default_starts(covariance, rows):
@@ -447,17 +450,17 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         for k in np.unique(places):
             those = np.flatnonzero(places == k)
             chosen.add(int(those[np.argmax(values[those])]))
-    found = grid[sorted(chosen)]
-    likely = _likelihoods(criterion, covariance, found, hyperpriors)
-    return found[[np.argmax(likely)]] if likely.max() > known.max() else starts
+    candidates = grid[sorted(chosen)]
+    likely = _likelihoods(criterion, covariance, candidates, hyperpriors)
+    return candidates[[np.argmax(likely)]] if likely.max() > known.max() else starts
 
 
 def _likelihoods(criterion, covariance, thetas, hyperpriors):
     """Return the criterion plus the log density of theta, of each row of thetas (k, n_theta)."""
-    prior, found = HyperPrior(hyperpriors, covariance.names), np.empty(len(thetas))
+    prior, values = HyperPrior(hyperpriors, covariance.names), np.empty(len(thetas))
     for i, theta in enumerate(thetas):
-        found[i] = criterion(covariance.with_theta(theta), False)[0] + prior(theta)
-    return found
+        values[i] = criterion(covariance.with_theta(theta), False)[0] + prior(theta)
+    return values
 
 
 def _screening_subset(rows):
@@ -483,7 +486,7 @@ def _grid(covariance, scales, power, shares=_NOISE_SHARES):
 
 def _scale_grid(covariance, rows):
     """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
-    found = {}
+    grids = {}
     parts = [(f"{part}__length_scale", *rest) for part, *rest in _whole_kernels(covariance, rows)]
     if isinstance(covariance.temporal, Forgetting):
         parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
@@ -505,8 +508,8 @@ def _scale_grid(covariance, rows):
         lengths = np.multiply.outer(scales, np.atleast_1d(units))
         # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
         forgets = isinstance(kernel, Forgetting)
-        found[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
-    return found
+        grids[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
+    return grids
 
 
 def restarts(covariance, rows, hyperpriors):
@@ -624,7 +627,7 @@ def scaled_kernels(covariance, rows):
 def _whole_kernels(covariance, rows):
     """Return those of `scaled_kernels` that are no parts of sums and products."""
     whole = ("spatial_kernel", "temporal_kernel")
-    return [found for found in scaled_kernels(covariance, rows) if found[0] in whole]
+    return [(part, *rest) for part, *rest in scaled_kernels(covariance, rows) if part in whole]
 
 
 def _theta_at_scale(covariance, rows, space, time, names=None):

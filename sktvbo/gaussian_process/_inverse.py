@@ -142,18 +142,18 @@ class Inverse:
     def product(self, X):
         """Return P X (n, c) for X (n, c), O(n² c)."""
         n = len(self.begun.at)
-        found = np.zeros(X.shape)
-        found[:n] = self.begun.product(X[:n])
+        PX = np.zeros(X.shape)
+        PX[:n] = self.begun.product(X[:n])
         if len(self.w):
-            found += product(self.Z.T, self.w[:, np.newaxis] * product(self.Z, X))
-        return found
+            PX += product(self.Z.T, self.w[:, np.newaxis] * product(self.Z, X))
+        return PX
 
     def column(self, i):
         """Return column i of P (n,), O(n)."""
-        n, found = len(self.begun.at), np.zeros(len(self.diagonal))
+        n, column = len(self.begun.at), np.zeros(len(self.diagonal))
         if i < n:
-            found[:n] = self.begun.column(i)
-        return found + np.einsum("q,qn->n", self.w * self.Z[:, i], self.Z)
+            column[:n] = self.begun.column(i)
+        return column + np.einsum("q,qn->n", self.w * self.Z[:, i], self.Z)
 
     def append(self, u, variance):
         """Append a row; u is P k, ``variance`` that given the other rows; O(n)."""

@@ -360,8 +360,8 @@ def parameters(kernel):
     if type(kernel) not in (Sum, Product):
         return vars(kernel) if type(kernel) in _KINDS else kernel.get_params()
     one, other = parameters(kernel.k1), parameters(kernel.k2)
-    found = {f"k1__{name}": value for name, value in one.items()}
-    return found | {f"k2__{name}": value for name, value in other.items()}
+    values = {f"k1__{name}": value for name, value in one.items()}
+    return values | {f"k2__{name}": value for name, value in other.items()}
 
 
 def is_like(kernel, other):
@@ -375,14 +375,14 @@ def is_like(kernel, other):
 
 def _held_parameters(kernel):
     """Return the parameters of a kernel by name, only the sizes of those that are learnt."""
-    own, found = vars(kernel), {}
+    own, values = vars(kernel), {}
     for name, value in own.items():
         is_learnt = not isinstance(own.get(f"{name}_bounds", "fixed"), str)
         if name.endswith("_bounds"):
-            found[name] = isinstance(value, str)
+            values[name] = isinstance(value, str)
         else:
-            found[name] = np.size(value) if is_learnt else value
-    return found
+            values[name] = np.size(value) if is_learnt else value
+    return values
 
 
 def forgetting_rate(kernel):
@@ -517,9 +517,9 @@ class FutureBasis:
         binomials, gaps, _ = _constants(self.polynomials.shape[1])
         z, n = self.rates * step, len(gaps)
         powers = (z[:, np.newaxis] ** np.arange(n))[:, gaps]
-        found = self._decays(z, step)[:, np.newaxis, np.newaxis] * (binomials * powers)
-        T = np.zeros((found.size // n, found.size // n), dtype=found.dtype)
-        for g, block in enumerate(found):
+        blocks = self._decays(z, step)[:, np.newaxis, np.newaxis] * (binomials * powers)
+        T = np.zeros((blocks.size // n, blocks.size // n), dtype=blocks.dtype)
+        for g, block in enumerate(blocks):
             T[g * n : (g + 1) * n, g * n : (g + 1) * n] = block
         if np.iscomplexobj(T):
             T = np.block([[T.real, -T.imag], [T.imag, T.real]])
@@ -551,12 +551,12 @@ class FutureBasis:
 
         plain = integrals(s)
         if self.is_real:
-            found = plain.real
+            L = plain.real
         else:
             conjugate = integrals(s.conj())
             total, difference = plain + conjugate, plain - conjugate
-            found = 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
-        return np.ascontiguousarray(found[self._used][:, self._used])
+            L = 0.5 * np.block([[total.real, difference.imag], [total.imag, -difference.real]])
+        return np.ascontiguousarray(L[self._used][:, self._used])
 
     @property
     def integral(self):

@@ -96,9 +96,9 @@ def appended(gp, rows, standardize):
         new = gp.append(*rows, standardize=standardize)
         if n + m >= MIN_ROWS:
             weights = screened(new.rows.X, new.rows.y, new.rows.layout.position)
-            found = reweighted(new._recomputed(new.rows.with_weights(weights, standardize))).rows
+            new_rows = reweighted(new._recomputed(new.rows.with_weights(weights, standardize))).rows
             # Location and scale are not those of the screened rows.
-            new = new._recomputed(found.with_weights(found.weights, standardize))
+            new = new._recomputed(new_rows.with_weights(new_rows.weights, standardize))
         return new
     scores, weights = _compared(gp, rows)
     is_outlier = weights.min(initial=1.0) < 1.0
@@ -152,8 +152,8 @@ def _latest_rows(rows, X):
 def _confirmed(gp, standardize):
     """Condition a GP with the weights of outliers for the latest rows: no change follows."""
     weights, (scores, spread, noise) = gp.rows.weights, leave_one_out(gp)
-    found = _weights(scores, spread, noise, limit(gp.rows.n, gp.rows.heavy_tails))
-    weights = np.where(are_unconfirmed(weights), np.minimum(weights, found), weights)
+    new_weights = _weights(scores, spread, noise, limit(gp.rows.n, gp.rows.heavy_tails))
+    weights = np.where(are_unconfirmed(weights), np.minimum(weights, new_weights), weights)
     return gp._recomputed(gp.rows.with_weights(weights, standardize))
 
 
@@ -206,7 +206,7 @@ def _are_edges(gp, indices, least):
     A function changes there: a row beside a change has large scores, and is no outlier.
     """
     rows, covariance = gp.rows, gp.covariance
-    found, order = np.zeros(rows.n, dtype=bool), np.argsort(rows.t, kind="stable")
+    is_edge, order = np.zeros(rows.n, dtype=bool), np.argsort(rows.t, kind="stable")
     times, noise = rows.t[order], rows.noise(covariance, full=True)
     for i in indices:
         sides = []
@@ -220,8 +220,8 @@ def _are_edges(gp, indices, least):
                 sides.append((abs(rows.y[i] - mean[0]) / rows.scale / np.sqrt(spread), spread))
         if len(sides) == 2:
             (score, spread), (other, beyond) = sorted(sides)
-            found[i] = score <= _SUITS and other > least and spread <= _INFORMED * beyond
-    return found
+            is_edge[i] = score <= _SUITS and other > least and spread <= _INFORMED * beyond
+    return is_edge
 
 
 def leave_one_out(gp):
@@ -332,12 +332,12 @@ def neighbours(S, t, some):
     """
     at_time, at_place = _Groups.of(t), _Groups.of(*S.T, t)
     is_site, ranges = _are_sites(S, at_place), np.ptp(S, axis=0)
-    columns, found = S / np.where(ranges > 0.0, ranges, 1.0), [np.empty((0, 2), dtype=int)]
+    columns, pairs = S / np.where(ranges > 0.0, ranges, 1.0), [np.empty((0, 2), dtype=int)]
 
     def add(i, others, all_or_none=False):
         if not all_or_none or some[others].all():
             others = others[some[others]]
-            found.append(np.column_stack([np.full(len(others), i), others]))
+            pairs.append(np.column_stack([np.full(len(others), i), others]))
 
     for i in np.flatnonzero(some):
         after = at_place.beside(i, 1)
@@ -347,7 +347,7 @@ def neighbours(S, t, some):
         others = at_time.beside(i, 0)
         others = others[(is_site[others] & is_site[i]) & ~_are_equal(S[others], S[i])]
         add(i, _nearest(columns, i, others, 2), all_or_none=True)
-    return np.concatenate(found).T
+    return np.concatenate(pairs).T
 
 
 class _Groups(NamedTuple):

@@ -223,9 +223,9 @@ class QuadraticMean(BaseEstimator):
         if self.columns is None:
             return
         high = None if n_dims is None else n_dims - 1
-        given = np.atleast_1d(self.columns).tolist()
-        columns = {check_int(column, "columns", self, low=0, high=high) for column in given}
-        if np.ndim(self.columns) != 1 or not 0 < len(columns) == len(given):
+        indices = np.atleast_1d(self.columns).tolist()
+        columns = {check_int(column, "columns", self, low=0, high=high) for column in indices}
+        if np.ndim(self.columns) != 1 or not 0 < len(columns) == len(indices):
             raise invalid("columns", "different columns, at least one", self.columns, self)
 
     def polynomial(self, n_dims: int) -> Polynomial:

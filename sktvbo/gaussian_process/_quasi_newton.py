@@ -87,10 +87,10 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
             there = np.minimum(np.maximum(x + rate * step, lowest), highest)
-            found = yield partial(value_at, there)
-            if found <= value - _ARMIJO * rate * fall:
+            trial_value = yield partial(value_at, there)
+            if trial_value <= value - _ARMIJO * rate * fall:
                 break
-            rate *= _backtracking_factor(found, value, rate * fall)
+            rate *= _backtracking_factor(trial_value, value, rate * fall)
         else:
             if H is None:
                 message = "no descent along the gradient"
@@ -101,7 +101,7 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         if np.array_equal(there, x):  # the step is below rounding
             return Minimum(x, value, slope, H)
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
-        x, value, slope = there, found, gradient
+        x, value, slope = there, trial_value, gradient
     return Minimum(x, value, slope, H, f"no convergence in {_MAX_STEPS} steps")
 
 
@@ -129,9 +129,9 @@ def bfgs_update(H, step, change, fresh):
     return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
 
 
-def _backtracking_factor(found, value, fall):
+def _backtracking_factor(trial_value, value, fall):
     """Return the factor for a step that is too long: minimum of the parabola, in [0.1, 0.5]."""
-    excess = found - value + fall
+    excess = trial_value - value + fall
     if not np.isfinite(excess):
         return 0.1
     return float(np.clip(0.5 * fall / excess, 0.1, 0.5))
@@ -148,18 +148,18 @@ def completed(computation):
     parts is its own; a part changes nothing that another one needs, so that parts whose results are
     known can be left out.
     """
-    found = None
+    result = None
     while True:
         try:
-            part = computation.send(found)
+            part = computation.send(result)
         except StopIteration as end:
             return end.value
-        found = part()
+        result = part()
 
 
-def next_part(computation, found=None):
+def next_part(computation, result=None):
     """Send the result of a part; return the next part and None, or None and the final result."""
     try:
-        return computation.send(found), None
+        return computation.send(result), None
     except StopIteration as end:
         return None, end.value

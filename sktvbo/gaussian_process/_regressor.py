@@ -325,8 +325,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             A time that is not finite.
         """
         fitted = self.fitted_
-        found = fitted.at(self._number_of(now, "now"))
-        return self if found is fitted else self._with(found)
+        new = fitted.at(self._number_of(now, "now"))
+        return self if new is fitted else self._with(new)
 
     def condition_on(
         self,
@@ -384,8 +384,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             Indices out of range, or of all rows.
         """
         fitted = self.fitted_
-        found = fitted.without(indices, restandardize=restandardize)
-        return self if found is fitted else self._with(found)
+        new = fitted.without(indices, restandardize=restandardize)
+        return self if new is fitted else self._with(new)
 
     def refit(
         self,
@@ -513,8 +513,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the covariance at the start of a search; default kernels may follow the data."""
         spatial, (temporal, level) = [None], self._numeric_kernels(self._fitted_unit)
         if rows.S.shape[1]:
-            given = self.spatial_kernel
-            spatial = default_spatial(rows, follow_data) if given is None else [given]
+            kernel = self.spatial_kernel
+            spatial = default_spatial(rows, follow_data) if kernel is None else [kernel]
         temporal = default_temporal(rows, follow_data) if temporal is None else temporal
         # Cloned: learning must not change the user's kernels.
         covariances = [
@@ -669,8 +669,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         gp = self._condition(covariance, rows)
         if not self.robust:
             return gp
-        found = reweighted(gp).rows
-        return gp._recomputed(found.with_weights(found.weights, standardize))
+        rows = reweighted(gp).rows
+        return gp._recomputed(rows.with_weights(rows.weights, standardize))
 
     def _adapt_to_rows(self, gp, n_new):
         """Return the best form of a GP whose rows have changed, the last ``n_new`` new."""
@@ -744,12 +744,12 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
             parts = gp.posterior(*places, return_std, return_cov)
-            found = finite_posterior(parts, "mean", "uncertainty")
+            posterior = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
-            return found[0], np.hypot(found[1], self.noise_std_)
+            return posterior[0], np.hypot(posterior[1], self.noise_std_)
         if include_noise and return_cov:
-            found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
-        return found
+            posterior[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
+        return posterior
 
     def predict_terms(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the posterior of each term of f, such as trend and seasons.
@@ -790,14 +790,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         check_bool(return_std, "return_std")
         gp, (S, t) = self._places(X)
         terms = gp.terms()
-        found = np.empty((2, len(t), len(terms)))
+        moments = np.empty((2, len(t), len(terms)))
         for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
             block = slice(first, first + _BLOCK)
             for i, term in enumerate(terms):
                 parts = term.posterior(S[block], t[block], return_std)
-                found[: 1 + return_std, block, i] = parts
-        found = finite_posterior(tuple(found[: 1 + return_std]), "mean", "uncertainty")
-        return found if return_std else found[0]
+                moments[: 1 + return_std, block, i] = parts
+        moments = finite_posterior(tuple(moments[: 1 + return_std]), "mean", "uncertainty")
+        return moments if return_std else moments[0]
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True

@@ -391,10 +391,10 @@ class RelevancySweep:
         total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
         squared = np.maximum(forms.q / p * (self._a**2 / p + self._unit), 0.0)
         # Compare the observations also if rounding makes the total 0.
-        found = np.sqrt(squared / (total or squared.sum() or 1.0))
+        relevancies = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
-            found[self._past[index]] = 0.0
-        return found
+            relevancies[self._past[index]] = 0.0
+        return relevancies
 
     def remove(self, position: int) -> None:
         """Remove the observation at a position.
@@ -436,8 +436,8 @@ def rows_beyond(size, surrogate, now, times):
 def least_relevant_beyond(size, surrogate, now):
     """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
     n_removed = max(len(surrogate.X_train_) - size, 0)
-    found = islice(from_least_relevant(surrogate, now), n_removed)
-    return [(row, relevancy) for _, row, relevancy in found]
+    removals = islice(from_least_relevant(surrogate, now), n_removed)
+    return [(row, relevancy) for _, row, relevancy in removals]
 
 
 def rows_of(removals):

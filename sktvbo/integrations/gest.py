@@ -378,16 +378,16 @@ def _restored(optimizer):
 
 def _with_problem(optimizer, problem):
     """Return an optimizer with the domain, direction and limits of a problem."""
-    given = optimizer.get_params(deep=False)
-    is_new = given["domain"] is None
+    parameters = optimizer.get_params(deep=False)
+    is_new = parameters["domain"] is None
     for name, value in problem.items():
-        got = given.get(name)
+        got = parameters.get(name)
         if got != value and not (is_new and (got is None or name == "maximize")):
             expected = f"left out, or that of the VOCS, {value!r}"
             raise invalid(f"The {name!r} of an optimizer", expected, got)
     # A clone would copy the clock, and the object whose method it may be.
     changes = {name: value for name, value in problem.items() if value is not None}
-    return type(optimizer)(**given).set_params(**changes) if is_new else optimizer
+    return type(optimizer)(**parameters).set_params(**changes) if is_new else optimizer
 
 
 # --- values ---------------------------------------------------------------------------------------

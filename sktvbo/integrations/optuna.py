@@ -158,11 +158,11 @@ class TimeVaryingSampler(BaseSampler):
             expected = "'start', 'number', the name of a user attribute or a callable"
             raise invalid("time", expected, time, self)
         self._template = template = as_optimizer(algorithm, owner=self)
-        given = template.get_params(deep=False)
+        parameters = template.get_params(deep=False)
         for name, advice in _REFUSED.items():
-            if given.get(name) is not None:
-                raise invalid(name, "None in a study", given[name], template, advice=advice)
-        limits = given.get("outcome_constraints") or {}
+            if parameters.get(name) is not None:
+                raise invalid(name, "None in a study", parameters[name], template, advice=advice)
+        limits = parameters.get("outcome_constraints") or {}
         self._limited = [name for name in limits if name != OBJECTIVE]
         self._time = time
         self._group = bool(group)
@@ -228,10 +228,10 @@ class TimeVaryingSampler(BaseSampler):
             memory.drawn[trial.number] = params
             unset = memory.newly_unset(self._limited)
         if unset:
-            given = ", ".join(map(repr, sorted(memory.constraints))) or "none"
+            names = ", ".join(map(repr, sorted(memory.constraints))) or "none"
             warn_caller(
                 f"No complete trial has set the constraint {', '.join(map(repr, unset))} of "
-                f"outcome_constraints; set were: {given}. A trial without it is a failure. Use the "
+                f"outcome_constraints; set were: {names}. A trial without it is a failure. Use the "
                 "same name in trial.set_constraint(name, value).",
             )
         return params
@@ -294,21 +294,21 @@ class TimeVaryingSampler(BaseSampler):
         lowest, highest = min([model.lowest, *finite]), max([model.highest, *finite])
         known = lowest <= highest
         waiting = tuple(one for one in new if not known and one[-1] is not None)
-        told = sorted((one for one in new if known or one[-1] is None), key=lambda one: one[:2])
+        trials = sorted((one for one in new if known or one[-1] is None), key=lambda one: one[:2])
         optimizer, latest = model.optimizer, model.latest
-        if told:
-            optimizer, latest = copy.copy(optimizer), max(latest, told[-1][0])
-            times, _, points, outcomes, values = map(list, zip(*told))
+        if trials:
+            optimizer, latest = copy.copy(optimizer), max(latest, trials[-1][0])
+            times, _, points, outcomes, values = map(list, zip(*trials))
             failed = [y is None for y in values]
             values = [None if y is None else min(max(y, lowest), highest) for y in values]
             measured = limited and not all(failed)
-            if len(told) == 1:  # tell_many always searches the hyperparameters
+            if len(trials) == 1:  # tell_many always searches the hyperparameters
                 options = {"outcomes": dict(zip(limited, outcomes[0]))} if measured else {}
                 optimizer.tell(points[0], values[0], times[0], failed=failed[0], **options)
             else:
                 options = {"outcomes": dict(zip(limited, zip(*outcomes)))} if measured else {}
                 optimizer.tell_many(points, values, times, failed=failed, **options)
-            _logger.debug("Told %d trials of %s.", len(told), list(model.space.distributions))
+            _logger.debug("Told %d trials of %s.", len(trials), list(model.space.distributions))
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
     def _query(self, model, study, trial, running):

@@ -233,11 +233,12 @@ class _Encoder:
         try:
             if kind in self._templates:
                 template_name, template = self._templates[kind]
-                parameters, given = _parameters(value), _state(template)
+                parameters, template_state = _parameters(value), _state(template)
                 state = {
                     name: item
                     for name, item in _state(value).items()
-                    if name not in parameters and not (name in given and item is given[name])
+                    if name not in parameters
+                    and not (name in template_state and item is template_state[name])
                 }
                 return {"#": "like", "name": template_name, "state": self._dict(state)}
             if isinstance(value, _SelfDescribing):

@@ -709,8 +709,8 @@ class AskTell(Durable):
             time = None if t is None else run.read_time(t)[0]
             position = position_of(run, row, time, id)
             if position is None:
-                wanted = {"x": x, "t": t, "id": id}
-                got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
+                criteria = {"x": x, "t": t, "id": id}
+                got = ", ".join(f"{k}={v!r}" for k, v in criteria.items() if v is not None)
                 n_stored = len(run.history.positions)
                 raise AskTellError(
                     f"untell(): no matching observation{f' for {got}' if got else ''}. {n_stored} "

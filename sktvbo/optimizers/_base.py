@@ -211,14 +211,15 @@ class BayesianOptimizer(AskTell):
 
     def _chosen_acquisition(self):
         """Return the acquisition function of a run."""
-        given = self._make_acquisition() if self._has_default_acquisition else self.acquisition
-        return as_acquisition(given, self)
+        if self._has_default_acquisition:
+            return as_acquisition(self._make_acquisition(), self)
+        return as_acquisition(self.acquisition, self)
 
     @property
     def _has_default_acquisition(self):
         """True if the acquisition function is that of `_make_acquisition`."""
-        given = self.acquisition
-        return given is None or (isinstance(given, str) and given == "ucb")
+        acquisition = self.acquisition
+        return acquisition is None or (isinstance(acquisition, str) and acquisition == "ucb")
 
     def _make_policy(self):
         """Return a new stale-data policy; called once a run."""

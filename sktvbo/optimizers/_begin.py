@@ -116,11 +116,11 @@ def _no_queries(algorithm):
     return PendingQueries(timeout=np.inf if timeout is None else float(timeout))
 
 
-def _random_state(given):
+def _random_state(random_state):
     """Return a random state of the run's own."""
-    if given is None:  # a copy of NumPy's global generator would be every optimizer's
+    if random_state is None:  # a copy of NumPy's global generator would be every optimizer's
         return np.random.RandomState()
-    return copy.deepcopy(check_random_state(given))
+    return copy.deepcopy(check_random_state(random_state))
 
 
 def _start_points(algorithm, domain):
@@ -359,18 +359,20 @@ def _rescaled(target, change):
     return surrogate
 
 
-def check_held(optimizer, given):
+def check_held(optimizer, parameters):
     """Raise an AskTellError if parameters of a run that has begun are given other values.
 
     Parameters
     ----------
     optimizer : AskTell
-    given : dict of str to object
-        Parameters, also nested ones.
+    parameters : dict of str to object
+        New values, also nested ones.
     """
     known = optimizer.get_params()
     others = [
-        name for name, value in given.items() if name in known and not _is_same(value, known[name])
+        name
+        for name, value in parameters.items()
+        if name in known and not _is_same(value, known[name])
     ]
     if others:
         name = type(optimizer).__name__

@@ -99,14 +99,14 @@ class CalendarTime:
             if back <= 0.0 and latest > self._latest:
                 self._origin = min(self._origin, read - latest)
             self._read = read
-            self._latest = found = max(self._latest, read - self._origin, latest)
+            self._latest = now = max(self._latest, read - self._origin, latest)
         if back > 0.0:
             warn_caller(
                 f"The computer's clock jumped back by {back:.6g} s. The clock 'calendar' stands "
                 f"still at {stands:.6g} s until it catches up. To go on, give the times: ask(t), "
                 "or another clock.",
             )
-        return found
+        return now
 
 
 class StepCount:

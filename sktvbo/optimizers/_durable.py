@@ -307,8 +307,8 @@ class Durable(BaseEstimator):
             header = {name: content[name] for name in ("format", "optimizer", "parameters")}
             state, digest = content["state"], content.pop("sha256")
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            found = f"{type(exc).__name__}: {exc}"
-            raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
+            got = f"{type(exc).__name__}: {exc}"
+            raise JournalError(f"The text must be that of to_json(). Got {got} instead.") from exc
         if header["format"] == FORMAT and digest != checksum(content):
             raise JournalError(
                 "The text must be that of to_json(). Got one with a wrong checksum instead: it was "

@@ -210,9 +210,9 @@ class Visits(Part):
         if not choice.is_query or choice.surrogate is None:
             return space
         if choice.number < _TRIED_BY or _is_turn(choice, _VISIT_EVERY):
-            tried = _with_untried_categories(choice, space)
-            if tried is not space:
-                return tried
+            part = _with_untried_categories(choice, space)
+            if part is not space:
+                return part
         size, every, turn = space.reachable.size, _VISIT_EVERY, False
         if not 1 < size <= _MANY_MEMBERS:
             return space
@@ -243,14 +243,14 @@ def _with_untried_categories(choice, space):
     if not categories:
         return space
     latest = choice.run.history.latest(_N_LATEST)
-    tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
+    is_tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
     for columns in categories:
-        if tried[columns].all():
+        if is_tried[columns].all():
             continue
         # Constraints and limits may exclude a category.
         places = space.candidates(N_CANDIDATES)
         places = places[~choice.fails(places)]
-        untried = places[:, columns].any(axis=0) & ~tried[columns]
+        untried = places[:, columns].any(axis=0) & ~is_tried[columns]
         if untried.any():
             upper = space.upper.copy()
             upper[columns[~untried]] = 0.0

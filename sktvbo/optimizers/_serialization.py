@@ -356,34 +356,34 @@ def encode_parameters(parameters):
     return encoded
 
 
-def decode_parameters(plain, given, cls, source):
+def decode_parameters(plain, parameters, cls, source):
     """Return the parameters of `encode_parameters`, with those that the user gives again.
 
     Parameters
     ----------
     plain : dict
-    given : dict of str to object
-        Parameters that cannot be encoded, and any others, which must be equal.
+    parameters : dict of str to object
+        Those that cannot be encoded, and any others, which must be equal.
     cls : type
         Of the optimizer, for messages.
     source : str
         Path of the journal, or "JSON", for messages.
     """
-    for name, value in encode_parameters(given).items():
+    for name, value in encode_parameters(parameters).items():
         if name not in plain:
             raise JournalError(f"{cls.__name__} has no parameter {name!r}. Leave it out.")
         if "value" in plain[name] and value != plain[name]:
             raise invalid(
                 name,
                 f"the value with which the run of {source} began",
-                given[name],
+                parameters[name],
                 cls,
                 advice="Leave it out: it is stored.",
                 error=JournalError,
             )
-    types, decoded = types_within(*given.values()), {}
+    types, decoded = types_within(*parameters.values()), {}
     for name, stored in plain.items():
-        if name not in given:
+        if name not in parameters:
             try:
                 decoded[name] = _decoded(stored, types)
             except NotPlainError as exc:
@@ -392,7 +392,7 @@ def decode_parameters(plain, given, cls, source):
                     f"Give the same value again, {name}=..., to from_json(), or to the constructor "
                     "with journal=Journal(path, resume=True)."
                 ) from exc
-    return given | decoded
+    return parameters | decoded
 
 
 def _decoded(stored, types):
@@ -402,7 +402,7 @@ def _decoded(stored, types):
     return decode(stored["value"], types=types)
 
 
-def new_optimizer(cls, header, given, source):
+def new_optimizer(cls, header, parameters, source):
     """Return an optimizer with the parameters of a journal's header; see `decode_parameters`.
 
     Its class is the one of the family of ``cls`` that the header names.
@@ -415,7 +415,7 @@ def new_optimizer(cls, header, given, source):
     name, kinds = header["optimizer"], [cls._family()]
     for kind in kinds:
         if qualified_name(kind) == name:
-            return kind(**decode_parameters(header["parameters"], given, kind, source))
+            return kind(**decode_parameters(header["parameters"], parameters, kind, source))
         kinds += kind.__subclasses__()
     raise JournalError(
         f"{source} holds a run of {name.rpartition('.')[2]}. Use that class, of the module "
@@ -430,8 +430,8 @@ def with_stored_parameters(optimizer, header, source):
     replaced. Warn of them, and raise an error if the algorithm or a parameter of `_IDENTITY` means
     something else.
     """
-    new, given = copy.copy(optimizer), optimizer.get_params(deep=False)
-    encoded, types = encode_parameters(given), types_within(*given.values())
+    new, parameters = copy.copy(optimizer), optimizer.get_params(deep=False)
+    encoded, types = encode_parameters(parameters), types_within(*parameters.values())
     names = [name.rpartition(".")[2] for name in (header["optimizer"], qualified_name(type(new)))]
     stored, refused, replaced = header["parameters"], {}, {}
     if header["optimizer"] != qualified_name(type(new)):
@@ -440,14 +440,14 @@ def with_stored_parameters(optimizer, header, source):
     for name, plain in stored.items():
         if plain == encoded.get(name):
             continue
-        got = reprlib.repr(given.get(name))
+        got = reprlib.repr(parameters.get(name))
         try:
             value = _decoded(plain, types)
         except NotPlainError as exc:
             refused[name] = f"{name}: expected the same as before ({exc}), got {got}"
             continue
         text = f"{name}: expected {reprlib.repr(value)}, got {got}"
-        if name in _IDENTITY and not _is_same(name, value, given):
+        if name in _IDENTITY and not _is_same(name, value, parameters):
             refused[name] = text
             continue
         setattr(new, name, value)
@@ -467,20 +467,24 @@ def with_stored_parameters(optimizer, header, source):
     return new, list(replaced)
 
 
-def _is_same(name, value, given):
-    """Return True if a stored value of a parameter means the same as that of some given ones."""
+def _is_same(name, value, parameters):
+    """Return True if a stored value of a parameter means the same as that among ``parameters``."""
     if name == "outcome_constraints":
-        return sorted(limits_of(value, name)) == sorted(limits_of(given[name], name))
-    if name not in ("domain", "max_step", "start_points") or value is None or given[name] is None:
+        return sorted(limits_of(value, name)) == sorted(limits_of(parameters[name], name))
+    if (
+        name not in ("domain", "max_step", "start_points")
+        or value is None
+        or parameters[name] is None
+    ):
         return False
-    domain = as_domain(given["domain"])
+    domain = as_domain(parameters["domain"])
     try:
         if name == "domain":
             # A domain that was changed also has the values that are not queried any more.
             return Change.between(as_domain(value), domain).domain == as_domain(value)
         if name == "start_points":
-            return np.array_equal(*(domain.places(each) for each in (value, given[name])))
-        old, new = (as_step_limit(each, domain, name) for each in (value, given[name]))
+            return np.array_equal(*(domain.places(each) for each in (value, parameters[name])))
+        old, new = (as_step_limit(each, domain, name) for each in (value, parameters[name]))
         return old.per == new.per and np.array_equal(old.parts(domain), new.parts(domain))
     except ValueError:  # the stored value is of another domain
         return False
@@ -611,7 +615,7 @@ def change_event(change, columns, changes):
     changes : dict of str to object
         Parameters that were given.
     """
-    positions = {str(i): found.tolist() for i, found in change.positions.items()}
+    positions = {str(i): new.tolist() for i, new in change.positions.items()}
     return {"changed": sorted(changes), "positions": positions, "outcomes": columns}
 
 

@@ -845,11 +845,11 @@ class RunState:
 
     def read_time(self, t):
         """Return a time as a float, and the state that knows its kind; None reads the clock."""
-        given = t is not None
-        if not given:
+        is_given = t is not None
+        if not is_given:
             t = self.clock(self.history.n_told + self.failures.total, self.time.now)
         kind, number = as_time(t, self.algorithm.time_unit)
-        state = self if kind == self.time.kind else self._with_kind(kind, number, given)
+        state = self if kind == self.time.kind else self._with_kind(kind, number, is_given)
         return number, state if kind == NUMBERS else state._with_date(t, number)
 
     def read_times(self, t, n):
@@ -866,7 +866,7 @@ class RunState:
             return f"{t:.15g}"
         return str(dates_of(np.array([t]), self.algorithm.time_unit)[0])
 
-    def _with_kind(self, kind, t, given):
+    def _with_kind(self, kind, t, is_given):
         """Return the state whose times are of a kind, which never changes afterwards.
 
         Among dates, numbers that the run itself shows, such as those in ``told_X_``, are allowed.
@@ -874,10 +874,10 @@ class RunState:
         if self.time.kind is None:
             self.check_seasons(kind)
             return replaced(self, time=replaced(self.time, kind=kind))
-        if kind == NUMBERS and given and np.isin(t, self._shown_times).all():
+        if kind == NUMBERS and is_given and np.isin(t, self._shown_times).all():
             return self
         name, advice = "t", ""
-        if not given:
+        if not is_given:
             name = "The time that the clock tells"
             advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
         where = "the earlier times of this run"

@@ -188,17 +188,17 @@ class OptimizerView:
     """
 
     def __init__(self, optimizer):
-        self._given = given = snapshot(optimizer)
-        self.surrogate = given.surrogate_
+        self._snapshot = optimizer = snapshot(optimizer)
+        self.surrogate = optimizer.surrogate_
         if self.surrogate is None:
             expected = "one that has fitted a surrogate"
-            got = f"{type(given).__name__} without one after {given.n_told_} observations"
+            got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
             advice = "RandomSearch never has one; others do after the initial points."
             raise invalid("optimizer", expected, got=got, advice=advice, error=AskTellError)
-        run = run_of(given)
-        self.optimizer = with_run(given, replaced(run, time=replaced(run.time, kind=NUMBERS)))
-        self.domain, self.sign = as_domain(given.domain), 1.0 if given.maximize else -1.0
-        self.told, self.removed = given.told_X_, np.isfinite(given.removed_at_)
+        run = run_of(optimizer)
+        self.optimizer = with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+        self.domain, self.sign = as_domain(optimizer.domain), 1.0 if optimizer.maximize else -1.0
+        self.told, self.removed = optimizer.told_X_, np.isfinite(optimizer.removed_at_)
 
     @property
     def now(self):
@@ -212,11 +212,11 @@ class OptimizerView:
 
     def number(self, t):
         """Return a time, which may be a date, in the optimizer's unit."""
-        return float(t) if isinstance(t, Real) else run_of(self._given).read_time(t)[0]
+        return float(t) if isinstance(t, Real) else run_of(self._snapshot).read_time(t)[0]
 
     def labels(self, labels):
         """Return the labels of a display, with what it shows of the times."""
-        return time_labels(self._given, labels)
+        return time_labels(self._snapshot, labels)
 
     def times(self, since, until, n_times):
         """Return evenly spaced times (n_times,), by default from the first observation to now."""

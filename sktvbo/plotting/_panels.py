@@ -114,12 +114,12 @@ class SliceDisplay(PanelDisplay):
     >>> from sktvbo import optimize
     >>> from sktvbo.evaluation import StepClock
     >>> from sktvbo.plotting import SliceDisplay
-    >>> found = optimize(
+    >>> optimization = optimize(
     ...     lambda p, t: -(p["rate"] * 100.0 - 1.0) ** 2 - (p["loss"] == "l1"),
     ...     {"rate": ("log-real", 1e-4, 1.0), "loss": ["l1", "l2"]},
     ...     n_calls=20, clock=StepClock(), n_initial_points=6, random_state=0,
     ... )
-    >>> display = SliceDisplay.from_optimizer(found.optimizer)
+    >>> display = SliceDisplay.from_optimizer(optimization.optimizer)
     >>> [part.axis.name for part in display.slices]
     ['rate', 'loss']
     >>> display.plot().figure_.savefig("slices.png")  # doctest: +SKIP
@@ -447,8 +447,8 @@ class TrackDisplay(PanelDisplay):
             mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
                 self._draw_feasible(ax, track)
-            told = np.column_stack([track.queried, self.told_at])
-            self._draw_observations(ax, told[self.kept], told[~self.kept], size=5.0)
+            observations = np.column_stack([track.queried, self.told_at])
+            self._draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
             style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
             draw_best_places(ax, times, track.recommended, "recommended", 1.6, **style)
             ax.axvline(now, color="black", linewidth=1.4)
@@ -830,8 +830,8 @@ class OutcomeDisplay(PanelDisplay):
         style = line_style(0) | {"label": "predicted where recommended"}
         style, times = merge_style(style, line_options), self._on_axis(self.times)
         for ax, track in zip(axes, self.tracks):
-            told = np.column_stack([track.told, self.told_at])
-            self._draw_observations(ax, told[self.kept], told[~self.kept], size=4.0)
+            observations = np.column_stack([track.told, self.told_at])
+            self._draw_observations(ax, observations[self.kept], observations[~self.kept], size=4.0)
             line, *ends = track.line_and_band()
             draw_band(ax, times, *ends, line_style(0)["color"])
             ax.plot(times, line, **style)

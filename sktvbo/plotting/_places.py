@@ -151,9 +151,9 @@ class PosteriorDisplay(Display):
             advice = "Show a slice with surrogate_.posterior_at(t)."
             expected = "of one real dimension, or a FiniteSet"
             raise invalid_domain("The optimizer's domain", expected, domain, advice=advice)
-        told, now = view.told, view.now
-        points = np.column_stack([_along_axis(domain, told[:, :-1]), told[:, -1]])
-        start = float(told[:, -1].min()) if problem is None else 0.0
+        observations, now = view.told, view.now
+        points = np.column_stack([_along_axis(domain, observations[:, :-1]), observations[:, -1]])
+        start = float(observations[:, -1].min()) if problem is None else 0.0
         if until is None:
             until = now if problem is None else problem.horizon
         times = np.linspace(start, view.number(until), n_times)
@@ -413,17 +413,17 @@ class RelevancyDisplay(Display):
             ``now`` is before an observation.
         """
         view = OptimizerView(optimizer)
-        told, gone, places, removed_places = view.told, view.removed, None, None
+        observations, gone, places, removed_places = view.told, view.removed, None, None
         now = view.now if now is None else view.number(now)
         if _has_one_axis(view.domain):
-            places = _along_axis(view.domain, told[:, :-1])
+            places = _along_axis(view.domain, observations[:, :-1])
             places, removed_places = places[~gone], places[gone]
         return cls(
-            told[~gone, -1],
+            observations[~gone, -1],
             view.surrogate.relevancy(now),
             now=now,
             places=places,
-            removed_times=told[gone, -1],
+            removed_times=observations[gone, -1],
             removed_places=removed_places,
             space_label=_place_label(space_label, isinstance(view.domain, FiniteSet)),
             **view.labels(labels),

@@ -327,8 +327,8 @@ class ResponseTime:
         if self.known:
             # Sizes in units of the largest have powers of one magnitude.
             scale = n.max()
-            found = nnls(np.vander(n / scale, 4, increasing=True), R)[0]
-            self.coefficients = found / scale ** np.arange(4.0)
+            solution = nnls(np.vander(n / scale, 4, increasing=True), R)[0]
+            self.coefficients = solution / scale ** np.arange(4.0)
 
     def __call__(self, n: int) -> float:
         """Return R(n) in the units of the durations."""

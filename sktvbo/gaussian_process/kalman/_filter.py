@@ -487,10 +487,10 @@ class _Likelihood(Criterion):
         self._dense = Dense.criterion(rows) if dense_fallback else None
 
     def __call__(self, covariance, eval_gradient):
-        found = log_likelihood(covariance, self._rows, self._sites, eval_gradient)
-        if found[0] > -np.inf:
+        likelihood = log_likelihood(covariance, self._rows, self._sites, eval_gradient)
+        if likelihood[0] > -np.inf:
             self._dense = None
-        return found if self._dense is None else self._dense(covariance, eval_gradient)
+        return likelihood if self._dense is None else self._dense(covariance, eval_gradient)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):

@@ -143,7 +143,7 @@ class Timeline:
 
     def contract_slopes(self, on_A, on_Q):
         """Return the sums (n_theta,) of on_A ∘ dA/dtheta and on_Q ∘ dQ/dtheta."""
-        found = 0.0
+        sums = 0.0
         # In blocks of gaps: the derivatives of a large state fill the memory.
         length = max(1, _MAX_SLOPES // self.process.order**2)
         for first in range(0, len(self.gaps), length):
@@ -152,8 +152,8 @@ class Timeline:
             if self.begins and first == 0:
                 in_A[:, 0], in_Q[:, 0] = 0.0, self.process.prior_slopes(self.t[0])
             pairs = zip(in_A, in_Q)
-            found += np.array([np.sum(on_A[block] * a) + np.sum(on_Q[block] * q) for a, q in pairs])
-        return found
+            sums += np.array([np.sum(on_A[block] * a) + np.sum(on_Q[block] * q) for a, q in pairs])
+        return sums
 
     def filter_all(self, K):
         """Filter from the prior; returns the sums, and the moments after the last time."""
@@ -288,16 +288,16 @@ class Timeline:
             check_filtered(failed, sums)
             if b and old:
                 L = np.linalg.cholesky(before_P[np.ix_(site, site)] + np.diag(R))
-                taken, errors, moments = (
+                covariances, errors, moments = (
                     lapack.dtrtrs(L, X, lower=1)[0]
                     for X in (C[site, :old], Y - before_m[:, site].T, before_P[site])
                 )
-                mean[:, :old] += errors.T @ taken
-                C[:, :old] -= moments.T @ taken
+                mean[:, :old] += errors.T @ covariances
+                C[:, :old] -= moments.T @ covariances
                 if filled + b > len(V):
                     cov -= V.T @ V
                     V, filled = np.zeros((max(b, _MAX_COLUMNS), q)), 0
-                V[filled : filled + b, :old] = taken
+                V[filled : filled + b, :old] = covariances
                 filled += b
             if new.start < new.stop:
                 C[:, new] = P[:, :M] @ H[new].T

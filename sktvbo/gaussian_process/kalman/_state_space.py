@@ -292,13 +292,13 @@ class Oscillators:
         return A, np.zeros_like(A)
 
     def slopes(self, gaps):
-        found = np.zeros((self.leaf.n_theta, len(gaps), self.order, self.order))
+        dA = np.zeros((self.leaf.n_theta, len(gaps), self.order, self.order))
         if isinstance(self.leaf, Circle) and self.leaf.learnt[1]:
             # The phase x = 2π j δ / p has dx / d log p = −x, and rotations dA/dx = A(x + π/2).
             j = np.repeat(np.arange(self.order // 2 + 1.0), [1] + [2] * (self.order // 2))
             x = j[:, np.newaxis] * self.leaf.frequency * gaps[:, np.newaxis, np.newaxis]
-            found[-1] = -x * self._rotations(gaps, 0.5 * np.pi)
-        return found, np.zeros_like(found)
+            dA[-1] = -x * self._rotations(gaps, 0.5 * np.pi)
+        return dA, np.zeros_like(dA)
 
     def _rotations(self, gaps, shift=0.0):
         """Return the rotations in gaps (k,), (k, p, p), without the constant."""
@@ -352,13 +352,13 @@ class Composed:
     @cached_property
     def _chained(self):
         """Matérn leaf (or None) and other leaves of each term; None with products of Matérn."""
-        found = []
+        leaves = []
         for term in self.composite.terms:
             lines = [i for i in term if isinstance(self.composite.leaves[i], Factor)]
             if len(lines) > 1:
                 return None
-            found.append((lines[0] if lines else None, [i for i in term if i not in lines]))
-        return found
+            leaves.append((lines[0] if lines else None, [i for i in term if i not in lines]))
+        return leaves
 
     def _weight(self, waves, replaced=()):
         """Return the variances (chains,) of a term; ``replaced``: those of some leaves."""
@@ -368,11 +368,11 @@ class Composed:
 
     def _basis(self, waves, t, slope=None):
         """Return the weights H (n, chains) of a term, or their slope in one leaf's log period."""
-        found = np.ones((len(t), 1))
+        H = np.ones((len(t), 1))
         for i in waves:
             other = self._factors[i].basis(t, i == slope)
-            found = (found[:, :, np.newaxis] * other[:, np.newaxis]).reshape(len(t), -1)
-        return found
+            H = (H[:, :, np.newaxis] * other[:, np.newaxis]).reshape(len(t), -1)
+        return H
 
     @property
     def has_chains(self):
@@ -392,22 +392,22 @@ class Composed:
         )
 
     def contract_chains(self, t, weight, on_weight, on_rate, on_H):
-        found, first = np.zeros(self.composite.n_theta), 0
+        on_theta, first = np.zeros(self.composite.n_theta), 0
         for on_line, (line, waves) in zip(on_rate, self._chained):
             block = slice(first, first + len(self._weight(waves)))
             if line is not None:
                 part = self._factors[line].contract_chains(t, None, None, np.array([on_line]), None)
-                found[self.composite.slices[line]] += part
+                on_theta[self.composite.slices[line]] += part
             for i in waves:
                 leaf, theta = self.composite.leaves[i], self.composite.slices[i]
                 slopes = [self._weight(waves, {i: w}) for w in self._factors[i].weight_slopes]
                 if slopes:
-                    found[theta] += slopes @ on_weight[block]
+                    on_theta[theta] += slopes @ on_weight[block]
                 if isinstance(leaf, Circle) and leaf.learnt[1]:
-                    found[theta.stop - 1] += np.sum(on_H[:, block] * self._basis(waves, t, i))
+                    on_theta[theta.stop - 1] += np.sum(on_H[:, block] * self._basis(waves, t, i))
             first = block.stop
         variance = self.composite.variance_slopes / self.composite.variance
-        return found - on_weight @ weight * variance
+        return on_theta - on_weight @ weight * variance
 
     def from_chains(self, t):
         blocks = []
@@ -459,15 +459,15 @@ class Composed:
 
     def _leaf(self, i, gaps, q):
         """Return P∞, A and Q of a factor, (1 + q, k or 1, r, r)."""
-        process, found = self._factors[i], []
+        process, matrices = self._factors[i], []
         slopes = [process.prior_slopes(0.0), *process.slopes(gaps)] if q else [None] * 3
         for value, slope in zip((process.prior(0.0), *process.transitions(gaps)), slopes):
-            found.append(np.zeros((1 + q, *value.shape)))
-            found[-1][0] = value
+            matrices.append(np.zeros((1 + q, *value.shape)))
+            matrices[-1][0] = value
             if q:
-                found[-1][1:][self.composite.slices[i]] = slope
-        found[0] = found[0][:, np.newaxis]
-        return found
+                matrices[-1][1:][self.composite.slices[i]] = slope
+        matrices[0] = matrices[0][:, np.newaxis]
+        return matrices
 
     def _normalized(self, X):
         """Divide covariances X (1 + q, ...) by the variance."""
@@ -500,16 +500,16 @@ def _product(one, other):
 
 def _multiplied(X, Y):
     """Return Kronecker products of (1 + q, ...) matrices, with their slopes by the product rule."""
-    found = _kronecker(X[:1], Y)
-    found[1:] += _kronecker(X[1:], Y[:1])
-    return found
+    products = _kronecker(X[:1], Y)
+    products[1:] += _kronecker(X[1:], Y[:1])
+    return products
 
 
 def _kronecker(X, Y):
     """Return the Kronecker products of stacks of square matrices."""
-    found = X[..., :, np.newaxis, :, np.newaxis] * Y[..., np.newaxis, :, np.newaxis, :]
+    products = X[..., :, np.newaxis, :, np.newaxis] * Y[..., np.newaxis, :, np.newaxis, :]
     p = X.shape[-1] * Y.shape[-1]
-    return found.reshape(*found.shape[:-4], p, p)
+    return products.reshape(*products.shape[:-4], p, p)
 
 
 def state_space(kernel):
@@ -525,10 +525,10 @@ def state_space(kernel):
     """
     if type(kernel) is Wiener:
         return Brownian(kernel)
-    found = recognize(kernel, 1) or Composite.of(kernel)
-    if isinstance(found, Composite):
-        return None if found.series is None else Composed(found)
-    return None if found is None else _stationary(found)
+    temporal = recognize(kernel, 1) or Composite.of(kernel)
+    if isinstance(temporal, Composite):
+        return None if temporal.series is None else Composed(temporal)
+    return None if temporal is None else _stationary(temporal)
 
 
 def process_of(covariance):
