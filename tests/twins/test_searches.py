@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from gaussian_process.cases import data
-from gaussian_process.test_prior_mean import N, choose, sample
+from gaussian_process.test_prior_mean import choose, sample
 from gaussian_process.test_search import lost
 from grids import pairs_of
 from numpy.testing import assert_allclose
@@ -135,7 +135,7 @@ def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
         gp, found = choose().fit(*sample("waves")), []
         Z, z = sample("quadratic", seed=1)
         Z[:, 3] += 500.0
-        for i in range(N):
+        for i in range(len(Z)):
             gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
             found.append(gp.prior_mean_ is None)
         return np.array(found)
