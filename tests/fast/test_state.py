@@ -16,9 +16,9 @@ def test_a_longer_log_leaves_the_shorter_as_it_was():
     empty = Log()
     one = empty.append("a")
     two, other = one.append("b"), one.append("c")
-    three = two.append("d")
+    three = two.append("e")
     logs = empty, one, two, other, three
-    assert ["".join(log) for log in logs] == ["", "a", "ab", "ac", "abd"]
+    assert ["".join(log) for log in logs] == ["", "a", "ab", "ac", "abe"]
     assert [len(log) for log in logs] == [0, 1, 2, 2, 3]
     assert [bool(log) for log in logs] == [False, True, True, True, True]
 

@@ -144,7 +144,7 @@ def test_wrong_data(arguments, message):
     ("call", "message"),
     [
         (lambda gp: gp.predict(X0, True, True), "return_cov must be False with return_std=True"),
-        (lambda gp: gp.predict(X0[:, 1:]), "X has 2 features, but TimeVaryingGPRegressor is expec"),
+        (lambda gp: gp.predict(X0[:, 1:]), "X has 2 features, but TimeVaryingGPRegressor"),
         (lambda gp: gp.predict(X0 * np.nan), "Input X contains NaN"),
         (lambda gp: gp.sample_y(X0, 0), r"n_samples must be an int .* Got 0"),
         (lambda gp: gp.log_marginal_likelihood([0.0] * 3), r"shape \(4,\)\. Got shape \(3,\)"),
