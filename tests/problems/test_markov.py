@@ -1,5 +1,3 @@
-from functools import cache
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,7 +19,6 @@ def everywhere(problem, t):
     return problem.values(problem.domain.points, t)
 
 
-@cache
 def many_functions(name="markov-gp", **options):
     """Return values of many functions, of shape (N_SEEDS, steps * places)."""
     rows = []
