@@ -4,12 +4,12 @@ import copy
 
 import numpy as np
 import pytest
-from contract.cases import BOX, DOMAINS, in_turns, timed
+from contract.cases import BOX, BY_NAME, DOMAINS, in_turns, timed
 from contract.failing import UNIT, fails, value
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 
-from sktvbo import GPUCB, RandomSearch, SparQGPUCB
+from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 
@@ -31,8 +31,25 @@ def test_a_failure_is_no_observation(few):
         opt.tell(x, failed=True)
 
 
+# They hardly explore, so they find out first if the best member of a set fails by chance.
+EXPLOITING = ("improvement", "probability", "mean")
+
+
+@pytest.mark.parametrize("name", EXPLOITING)
+def test_a_member_that_fails_is_left_after_three_failures(name):
+    opt, _ = BY_NAME[name].after(8, "finite")
+    asked = []
+    for t in 8.0 + 0.5 * np.arange(6):
+        asked.append(tuple(opt.ask(t)))
+        opt.tell(asked[-1], failed=True)
+    assert asked.count(asked[0]) <= 3
+    assert len(set(asked)) >= 4
+
+
 @in_turns("domain", DOMAINS)
 def test_the_same_place_is_not_asked_at_once_again(few, domain):
+    if domain == "finite" and few.name in EXPLOITING:
+        pytest.skip("see the test before")
     opt, _ = few.after(8, domain)
     space = as_domain(DOMAINS[domain])
 
@@ -76,6 +93,19 @@ def test_the_latest_are_remembered():
 
 
 # --- the first queries ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_when_all_fails_queries_stay_random(domain):
+    opt, asked = WDBO(DOMAINS[domain], n_initial_points=3, random_state=0), []
+    for t in range(10):
+        asked.append(opt.ask(t))
+        opt.tell(asked[-1], failed=True)
+    assert opt.surrogate_ is None
+    assert opt.n_failed_ == 10
+    assert len({str(x) for x in asked}) >= 9  # of the 12 members of the finite set
+    with pytest.raises(AskTellError, match=r"at least 1\. Got 0"):
+        opt.recommend(10)
 
 
 # --- whole runs -----------------------------------------------------------------------------------
