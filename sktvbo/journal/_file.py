@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x736B7476
 
 # Version of the layout, SQLite's user_version of a complete journal.
-FORMAT = 5
+FORMAT = 6
 
 # Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
