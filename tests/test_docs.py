@@ -1,6 +1,5 @@
 """The pages: what they name is there, and none is out of the reader's way."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -19,46 +18,6 @@ def listed(path):
     lines = "".join(lists).split("\n")
     names = [line.strip() for line in lines if line.strip() and not line.strip().startswith(":")]
     return [re.sub(r".*<(.*)>", r"\1", name) for name in names]  # "Title <page>" names a page
-
-
-README = DOCS.parent / "README.md"
-# Pages that beginners read.
-PLAIN = [README, DOCS / "quickstart.rst", DOCS / "recipes.rst", *sorted(DOCS.glob("guide/*.rst"))]
-
-
-def sentences(path):
-    """Sentences of a page: without programs, tables, formulas, titles and directives."""
-    text = path.read_text(encoding="utf-8")
-    text = re.sub(r"^```.*?^```$|^\|.*$|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
-    if path.suffix == ".rst":
-        # A directive other than a note, or a literal block, with its indented lines.
-        text = re.sub(r"^( *)\.\. .*\n(?:\1 +.*\n|\n)*", "\n", text, flags=re.MULTILINE)
-        text = re.sub(r"^>>> .*\n(?:.+\n)*", "\n", text, flags=re.MULTILINE)
-        text = re.sub(r"^=[= ]+\n(?:.+\n)+", "\n", text, flags=re.MULTILINE)
-    text = re.sub(r":\w+:`(?:[^`<]*<)?~?[\w./ -]*>?`", "name", text)
-    text = re.sub(r"``[^`]*``|`[^`]*`", "code", text)
-    found = []
-    for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d\.) |\n#+ |\n[-~=]{3,}\n", text):
-        found += re.split(r"(?<=[.!?])\s+", " ".join(paragraph.split()))
-    return [sentence for sentence in found if sentence]
-
-
-def test_sentences_are_short():
-    found = [(len(s.split()), path.name, s) for path in PLAIN for s in sentences(path)]
-    assert len(found) > 500
-    found.sort(reverse=True)
-    print("\nthe longest sentences:")
-    for n, page, sentence in found[:5]:
-        print(f"{n:3d} {page}: {sentence}")
-    assert found[0][0] <= 40, found[0]
-
-
-def test_the_pages_are_few_words():
-    # Tables that `tests/optimizers/test_differences.py` generates are not read from end to end.
-    written = [path for path in [README, *PAGES] if path.name != "differences.rst"]
-    n = sum(len(path.read_text(encoding="utf-8").split()) for path in written)
-    print(f"{n} words")
-    assert n <= 26_500
 
 
 def test_every_page_is_in_one_list_of_contents():
@@ -101,13 +60,3 @@ def test_symptoms_of_the_faq_are_there():
     named = set(re.findall(r"``(\w+(?:Error|Warning))\b", faq)) - {"ImportError", "FutureWarning"}
     assert len(named) > 5
     assert named <= {*vars(exceptions), "NotFittedError"}
-
-
-def test_titles_of_examples_are_no_longer_than_their_lines():
-    paths = sorted((DOCS.parent / "examples").glob("*.py"))
-    assert len(paths) > 15
-    for path in paths:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        over, title, under = ast.get_docstring(tree).split("\n")[:3]
-        assert set(over + under) == {"="}, path.name
-        assert len(over) == len(under) >= len(title), path.name
