@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import LARGEST_X, check_real, check_rows, finite_array, invalid, known_variance
-from .._values import replaced
+from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
 from ._dates import finite_posterior, numeric_durations
 from ._hyperparameters import SearchRecord
@@ -44,11 +44,11 @@ class Learnt:
 
     @property
     def X_train_(self) -> Array:
-        return self._fitted.rows.X
+        return read_only(self._fitted.rows.X)
 
     @property
     def y_train_(self) -> Array:
-        return self._fitted.rows.y
+        return read_only(self._fitted.rows.y)
 
     @property
     def now_(self) -> float:
@@ -57,7 +57,7 @@ class Learnt:
     @property
     def prior_mean_(self) -> QuadraticMean | None:
         """Prior mean that is used, None if the fit is likelier without."""
-        return None if self._fitted.rows.prior_mean is None else self.prior_mean
+        return None if self._fitted.rows.prior_mean is None else copy.deepcopy(self.prior_mean)
 
     @property
     def signal_variance_(self) -> float:
@@ -69,7 +69,7 @@ class Learnt:
 
     @property
     def noise_model_(self) -> NoiseModel | None:
-        return self._fitted.covariance.noise_model
+        return copy.deepcopy(self._fitted.covariance.noise_model)
 
     @property
     def mean_(self) -> float:
@@ -83,15 +83,15 @@ class Learnt:
 
     @property
     def spatial_kernel_(self) -> Kernel:
-        return self._fitted.covariance.spatial
+        return copy.deepcopy(self._fitted.covariance.spatial)
 
     @property
     def temporal_kernel_(self) -> Kernel:
-        return self._fitted.covariance.temporal
+        return copy.deepcopy(self._fitted.covariance.temporal)
 
     @property
     def level_kernel_(self) -> Kernel | None:
-        return self._fitted.covariance.level
+        return copy.deepcopy(self._fitted.covariance.level)
 
     @property
     def outlier_weights_(self) -> Array:
@@ -256,7 +256,7 @@ class FittedGP(Learnt):
             Times before ``now_`` change nothing.
         """
         now = check_real(now, "now")
-        if self.noise_model_ is None or now <= self.gp.rows.now:
+        if self.gp.covariance.noise_model is None or now <= self.gp.rows.now:
             return self
         return replaced(self, gp=self.gp.at(now))
 

@@ -979,8 +979,12 @@ def length_scale_in_time(surrogate):
 
 
 def as_estimator(surrogate):
-    """Return what users see of a surrogate that an optimizer holds, or of None."""
-    return surrogate.regressor() if isinstance(surrogate, FittedGP) else surrogate
+    """Return what users see of a surrogate that an optimizer holds, or of None: a copy."""
+    if not isinstance(surrogate, FittedGP):
+        return copy.deepcopy(surrogate)
+    estimator = surrogate.regressor()
+    vars(estimator).update(copy.deepcopy(estimator.get_params(deep=False)))
+    return estimator
 
 
 def without_advice(estimator):

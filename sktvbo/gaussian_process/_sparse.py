@@ -19,7 +19,7 @@ from .._validation import (
     invalid,
     plain_number,
 )
-from .._values import distinct_rows
+from .._values import distinct_rows, read_only
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
@@ -298,7 +298,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     @property
     def inducing_points_(self) -> Array:
-        return self._fitted.Z
+        return read_only(self._fitted.Z)
 
     @property
     def elbo_(self) -> float:

@@ -282,7 +282,8 @@ def test_another_surrogate_is_fitted_to_the_observations():
 
 def test_a_policy_with_other_parameters_starts_again():
     opt, _ = BY_NAME["WDBO"].after()
-    assert opt.with_parameters(max_step=0.5).policy_ is opt.policy_
+    same = opt.with_parameters(max_step=0.5)._run.policy
+    assert same is opt._run.policy
     new = opt.with_parameters(alpha=0.25)
     assert (new.policy_.alpha, new.policy_.budget_) == (0.25, None)
     assert new._run.surrogate is opt._run.surrogate
