@@ -167,7 +167,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     y_train_ : ndarray of shape (n,)
         Training targets, in the units given; read-only.
     spatial_kernel_, temporal_kernel_ : Kernel
-        Copies of the kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
+        Copies of the kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time
+        is alone.
     level_kernel_ : Kernel or None
         Kernel of the level with the learnt hyperparameters.
     signal_variance_, noise_variance_ : float

@@ -226,7 +226,8 @@ class FittedGP(Learnt):
         groups : sequence of int
             First column of each parameter.
         **parameters
-            Other parameters of the model that change, such as ``sites``.
+            Parameters of the model for the new places, such as ``sites``; its spatial kernel is
+            rescaled if it is not among them.
 
         Raises
         ------
@@ -236,7 +237,7 @@ class FittedGP(Learnt):
         gp, model = self.gp, copy.copy(self.model)
         X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
         vars(model).update(parameters, n_features_in_=X.shape[1])
-        if model.spatial_kernel is not None:
+        if model.spatial_kernel is not None and "spatial_kernel" not in parameters:
             model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical, groups)
         spatial = rescaled(gp.covariance.spatial, scales, typical, groups)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
