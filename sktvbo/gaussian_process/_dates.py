@@ -11,7 +11,7 @@ UTC: neither their zone nor their side of a clock change is known.
 
 from datetime import date
 from functools import wraps
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn import config_context
@@ -36,11 +36,12 @@ from .._durations import (
     number_of_period,
     scalar,
 )
-from .._tables import frame_columns
+from .._tables import frame_columns, in_memory
 from .._validation import (
     LARGEST_X,
     LARGEST_Y,
     check_complete,
+    check_int,
     check_size,
     invalid,
     is_gap,
@@ -53,6 +54,9 @@ ZONED = "dates with a time zone"
 DURATIONS = "durations"
 
 _DATES = (date, np.datetime64)  # a datetime and a Timestamp are dates
+
+# A column that increases with the dates from this many steps on is hardly so by chance.
+_MIN_DATES = 8
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -115,6 +119,92 @@ def mixed_kinds(name, known, kind, where, advice="", error=ValueError):
         advice = "Give all of them a zone: .dt.tz_localize(zone) in pandas, replace(tzinfo=zone)."
     advice = advice or f"Convert them to {known}."
     return invalid(name, f"{known}, as {where}", got=kind, advice=advice, error=error)
+
+
+def time_position(column, table, X, kinds, owner):
+    """Return the position of the time column, counted from the left.
+
+    Parameters
+    ----------
+    column : int or label
+        Parameter ``time_column``. -1 is the only column of dates, or else the last column.
+    table : array-like of shape (n, d + 1)
+        Data as given.
+    X : ndarray of shape (n, d + 1)
+        The same as numbers.
+    kinds : dict of int to str
+        See `numeric_times`.
+    owner : object
+
+    Raises
+    ------
+    ValueError
+        No such column; or -1, and several columns may be time, or time is in the index.
+    """
+    n_columns, labels = X.shape[1], [label for label, _ in frame_columns(table) or ()]
+    if isinstance(column, Integral) and column == -1:
+        return _default_position(table, X, kinds, labels or list(range(n_columns)), owner)
+    if isinstance(column, str | tuple):
+        if column in labels:
+            return labels.index(column)
+        known, advice = f"one of {labels}", ""
+        if not labels or isinstance(labels[0], Integral):
+            known = "a position, as X has no column names"
+            advice = (
+                "Tools that pass arrays on, such as RegressorChain and SequentialFeatureSelector, "
+                "may move the columns: see 'Pipelines' in the guide."
+            )
+        raise invalid("time_column", known, column, owner, advice=advice)
+    try:
+        return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
+    except ValueError:
+        expected = f"the position or name of one of the {n_columns} columns of X"
+        raise invalid("time_column", expected, column, owner) from None
+
+
+def _default_position(table, X, kinds, labels, owner):
+    """Return the position of the only column of dates, or else the last one."""
+    last = X.shape[1] - 1
+    dates = [i for i, kind in kinds.items() if kind != DURATIONS]
+    times = dates or list(kinds)
+    found = " and ".join(f"{kinds[i]} in column {labels[i]!r}" for i in times)
+    if len(times) == 1 and times != [last]:
+        if not dates:
+            found += f", but {labels[last]!r} as last column"
+        elif last not in kinds and _counts_with(X[:, last], X[:, times[0]]):
+            found += f", and column {labels[last]!r}, which increases with them"
+        else:
+            return times[0]
+    elif len(times) < 2:
+        if not times:
+            check_index(table, f"set time_column if column {labels[last]!r} has the times")
+        return last
+    expected = "the name or position of the column of times"
+    raise invalid("time_column", expected, owner=owner, got=f"-1 for {found}")
+
+
+def _counts_with(column, dates):
+    """Return True if a column (n,) is another count of the time of dates (n,)."""
+    order = np.lexsort((column, dates))
+    steps, is_later = np.diff(column[order]), np.diff(dates[order]) > 0.0
+    return np.count_nonzero(is_later) >= _MIN_DATES and np.array_equal(steps > 0.0, is_later)
+
+
+def check_index(table, advice):
+    """Raise an error for a frame of pandas with times in its index."""
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    levels = range(getattr(index, "nlevels", 0))
+    for level in map(index.get_level_values, levels) if levels else ():
+        is_period = str(level.dtype).startswith("period")
+        first = level[0] if level.dtype == object and len(level) else None
+        if level.dtype.kind in "Mm" or is_period or isinstance(first, _DATES + DURATION_TYPES):
+            reset = f"X{'.to_timestamp()' * is_period}.reset_index()"
+            raise invalid(
+                "X",
+                "a frame with times in a column",
+                got=f"times in its index, of dtype {level.dtype}",
+                advice=f"Give {reset}, or {advice}.",
+            )
 
 
 def columns_of(table):
@@ -387,16 +477,21 @@ def validated(estimator, X, y="no_validation", *, reset=False):
             return np.ascontiguousarray(X)
         if reset:
             estimator.n_features_in_, estimator.time_kinds_ = X.shape[1], {}
+            estimator._time_position = time_position(estimator.time_column, X, X, {}, estimator)
         return X.copy(order="C"), y.copy()
-    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), unit)
+    table = _distinct(in_memory(_unmasked(X, "X")))
+    X, kinds = numeric_times(table, unit)
     _check_columns(X)
     options = {"dtype": np.float64, "order": "C", "reset": reset}
     if has_y:
+        y = in_memory(y, "y")
         targets = np.asarray(y)
         check_complete(targets, "y")
         if targets.ndim and read_times(targets, unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}
+    if not (reset or kinds) and estimator._time_position in estimator.time_kinds_:
+        check_index(table, "the columns of fit")
     # Arrays of other libraries become NumPy's, which all computations use.
     with config_context(array_api_dispatch=False):
         arrays = validate_data(estimator, X, **options)
@@ -407,6 +502,9 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     if not has_y:
         return check_size(arrays, "X", LARGEST_X)
     X, y = arrays
+    if reset:
+        position = time_position(estimator.time_column, table, X, kinds, estimator)
+        estimator._time_position = position
     return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
 
 

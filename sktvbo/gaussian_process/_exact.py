@@ -119,8 +119,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     noise_model : NoiseModel, default=None
         Growth of an observation's noise with its age, counted from ``now_``, such as
         `QuadraticInjection` or `GeometricInjection`; None: constant noise.
-    time_column : int or str, default=-1
-        Position of time among the columns of X, or its name when X is a data frame.
+    time_column : int or label, default=-1
+        Position of time among the columns of X, or its name when X is a data frame. -1: the only
+        column of dates, or else the last column. Several columns of dates are an error.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters: a quasi-Newton method within the bounds (see Notes), or a
         callable as in scikit-learn, ``optimizer(obj_func, initial_theta, bounds) -> theta_opt,
@@ -194,6 +195,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X had names.
+    time_column_ : int
+        Position of time among the columns of X, counted from the left.
     time_kinds_ : dict of int to str
         Kind of the columns of X that held dates or durations at `fit`, by position. Later times
         must be of the same kind.

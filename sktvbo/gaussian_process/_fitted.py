@@ -55,6 +55,10 @@ class Learnt:
         return self._fitted.rows.now
 
     @property
+    def time_column_(self) -> int:
+        return self._fitted.rows.layout.position
+
+    @property
     def prior_mean_(self) -> QuadraticMean | None:
         """Prior mean that is used, None if the fit is likelier without."""
         return None if self._fitted.rows.prior_mean is None else copy.deepcopy(self.prior_mean)
@@ -236,7 +240,7 @@ class FittedGP(Learnt):
         """
         gp, model = self.gp, copy.copy(self.model)
         X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
-        vars(model).update(parameters, n_features_in_=X.shape[1])
+        vars(model).update(parameters, n_features_in_=X.shape[1], _time_position=len(scales))
         if model.spatial_kernel is not None and "spatial_kernel" not in parameters:
             model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical, groups)
         spatial = rescaled(gp.covariance.spatial, scales, typical, groups)

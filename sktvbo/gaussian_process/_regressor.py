@@ -30,7 +30,7 @@ from .._validation import (
 from .._values import replaced
 from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
-from ._data import Layout, Rows, time_position
+from ._data import Layout, Rows
 from ._dates import (
     NUMBERS,
     check_no_texts,
@@ -107,7 +107,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     noise_variance: float = 1e-2
     noise_variance_bounds: tuple[float, float] | str = (1e-6, 1e1)
     noise_model: NoiseModel | None = None
-    time_column: int | str = -1
+    time_column: int | str | tuple = -1
     optimizer: str | Callable | None = "fmin_l_bfgs_b"
     n_restarts_optimizer: int = 0
     hyperpriors: dict | None = None
@@ -133,6 +133,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # ``time_unit`` of the latest fit, which has the times of the rows: `set_params` may change it.
     # It is not set before, so that durations are not read in another unit.
     _fitted_unit: ClassVar[str]
+
+    # Position of time in the rows of the latest fit, for the same reason.
+    _time_position: ClassVar[int]
 
     @abstractmethod
     def _choose_conditioning(self, covariance, rows):
@@ -461,8 +464,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         ``known`` are the weights and scores of robust regression, if known.
         """
-        names = getattr(self, "feature_names_in_", ())
-        position = time_position(self.time_column, X.shape[1], list(names), self)
+        position = self._time_position
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
         kernels = self.temporal_kernel, self.level_kernel
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)

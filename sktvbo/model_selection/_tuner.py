@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
+from .._tables import in_memory
 from .._validation import (
     LARGEST_Y,
     check_complete,
@@ -204,6 +205,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         """
         check_int(self.batch_size, "batch_size", self)
         new = copy.copy(self)
+        X, y = in_memory(X), in_memory(y, "y")
         validate_data(new, X, y, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
@@ -245,6 +247,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     def _step(self, X, y, classes, *, first):
         """Score and learn a batch. Attributes are replaced, never changed in place."""
         self._check_parameters()
+        X, y = in_memory(X), in_memory(y, "y")
         validate_data(self, X, y, reset=first, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
@@ -477,7 +480,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def _mean_output(self, X):
         check_is_fitted(self)
-        return np.tensordot(self._voter_weights(), self._outputs(_as_rows(X))[0], 1)
+        return np.tensordot(self._voter_weights(), self._outputs(_as_rows(in_memory(X)))[0], 1)
 
     def _outputs(self, X):
         """Return outputs (v, m, k) of the voters, and the indices of learners that failed.
