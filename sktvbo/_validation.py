@@ -149,10 +149,12 @@ def plain_number(value):
 
 
 def check_choice(value, choices, name, owner=None):
-    """Return the value, which must be one of the choices."""
-    # Types are compared too: an array compares element by element, and True equals 1.
-    if any(type(value) is type(choice) and value == choice for choice in choices):
-        return value
+    """Return the one of the choices that the value equals; NumPy scalars count as Python's."""
+    plain = value.item() if isinstance(value, np.str_ | np.bool_ | np.integer) else value
+    for choice in choices:
+        # Types are compared too: an array compares element by element, and True equals 1.
+        if type(plain) is type(choice) and plain == choice:
+            return choice
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}" if others else last
     raise invalid(name, expected, value, owner)

@@ -10,7 +10,7 @@ UTC: neither their zone nor their side of a clock change is known.
 """
 
 from datetime import date
-from functools import wraps
+from functools import reduce, wraps
 from numbers import Integral, Real
 
 import numpy as np
@@ -18,14 +18,17 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
+    ConstantKernel,
     ExpSineSquared,
     Kernel,
     Matern,
     RationalQuadratic,
+    WhiteKernel,
 )
 from sklearn.utils.validation import validate_data
 
 from .._durations import (
+    DEFAULT_UNIT,
     DURATION_TYPES,
     PERIOD,
     UNITS,
@@ -46,6 +49,7 @@ from .._validation import (
     invalid,
     is_gap,
 )
+from ..kernels import Forgetting, Wiener
 from ._kernel_families import parameters
 
 NUMBERS = "numbers"
@@ -403,36 +407,84 @@ def numeric_periods(value, unit, owner):
     return tuple(periods)
 
 
-def numeric_durations(kernel, unit):
-    """Return a kernel with numbers in place of durations, and of pairs of durations.
+def numeric_durations(kernel, unit, kind=None):
+    """Return a kernel with numbers in place of durations, of pairs of durations, and of dates.
 
-    The given kernel is not changed; without durations it is returned itself.
+    The given kernel is not changed; without such parameters it is returned itself. ``kind`` is that
+    of the times of the data, which a date must have; None: it is not known.
     """
     if not isinstance(kernel, Kernel):
         return kernel
     numbers = {}
     for name, value in parameters(kernel).items():
-        pair = isinstance(value, tuple | list) and any(map(is_duration, value))
-        if pair or is_duration(value):
-            parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
-            numbers[name] = tuple(parts) if pair else parts[0]
+        pair = isinstance(value, tuple | list | np.ndarray) and any(map(is_duration, value))
+        if pair:
+            numbers[name] = tuple(number_of_duration(part, unit) for part in value)
+        elif isinstance(value, _DATES + DURATION_TYPES):
+            own, numbers[name] = read_time(value, unit, name)
+            is_place = name.endswith("start") and own != kind != NUMBERS
+            if kind is not None and (own != kind if own != DURATIONS else is_place):
+                owner = f"{name} of {type(kernel).__name__}"
+                raise mixed_kinds(owner, kind, own, "in the data of fit")
     return clone(kernel).set_params(**numbers) if numbers else kernel
 
 
-def check_no_texts(kernel, durations):
-    """Raise an error for a lengthscale, a period or a bound of a kernel that is a string.
+# Parameters of kernels that are no times.
+_NO_TIMES = {
+    ExpSineSquared: "length_scale",
+    RationalQuadratic: "alpha",
+    Matern: "nu",
+    ConstantKernel: "constant_value",
+    WhiteKernel: "noise_level",
+    Forgetting: "epsilon",
+    Wiener: "drift_variance",
+}
 
-    With ``durations`` the remedy is a duration: the kernel is one in time.
+
+def check_parameters(kernel, in_time):
+    """Raise an error for a text or duration among the parameters of a kernel that are numbers.
+
+    In time, lengthscales, periods and their bounds may be durations.
     """
     for name, value in parameters(kernel).items():
-        own = name.rpartition("__")[2]
-        many = value if isinstance(value, tuple | list) else [value]
-        texts = [part for part in many if isinstance(part, str) and part != "fixed"]
-        if texts and (own in ("length_scale", "periodicity") or own.endswith("_bounds")):
-            is_time = durations and texts[0][:1].isdigit()
-            advice = f"Write pandas.Timedelta({texts[0]!r})." if is_time else ""
-            expected = "numbers or durations" if durations else "numbers"
-            raise invalid(f"{name} of {type(kernel).__name__}", expected, value, advice=advice)
+        *path, own = name.split("__")
+        part = reduce(getattr, path, kernel)
+        base = own.removesuffix("_bounds")
+        is_time = in_time and not any(
+            isinstance(part, kind) and base == number for kind, number in _NO_TIMES.items()
+        )
+        owner = f"{name} of {type(kernel).__name__}"
+        many = value if isinstance(value, tuple | list | np.ndarray) else [value]
+        texts = [text for text in many if isinstance(text, str) and text != "fixed"]
+        if texts and (base in ("length_scale", "periodicity") or own != base):
+            known = is_time and texts[0][:1].isdigit()
+            advice = f"Write pandas.Timedelta({texts[0]!r})." if known else ""
+            raise invalid(owner, _NUMBERS_OR_DURATIONS[is_time], value, advice=advice)
+        if any(map(is_duration, many)) and not is_time:
+            advice = "A rate is per time_unit." * (base in ("epsilon", "drift_variance"))
+            raise invalid(owner, "numbers", value, advice=advice)
+
+
+_NUMBERS_OR_DURATIONS = {True: "numbers or durations", False: "numbers"}
+
+
+def check_searched_bounds(kernel, unit):
+    """Raise an error for a bound of a kernel that a search cannot have, such as infinity."""
+    for name, value in parameters(numeric_durations(kernel, unit)).items():
+        *path, own = name.split("__")
+        base, part = own.removesuffix("_bounds"), reduce(getattr, path, kernel)
+        if own == base or isinstance(value, str) or not hasattr(part, f"hyperparameter_{base}"):
+            continue
+        pairs = np.asarray(value)
+        if (
+            pairs.dtype.kind not in "iuf"
+            or pairs.shape[-1:] != (2,)
+            or not np.all(
+                (pairs[..., 0] > 0.0) & (pairs[..., 0] <= pairs[..., 1]) & (pairs[..., 1] < np.inf)
+            )
+        ):
+            expected = "'fixed' or pairs 0 < low <= high < inf"
+            raise invalid(f"{name} of {type(kernel).__name__}", expected, value)
 
 
 def _show_durations(kind):
@@ -470,7 +522,7 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     """Return X, or X and y, checked and copied: finite numbers of moderate size, no masks."""
     has_y = not (isinstance(y, str) and y == "no_validation")
     if reset:
-        estimator._fitted_unit = estimator.time_unit
+        estimator._fitted_unit = estimator.time_unit or DEFAULT_UNIT
     unit = estimator._fitted_unit
     if _is_plain(estimator, [X, y] if has_y else [X], reset):
         if not has_y:

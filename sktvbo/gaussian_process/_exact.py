@@ -143,10 +143,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
-    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default=None
         Unit of the numbers that dates and durations become. Dates count from 1970; dates without a
-        time zone are read as UTC. Lengthscales of ``temporal_kernel`` and their bounds may be
-        durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
+        time zone are read as UTC. Lengthscales and periods of ``temporal_kernel``, and their
+        bounds, may be durations, such as ``pandas.Timedelta``. Rates are per unit. Times that are
+        numbers are unchanged. None: seconds; with such times, durations give a warning.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
     max_size : int, default=None

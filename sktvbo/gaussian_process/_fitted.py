@@ -285,10 +285,10 @@ class FittedGP(Learnt):
             model = copy.copy(model)
             model.temporal_kernel = temporal_kernel
             model._check_kernel("temporal_kernel")
-            temporal = numeric_durations(temporal_kernel, model._fitted_unit)
+            temporal = numeric_durations(temporal_kernel, model._fitted_unit, model._fitted_kind)
             initial = initial and initial.with_temporal(temporal)
         rows = self._rows_to_search(model, extra_rows)
-        if initial is None or None in (model.spatial_kernel, model.temporal_kernel):
+        if initial is None or model._follows_data:
             initial = model._initial_covariance(rows, follow_data=True)  # for other rows
         start, record = self.gp.covariance.theta, self.record
         if len(start) != len(initial.bounds):

@@ -308,8 +308,10 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         try:
             space.validate_point(settings[0])
         except ValueError as exc:
-            exc.add_note("The estimator's own setting must lie in the space.")
-            raise
+            got = ", ".join(f"{name}={value!r}" for name, value in settings[0].items())
+            advice = f"Set a value in the space, or let it be a category. {exc}"
+            expected = "an estimator whose own setting lies in the space"
+            raise invalid("estimator", expected, owner=self, got=got, advice=advice) from exc
         rng = copy.deepcopy(check_random_state(self.random_state))
         shape = (self.n_settings - 1, space.n_dims)
         ranks = rng.uniform(size=shape).argsort(axis=0)
