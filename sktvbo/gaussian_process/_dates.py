@@ -417,9 +417,9 @@ def numeric_durations(kernel, unit, kind=None):
         return kernel
     numbers = {}
     for name, value in parameters(kernel).items():
-        pair = isinstance(value, tuple | list | np.ndarray) and any(map(is_duration, value))
-        if pair:
-            numbers[name] = tuple(number_of_duration(part, unit) for part in value)
+        many = parts_of(value)
+        if not isinstance(value, DURATION_TYPES) and any(map(is_duration, many)):
+            numbers[name] = tuple(number_of_duration(part, unit) for part in many)
         elif isinstance(value, _DATES + DURATION_TYPES):
             own, numbers[name] = read_time(value, unit, name)
             is_place = name.endswith("start") and own != kind != NUMBERS
@@ -427,6 +427,12 @@ def numeric_durations(kernel, unit, kind=None):
                 owner = f"{name} of {type(kernel).__name__}"
                 raise mixed_kinds(owner, kind, own, "in the data of fit")
     return clone(kernel).set_params(**numbers) if numbers else kernel
+
+
+def parts_of(value):
+    """Return the entries of a parameter of a kernel, such as both bounds, as a list."""
+    is_array = isinstance(value, np.ndarray) and value.ndim
+    return list(value) if is_array or isinstance(value, tuple | list) else [value]
 
 
 # Parameters of kernels that are no times.
@@ -454,7 +460,7 @@ def check_parameters(kernel, in_time):
             isinstance(part, kind) and base == number for kind, number in _NO_TIMES.items()
         )
         owner = f"{name} of {type(kernel).__name__}"
-        many = value if isinstance(value, tuple | list | np.ndarray) else [value]
+        many = parts_of(value)
         texts = [text for text in many if isinstance(text, str) and text != "fixed"]
         if texts and (base in ("length_scale", "periodicity") or own != base):
             known = is_time and texts[0][:1].isdigit()

@@ -9,6 +9,7 @@ from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ..kernels import Wiener
+from ._dates import parts_of
 from ._hyperparameters import MOST, far_lengthscales, leaves, scaled_kernels
 from ._kernel_families import parameters
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
@@ -136,8 +137,7 @@ def advise_on_columns(rows, names, kernel):
 def advise_on_durations(*kernels):
     """Warn of durations in kernels of time, beside times that are numbers."""
     given = [v for kernel in kernels if kernel is not None for v in parameters(kernel).values()]
-    parts = [part for v in given for part in (v if isinstance(v, tuple | list) else [v])]
-    durations = [part for part in parts if is_duration(part)]
+    durations = [part for value in given for part in parts_of(value) if is_duration(part)]
     if durations:
         _warn(
             f"A kernel has the duration {durations[0]}, and the times are numbers, taken as "

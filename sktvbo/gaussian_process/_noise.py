@@ -90,7 +90,12 @@ class NoiseModel(BaseEstimator):
         return np.log(bounds) if bounds else np.empty((0, 2))
 
     def bounds_by_name(self) -> dict[str, Bounds]:
-        """Return the bounds of all hyperparameters by name, as given."""
+        """Return the bounds of all hyperparameters by name, as given.
+
+        Returns
+        -------
+        bounds : dict of str to pair of floats or "fixed"
+        """
         parameters = self.get_params(deep=False)
         named = {name: f"{name}_bounds" for name in parameters}
         return {name: parameters[key] for name, key in named.items() if key in parameters}

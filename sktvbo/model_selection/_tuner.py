@@ -311,7 +311,9 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
             got = ", ".join(f"{name}={value!r}" for name, value in settings[0].items())
             advice = f"Set a value in the space, or let it be a category. {exc}"
             expected = "an estimator whose own setting lies in the space"
-            raise invalid("estimator", expected, owner=self, got=got, advice=advice) from exc
+            raise invalid(
+                "estimator", expected, owner=self, got=got, advice=advice, error=type(exc)
+            ) from exc
         rng = copy.deepcopy(check_random_state(self.random_state))
         shape = (self.n_settings - 1, space.n_dims)
         ranks = rng.uniform(size=shape).argsort(axis=0)
