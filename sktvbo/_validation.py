@@ -174,7 +174,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
         or not 0.0 < pair[0] <= pair[1] < np.inf
         or (high is not None and pair[1] > high)
     ):
-        limit = "" if high is None else f" <= {high:g}"
+        limit = " < inf" if high is None else f" <= {high:g}"
         raise invalid(name, f"'fixed' or a pair 0 < low <= high{limit}", bounds, owner)
     return bounds
 

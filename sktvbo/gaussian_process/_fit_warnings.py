@@ -114,11 +114,6 @@ def advise_on_columns(rows, names, kernel):
     for label, column in zip(labels, rows.X.T):
         _advise_on_range(label, column)
     labels.pop(rows.layout.position)
-    if kernel is not None and not labels:
-        _warn(
-            "spatial_kernel has no effect, because X has no column but time. Give the kernel of "
-            "time as temporal_kernel, and leave out spatial_kernel."
-        )
     shares_one = (
         type(kernel) in (RBF, RationalQuadratic, Matern) and np.size(kernel.length_scale) == 1
     )
@@ -132,6 +127,16 @@ def advise_on_columns(rows, names, kernel):
                 f"column {labels[largest]}. Scale X to similar extents, give a lengthscale for "
                 "each column, or use spatial_kernel=None, whose lengthscales follow the extents."
             )
+
+
+def advise_on_time_alone(spatial_kernel, prior_mean):
+    """Warn of parameters that have no effect because time is the only column."""
+    given = {"spatial_kernel": spatial_kernel, "prior_mean": prior_mean}
+    for name in [name for name, value in given.items() if value is not None]:
+        remedy = "Give the kernel of time as temporal_kernel" * (name == "spatial_kernel")
+        _warn(
+            f"{name} has no effect, because X has no column but time. {remedy or 'Leave it out'}."
+        )
 
 
 def advise_on_durations(*kernels):
@@ -284,8 +289,8 @@ def _advise_on_periods(covariance, rows):
 
 def _advise_on_rates(covariance, rows, learnt):
     """Warn of rates that are not learnt, and of random walks whose start is far from the times."""
-    interval, span = interval_and_span(rows.t)
     for name, value, scale in far_rates(covariance, rows, learnt):
+        interval, span = interval_and_span(rows.t)
         _warn(
             f"{name} is {value}, with a time scale of {scale:.4g}, far from the times: they extend "
             f"over {span:.4g}, at intervals of {interval:.4g}. {_PER_UNIT}, or let it be learnt."

@@ -48,6 +48,7 @@ from ._fit_warnings import (
     advise_on_fit,
     advise_on_outliers,
     advise_on_rows,
+    advise_on_time_alone,
 )
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import (
@@ -184,13 +185,15 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is invalid; the estimator is unchanged.
+            The data or a parameter is invalid, or several columns may be time; the estimator is
+            unchanged.
 
         Warns
         -----
         ModelWarning
-            The model does not suit the data: y far from 0 without a mean, lengthscales far from
-            the data's scale, too many rows, too few inducing points.
+            The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
+            from the data's scale, a kernel without effect, durations beside times that are numbers,
+            too many rows, too few inducing points.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -198,6 +201,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         rows = new._make_rows(*new._validate(X, y, y_variance))
         if self._advises:
+            if not rows.S.shape[1]:
+                advise_on_time_alone(self.spatial_kernel, self.prior_mean)
             if self.time_unit is None and new._fitted_kind == NUMBERS:
                 advise_on_durations(self.temporal_kernel, self.level_kernel)
             has_mean = self.normalize_y or self.mean_prior_std > 0.0

@@ -69,11 +69,17 @@ def rates(covariance, rows):
     covariance : SeparableCovariance
     rows : Rows
     """
-    found, (interval, span) = [], interval_and_span(rows.t)
+    found, model = [], covariance.noise_model
+    kernels = [
+        (part, kernel)
+        for part, kernel, _ in leaves(covariance, rows)
+        if not (part.startswith("spatial") or isinstance(kernel, _WITHOUT_RATES))
+    ]
+    if not kernels and model is None:
+        return found
+    interval, span = interval_and_span(rows.t)
     ages = np.geomspace(_FIRST_AGE * interval, _LAST_AGE * span, _N_AGES)
-    for part, kernel, _ in leaves(covariance, rows):
-        if part.startswith("spatial") or isinstance(kernel, _WITHOUT_RATES):
-            continue
+    for part, kernel in kernels:
         if isinstance(kernel, Forgetting):
             found.append(Rate(part, f"{part}__epsilon", kernel.epsilon, _scale(kernel)))
         elif isinstance(kernel, Wiener):
@@ -81,7 +87,6 @@ def rates(covariance, rows):
             found.append(Rate(part, name, kernel.drift_variance, _scale(kernel)))
         elif kernel.is_stationary():
             found.append(Rate(part, part, kernel, _decay_time(kernel, ages)))
-    model = covariance.noise_model
     if model is not None:
         names, name, value = list(model.bounds_by_name()), "noise_model", model
         if len(names) == 1:
@@ -105,7 +110,7 @@ def far_rates(covariance, rows, learnt):
 
 def starts_early(kernel, t):
     """Return True if a `Wiener` kernel starts so early that times (n,) show no change of it."""
-    return np.ptp(t) < _TOO_LONG * (t.min() - kernel.start)
+    return 0.0 < np.ptp(t) < _TOO_LONG * (t.min() - kernel.start)
 
 
 def is_far(scale, t):

@@ -79,7 +79,7 @@ def test_a_first_fit_that_fails_leaves_nothing():
 # --- errors ---------------------------------------------------------------------------------------
 
 POSITIVE = r"must be a float in the range \(0, inf\)\. Got"
-PAIR = r"must be 'fixed' or a pair 0 < low <= high\. Got"
+PAIR = r"must be 'fixed' or a pair 0 < low <= high < inf\. Got"
 KERNEL = "must be a scikit-learn kernel or None. Got"
 COUNT = r"must be an int in the range \[0, inf\)\. Got"
 COLUMN = r"must be the position or name of one of the 3 columns of X\. Got"

@@ -23,7 +23,12 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
-from sktvbo.gaussian_process import GeometricInjection, NoiseModel, QuadraticInjection
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    NoiseModel,
+    QuadraticInjection,
+    QuadraticMean,
+)
 from sktvbo.kernels import Forgetting, Wiener
 
 pd = pytest.importorskip("pandas")
@@ -214,6 +219,12 @@ def test_a_kernel_in_space_has_no_effect_on_time_alone(kind, kernel):
         assert "temporal_kernel" in message
         assert advice(gp, about="no effect") == []
         assert advice(gp.set_params(spatial_kernel=None), alone, about="spatial_kernel") == []
+
+
+def test_a_prior_mean_has_no_effect_on_time_alone():
+    gp = held(prior_mean=QuadraticMean()).set_params(spatial_kernel=None)
+    (message,) = advice(gp, HOURS[:, np.newaxis])
+    assert message == "prior_mean has no effect, because X has no column but time. Leave it out."
 
 
 # --- durations ------------------------------------------------------------------------------------
