@@ -422,8 +422,9 @@ def numeric_durations(kernel, unit, kind=None):
             numbers[name] = tuple(number_of_duration(part, unit) for part in many)
         elif isinstance(value, _DATES + DURATION_TYPES):
             own, numbers[name] = read_time(value, unit, name)
-            is_place = name.endswith("start") and own != kind != NUMBERS
-            if kind is not None and (own != kind if own != DURATIONS else is_place):
+            # Durations are lengths, but for a start, which is as a time of the data.
+            is_length = own == DURATIONS and (kind == NUMBERS or not name.endswith("start"))
+            if own != kind and kind is not None and not is_length:
                 owner = f"{name} of {type(kernel).__name__}"
                 raise mixed_kinds(owner, kind, own, "in the data of fit")
     return clone(kernel).set_params(**numbers) if numbers else kernel
@@ -435,7 +436,8 @@ def parts_of(value):
     return list(value) if is_array or isinstance(value, tuple | list) else [value]
 
 
-# Parameters of kernels that are no times.
+# Parameters that are lengths of time, and those of kernels that are no times.
+_LENGTHS = ("length_scale", "periodicity")
 _NO_TIMES = {
     ExpSineSquared: "length_scale",
     RationalQuadratic: "alpha",
@@ -448,49 +450,49 @@ _NO_TIMES = {
 
 
 def check_parameters(kernel, in_time):
-    """Raise an error for a text or duration among the parameters of a kernel that are numbers.
+    """Raise an error for a parameter of a kernel that is a text, or a wrong duration or date.
 
-    In time, lengthscales, periods and their bounds may be durations.
+    In time, lengthscales, periods and their bounds may be durations, and other parameters dates.
     """
     for name, value in parameters(kernel).items():
-        *path, own = name.split("__")
-        part = reduce(getattr, path, kernel)
-        base = own.removesuffix("_bounds")
+        base, own, part = _parsed(name, kernel)
+        is_length = base in _LENGTHS or own != base
         is_time = in_time and not any(
             isinstance(part, kind) and base == number for kind, number in _NO_TIMES.items()
         )
-        owner = f"{name} of {type(kernel).__name__}"
         many = parts_of(value)
         texts = [text for text in many if isinstance(text, str) and text != "fixed"]
-        if texts and (base in ("length_scale", "periodicity") or own != base):
-            known = is_time and texts[0][:1].isdigit()
-            advice = f"Write pandas.Timedelta({texts[0]!r})." if known else ""
-            raise invalid(owner, _NUMBERS_OR_DURATIONS[is_time], value, advice=advice)
-        if any(map(is_duration, many)) and not is_time:
+        dates = any(isinstance(value, _DATES) for value in many)
+        wrong_dates = dates and (is_length or not is_time)
+        if (texts and is_length) or wrong_dates or (any(map(is_duration, many)) and not is_time):
             advice = "A rate is per time_unit." * (base in ("epsilon", "drift_variance"))
-            raise invalid(owner, "numbers", value, advice=advice)
-
-
-_NUMBERS_OR_DURATIONS = {True: "numbers or durations", False: "numbers"}
+            if texts and is_time and texts[0][:1].isdigit():
+                advice = f"Write pandas.Timedelta({texts[0]!r})."
+            expected = "numbers" + " or durations" * is_time
+            raise invalid(f"{name} of {type(kernel).__name__}", expected, value, advice=advice)
 
 
 def check_searched_bounds(kernel, unit):
     """Raise an error for a bound of a kernel that a search cannot have, such as infinity."""
     for name, value in parameters(numeric_durations(kernel, unit)).items():
-        *path, own = name.split("__")
-        base, part = own.removesuffix("_bounds"), reduce(getattr, path, kernel)
+        base, own, part = _parsed(name, kernel)
         if own == base or isinstance(value, str) or not hasattr(part, f"hyperparameter_{base}"):
             continue
         pairs = np.asarray(value)
-        if (
-            pairs.dtype.kind not in "iuf"
-            or pairs.shape[-1:] != (2,)
-            or not np.all(
-                (pairs[..., 0] > 0.0) & (pairs[..., 0] <= pairs[..., 1]) & (pairs[..., 1] < np.inf)
-            )
-        ):
+        is_valid = pairs.dtype.kind in "iuf" and pairs.shape[-1:] == (2,)
+        if is_valid:
+            low, high = np.moveaxis(pairs, -1, 0)
+            is_valid = np.all((low > 0.0) & (low <= high) & (high < np.inf))
+        if not is_valid:
             expected = "'fixed' or pairs 0 < low <= high < inf"
             raise invalid(f"{name} of {type(kernel).__name__}", expected, value)
+
+
+def _parsed(name, kernel):
+    """Return a parameter's name without its path and "_bounds", without its path, and its owner."""
+    *path, own = name.split("__")
+    part = reduce(lambda whole, key: getattr(whole, key, None), path, kernel)
+    return own.removesuffix("_bounds"), own, part
 
 
 def _show_durations(kind):

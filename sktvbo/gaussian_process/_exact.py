@@ -121,7 +121,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         `QuadraticInjection` or `GeometricInjection`; None: constant noise.
     time_column : int or label, default=-1
         Position of time among the columns of X, or its name when X is a data frame. -1: the only
-        column of dates, or else the last column. Several columns of dates are an error.
+        column of dates, or else the last column. Several columns of dates, or a last column that
+        increases with the dates, are an error.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters: a quasi-Newton method within the bounds (see Notes), or a
         callable as in scikit-learn, ``optimizer(obj_func, initial_theta, bounds) -> theta_opt,

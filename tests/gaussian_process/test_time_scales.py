@@ -283,6 +283,16 @@ def test_a_duration_that_is_no_time_is_refused(kind, name, duration):
 
 
 @each
+@pytest.mark.parametrize("name", ["length_scale", "length_scale_bounds", "nu"])
+def test_a_date_is_no_length(kind, name):
+    value = (DATES[0], DATES[1]) if name == "length_scale_bounds" else DATES[0]
+    kernel = Matern(3.0).set_params(**{name: value})
+    for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
+        with pytest.raises(ValueError, match=f"{name} of Matern must be numbers"):
+            held(kind).set_params(**{part: kernel}).fit(dated(), Y)
+
+
+@each
 @pytest.mark.parametrize("duration", [HOURS_3, np.timedelta64(3, "h"), HOURS_3.to_pytimedelta()])
 def test_a_prior_with_a_duration_is_refused(kind, duration):
     for prior in (stats.gamma(3.0, scale=duration), stats.norm(duration, 1.0)):
