@@ -26,7 +26,7 @@ _TOO_SHORT, _TOO_LONG = 10.0, 1e-3
 
 # Unknown kernels and noise models are evaluated at ages from and to these multiples of the interval
 # and of the span of the times.
-_FIRST_AGE, _LAST_AGE, _N_AGES = 1e-3, 1e15, 200
+_FIRST_AGE, _LAST_AGE, _N_AGES = 1e-3, 1e15, 800
 
 # Kernels whose parameters are no rates.
 _WITHOUT_RATES = (RBF, RationalQuadratic, ExpSineSquared, DotProduct, WhiteKernel)
