@@ -752,6 +752,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             posterior[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return posterior
 
+    @overload
+    def predict_terms(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict_terms(self, X: ArrayLike, return_std: bool = False) -> tuple[Array, Array]: ...
     def predict_terms(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the posterior of each term of f, such as trend and seasons.
 

@@ -211,7 +211,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     n_inducing: int | str = "auto"
-    inducing: str | np.ndarray = "kdpp"
+    inducing: str | ArrayLike = "kdpp"
 
     def check(self) -> None:
         super().check()
