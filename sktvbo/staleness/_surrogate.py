@@ -64,7 +64,8 @@ class Surrogate(Protocol):
     """
 
     @property
-    def X_train_(self) -> Array: ...
+    def X_train_(self) -> Array:
+        """Rows conditioned on (n, d + 1), in the order of arrival."""
 
     def condition_on(
         self,
