@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,6 +99,18 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.check()
         return -2.0 / np.log1p(-self.epsilon)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -211,6 +223,18 @@ class Wiener(Kernel):
             raise invalid("times of Wiener", expected, got=f"times from {t.min()}", advice=advice)
         return np.maximum(t - self.start, 0.0)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -317,6 +341,18 @@ class Empirical(Kernel):
             raise invalid("indices of Empirical", f"whole numbers from 0 to {m - 1}", got=got)
         return x.astype(np.intp)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -444,6 +480,18 @@ class ProportionalMatern(Matern):
             lengths = np.asarray(self.length_scale, dtype=np.float64)
             self.length_scale = rescaled_groups(lengths, self.groups, np.exp(theta))
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
@@ -557,6 +605,18 @@ class ChordalMatern(Matern):
         parts = across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)
         return _RADIUS * np.column_stack(parts)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -669,6 +729,18 @@ class Separable(Kernel):
     def __repr__(self):
         return f"Separable({self.spatial}, {self.temporal})"
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, process_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -289,7 +292,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     solver: str = "auto"
-    sites: np.ndarray | None = None
+    sites: ArrayLike | None = None
     max_size: int | None = None
     prior_mean: QuadraticMean | None = None
 
@@ -423,10 +426,10 @@ class WeightedTimeVaryingGPRegressor(TimeVaryingGPRegressor):
     ...     GeometricInjection, TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor,
     ... )
     >>> X, y = [[0.1, 0.0], [0.5, 4.0]], [0.3, 0.7]
-    >>> options = {"noise_model": GeometricInjection(0.9), "optimizer": None}
-    >>> weighted = WeightedTimeVaryingGPRegressor(**options).fit(X, y)
-    >>> s = weighted.predict([[0.2, 4.0]], return_std=True)[1]
-    >>> std = TimeVaryingGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
+    >>> model = GeometricInjection(0.9)
+    >>> gp = TimeVaryingGPRegressor(noise_model=model, optimizer=None).fit(X, y)
+    >>> weighted = WeightedTimeVaryingGPRegressor(noise_model=model, optimizer=None).fit(X, y)
+    >>> std, s = (each.predict([[0.2, 4.0]], return_std=True)[1] for each in (gp, weighted))
     >>> bool(s < std)
     True
     """

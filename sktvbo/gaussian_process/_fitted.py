@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ._quasi_newton import completed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
@@ -335,6 +335,10 @@ class FittedGP(Learnt):
 
     # --- posterior --------------------------------------------------------------------------------
 
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: bool = False) -> tuple[Array, Array]: ...
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the posterior mean (m,) of f at rows X (m, d + 1), or mean and deviation."""
         places = self.gp.rows.layout.split(np.asarray(X, dtype=np.float64))

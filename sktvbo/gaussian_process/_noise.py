@@ -53,8 +53,9 @@ class NoiseModel(BaseEstimator):
     ...     def ratio(self, age):
     ...         return 1.0 + self.rate * age
     >>> gp = TimeVaryingGPRegressor(noise_model=LinearInjection(rate=0.5), optimizer=None)
-    >>> gp.fit([[0.1, 0.0], [0.2, 4.0]], [1.0, 2.0]).noise_model_.ratio(4.0)
-    3.0
+    >>> gp = gp.fit([[0.1, 0.0], [0.2, 4.0]], [1.0, 2.0])
+    >>> LinearInjection(rate=0.5).ratio(gp.now_ - gp.X_train_[:, -1])
+    array([3., 1.])
     """
 
     intervals: ClassVar[dict] = {}

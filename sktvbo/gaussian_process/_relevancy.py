@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from itertools import islice
 from math import frexp, ldexp, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -396,7 +396,7 @@ class RelevancySweep:
             relevancies[self._past[index]] = 0.0
         return relevancies
 
-    def remove(self, position: int) -> None:
+    def remove(self, position: int | np.integer[Any]) -> None:
         """Remove the observation at a position.
 
         Parameters

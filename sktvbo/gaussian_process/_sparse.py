@@ -211,7 +211,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     n_inducing: int | str = "auto"
-    inducing: str | np.ndarray = "kdpp"
+    inducing: str | ArrayLike = "kdpp"
 
     def check(self) -> None:
         super().check()
@@ -266,7 +266,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             gp = Inducing.of(gp.covariance, rows, gp.Z)
         if warn:
             advise_on_points(gp, noise_variance, auto)
-        return gp, SearchRecord()
+        return gp, SearchRecord(n=rows.n if learns else 0)
 
     def _bounded(self, covariance, rows, Z, known, warn):
         """Maximize the bound, and choose points for its hyperparameters.

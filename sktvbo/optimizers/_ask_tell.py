@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         PointLike,
         PointsLike,
         RandomState,
+        Real,
         Time,
         TimeSource,
     )
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     from ..domain._context import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
-    from ..staleness import StaleDataPolicy, Surrogate
+    from ..staleness import Surrogate
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -466,11 +467,11 @@ class AskTell(Durable):
     def tell(
         self,
         x_or_query: PointLike | Query | None = None,
-        y: float | None = None,
+        y: Real | None = None,
         t: Time | None = None,
         *,
         context: ContextLike = None,
-        y_variance: float | None = None,
+        y_variance: Real | None = None,
         outcomes: Mapping[str, float | None] | pd.Series | None = None,
         failed: bool = False,
         x: PointLike | None = None,
@@ -938,7 +939,7 @@ class AskTell(Durable):
         return as_estimator(self._current().query_surrogate)
 
     @property
-    def policy_(self) -> StaleDataPolicy:
+    def policy_(self) -> Any:
         return copy.deepcopy(self._current().policy)
 
     @property
