@@ -25,9 +25,9 @@ def _factor(pickled_kernel, n_grid, n_dims):
     """Return A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.
 
     Pivoted Cholesky stops at the numerical rank r, so a singular matrix needs no jitter. An RBF on
-    2500 points has r = 275, which makes a draw nine times cheaper. A grid is symmetric, and rounding
-    would choose between pivots that are equally good: each choice is another factor, hence another
-    function. Distinct scales of the points decide.
+    2500 points has r = 275, which makes a draw nine times cheaper. Points of a symmetric grid are
+    equally good pivots: rounding would choose between them, and each choice is another function.
+    Distinct scales of the points decide.
     """
     K = pickle.loads(pickled_kernel)(_grid(n_grid, n_dims))
     scales = np.linspace(1.0, 2.0, len(K))[:, np.newaxis]
