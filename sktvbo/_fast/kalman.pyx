@@ -17,10 +17,10 @@ No covariance is inverted, so K may be singular. O(N^2 b) per time for p = 1, al
 """
 
 from libc.math cimport log, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from scipy.linalg.cython_blas cimport dgemm, dtrsm
-from scipy.linalg.cython_lapack cimport dpotrf
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
 import numpy as np
 
@@ -306,10 +306,8 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
       place below M is one of the M; place M + i is W_i times the first c <= N numbers of the state.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest
-    cdef int n_ = <int> N, b_
-    cdef double total, one = 1.0, zero = 0.0
-    cdef char no = b"N", yes = b"T"
+    cdef Py_ssize_t i, j, l, a, u, b, first, widest
+    cdef double total
     cdef bint learning = slopes is not None, asked = queries is not None
     cdef double[:, :, ::1] on_A, on_Q
     cdef double[:, ::1] on_K, W, out
@@ -341,7 +339,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                 raise ValueError("places of queries must be in [0, M + w)")
     cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
     cdef double[::1] E = np.empty(widest * k), X = np.empty(widest * N)
-    cdef double[::1] G = np.empty(widest * widest), v = np.empty(N), w = np.empty(N)
+    cdef double[::1] G = np.empty(widest * widest), g = np.empty(widest), v = np.empty(N)
     cdef double[:, ::1] P = np.empty((N, N)), B = np.empty((N if learning else 0, N))
     cdef double[:, ::1] m = np.empty((k, N))
     cdef double[::1] work = _work(p, N)
@@ -354,7 +352,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                 for j in range(query[i], query[i + 1]):
                     _query(place[j], &W[0, 0] if W.shape[0] else NULL, W.shape[1], M, N, k,
                            &kept_m[i, 0, 0], &kept_P[i, 0, 0], &r[0, 0], &Lambda[0, 0], &v[0],
-                           &w[0], &out[j, 0])
+                           &out[j, 0])
             before_m = &first_m[0, 0] if i == 0 else &kept_m[i - 1, 0, 0]
             before_P = &first_P[0, 0] if i == 0 else &kept_P[i - 1, 0, 0]
             memcpy(&P[0, 0], before_P, N * N * sizeof(double))
@@ -363,40 +361,12 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
             for j in range(k):
                 _mix(&A[u, 0, 0], p, M, &m[j, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
-            b_ = <int> b
             if b > 0:
                 if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
                             &C[0], &L[0], &E[0]) != 0:
                     with gil:
                         return i + 1
                 _solve(&L[0], b, N, &C[0], False)
-                # X = U Lambda, and then S^-1 C Lambda; G = L^-T (1 + U Lambda U') L^-1.
-                if b == 1:
-                    for a in range(N):
-                        X[a] = 0.0
-                    for c in range(N):
-                        total = C[c]
-                        for a in range(N):
-                            X[a] += total * Lambda[c, a]
-                    total = 1.0
-                    for a in range(N):
-                        total = total + X[a] * C[a]
-                    G[0] = total
-                else:
-                    dgemm(&no, &no, &n_, &b_, &n_, &one, &Lambda[0, 0], &n_, &C[0], &n_, &zero,
-                          &X[0], &n_)
-                    dgemm(&yes, &no, &b_, &b_, &n_, &one, &C[0], &n_, &X[0], &n_, &zero, &G[0],
-                          &b_)
-                    for j in range(b):
-                        G[j * b + j] += 1.0
-                _solve(&L[0], b, N, &X[0], True)
-                _solve(&L[0], b, b, &G[0], True)
-                for j in range(b):
-                    for l in range(j):
-                        total = G[j * b + l]
-                        G[j * b + l] = G[l * b + j]
-                        G[l * b + j] = total
-                _solve(&L[0], b, b, &G[0], True)
                 # E = L^-T (E - U r): Δ⁻¹ y of these observations.
                 for j in range(b):
                     for l in range(k):
@@ -406,20 +376,16 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                         E[j * k + l] -= total
                 _solve(&L[0], b, k, &E[0], True)
                 for j in range(b):
-                    c = site[first + j]
                     for l in range(k):
-                        r[l, c] += E[j * k + l]
-                    for a in range(N):
-                        Lambda[c, a] -= X[j * N + a]
-                        Lambda[a, c] -= X[j * N + a]
-                for j in range(b):
-                    for l in range(b):
-                        Lambda[site[first + j], site[first + l]] += G[j * b + l]
-                    if learning:
-                        total = -G[j * b + j]
-                        for l in range(k):
-                            total = total + E[j * k + l] * E[j * k + l]
-                        on_R[first + j] = total
+                        r[l, site[first + j]] += E[j * k + l]
+                _solve(&L[0], b, N, &C[0], True)
+                _inform(&site[first], &R[first], b, N, &L[0], &C[0], &X[0], &G[0], &g[0],
+                        &Lambda[0, 0])
+                for j in range(b if learning else 0):
+                    total = -g[j]
+                    for l in range(k):
+                        total = total + E[j * k + l] * E[j * k + l]
+                    on_R[first + j] = total
             if learning:
                 _learn(p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
                        &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0], &on_Q[u, 0, 0],
@@ -430,9 +396,58 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     return 0
 
 
+cdef void _inform(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_ssize_t N,
+                  const double* L, double* D, double* Y, double* G, double* g,
+                  double* Lambda) noexcept nogil:
+    """Update Lambda for observations, with S^-1 C (b, N) in D, which becomes D.
+
+    g (b,) <- diagonal of S^-1 + S^-1 C Lambda C' S^-1. Y (b, N) and G (b, b) are scratch.
+    """
+    cdef Py_ssize_t i, j, a, c
+    cdef int b_ = <int> b, n_ = <int> N, info = 0
+    cdef char up = b"U", no = b"N", yes = b"T"
+    cdef double one = 1.0, zero = 0.0
+    memcpy(G, L, b * b * sizeof(double))
+    dpotri(&up, &b_, G, &b_, &info)
+    for i in range(b):
+        for j in range(i):
+            G[j * b + i] = G[i * b + j]
+    for i in range(b):
+        for a in range(N):
+            D[i * N + a] = -D[i * N + a]
+        # For several observations of a site, with any of them: the last.
+        for j in range(b):
+            D[i * N + site[j]] = G[i * b + j] * R[j]
+    dgemm(&no, &no, &n_, &b_, &n_, &one, Lambda, &n_, D, &n_, &zero, Y, &n_)
+    dgemm(&yes, &no, &b_, &b_, &n_, &one, D, &n_, Y, &n_, &one, G, &b_)
+    for j in range(b):
+        c = site[j]
+        g[j] = G[j * b + j]
+        # S^-1 C is H - D in the row whose column is written, otherwise -D.
+        for i in range(j + 1, b):
+            if site[i] == c:
+                break
+        else:
+            g[j] += Lambda[c * N + c] - 2.0 * Y[j * N + c]
+    for j in range(b):
+        memset(Lambda + site[j] * N, 0, N * sizeof(double))
+    for j in range(b):
+        for a in range(N):
+            Lambda[site[j] * N + a] += Y[j * N + a]
+    for j in range(b):
+        for i in range(b):
+            Lambda[site[j] * N + site[i]] = 0.0
+    for j in range(b):
+        for i in range(b):
+            Lambda[site[j] * N + site[i]] += G[j * b + i]
+    for j in range(b):
+        for a in range(N):
+            Lambda[a * N + site[j]] = Lambda[site[j] * N + a]
+
+
 cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t width, Py_ssize_t M, Py_ssize_t N,
                  Py_ssize_t k, const double* m, const double* P, const double* r,
-                 const double* Lambda, double* v, double* w, double* out) noexcept nogil:
+                 const double* Lambda, double* v, double* out) noexcept nogil:
     """Write smoothed means m h + r c and variance h' c - c' Lambda c, c = P h, of z_1 at a place."""
     cdef Py_ssize_t a, j, l
     cdef double weight, total, variance
