@@ -26,7 +26,6 @@ _SOLVERS = ("auto", "dense", "kalman")
 _UNFILTERED = {
     "noise_model": "growing noise",
     "prior_mean": "a prior mean",
-    "level_kernel": "a level",
 }
 
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.

@@ -208,8 +208,8 @@ def filtering(rng):
     s, p, u, M, k, T = rng.randint(1, 3), rng.randint(1, 5), *rng.randint(1, 5, size=4)
     start = np.append(0, np.cumsum(rng.randint(4, size=T))).astype(np.intp)
     n, N = start[-1], p * M
-    A, K = rng.normal(size=(u, p, p)), np.vstack([covariance(rng, M) for _ in range(s)])
-    Q = np.array([np.vstack([covariance(rng, p) for _ in range(s)]) for _ in range(u)])
+    A, K = rng.normal(size=(u, p, p)), np.stack([covariance(rng, M) for _ in range(s)])
+    Q = np.array([[covariance(rng, p) for _ in range(s)] for _ in range(u)])
     rows = indices(rng, M, n), rng.normal(size=(n, k)), rng.uniform(size=n)
     state = rng.normal(size=(k, N)), covariance(rng, N)
     found = [indices(rng, u, T), A, Q, K, start, *rows, *state]
