@@ -227,8 +227,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
-    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``level_kernel``,
-    ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
+    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. ``level_kernel`` adds its numbers for
+    each place. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
+    ``prior_mean`` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
     place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
@@ -364,9 +365,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 expected = f"None with solver='kalman', which does not support {what}"
                 raise invalid(name, expected, value, self)
         if process_of(covariance) is None:
+            level = "" if covariance.level is None else f" with the level {covariance.level}"
             raise UnsupportedKernelError(
-                f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
-                "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
+                f"The temporal kernel {covariance.temporal}{level} has no Kalman filter. Supported "
+                "are Forgetting, Wiener without a level, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
                 f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "
                 "takes any."

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
-from twins.test_filter import SITES, assert_equal, both, every_mean, grown, queries, stream
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
@@ -16,6 +15,7 @@ from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.gaussian_process.kalman._state_space import process_of, state_space
 from sktvbo.kernels import Forgetting, Wiener
+from twins.test_filter import SITES, assert_equal, both, every_mean, grown, queries, stream
 
 ROUGH = Matern(0.7, nu=0.5)
 TWO = ConstantKernel(0.2) * Matern(1.0, nu=0.5) + ConstantKernel(2.0) * Matern(9.0, nu=1.5)
@@ -106,7 +106,12 @@ def test_queries_after_all_changes(temporal, level):
     dense, kalman = both(X[:40], y[:40], normalize_y=True, **options)
     assert_equal(dense, kalman)
     end = X[-1, -1]
-    late = [[*SITES[0], end - 0.7], [0.11, 0.77, end + 0.2], [*SITES[3], 1.3], [0.4, 0.9, end + 3.0]]
+    late = [
+        [*SITES[0], end - 0.7],
+        [0.11, 0.77, end + 0.2],
+        [*SITES[3], 1.3],
+        [0.4, 0.9, end + 3.0],
+    ]
     grown(dense, kalman, zip([*X[40:], *late], rng.normal(size=24)))
     assert_equal(dense, kalman)
     for gp in (dense, kalman):

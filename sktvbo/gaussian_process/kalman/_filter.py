@@ -467,10 +467,11 @@ class Snapshot(BasisPosterior):
         """
         gp = self._gp
         y, one, P = gp.state_at(self._t)
-        columns, of_level, joint = np.array([y - gp.mean.value * one, one]), np.zeros(2), 0.0
+        columns, of_level = np.array([y - gp.mean.value * one, one]), np.zeros(2)
         if gp.state.process.level:
             # From f and l at the sites to f − l and l.
-            T = np.eye(len(y)) - np.eye(len(y))[-1] * (np.arange(len(y)) < len(y) - 1)[:, np.newaxis]
+            T = np.eye(len(y))
+            T[:-1, -1] = -1.0
             columns, P = columns @ T.T, T @ P @ T.T
             of_level = columns[:, -1]
         chosen, L = gp._pivots

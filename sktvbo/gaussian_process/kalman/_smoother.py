@@ -4,7 +4,8 @@ All observations at once: a `Timeline` of any number of places, or a `Series` of
 after another: a `FilterState`.
 
 Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
-means. K (s, M, M) is K_S, and the covariance of a level in space if there is one. See ``_fast/kalman.pyx`` for the recursions.
+means. K (s, M, M) is K_S, and the covariance of a level in space if there is one. See
+``_fast/kalman.pyx`` for the recursions.
 """
 
 from dataclasses import dataclass, field, replace

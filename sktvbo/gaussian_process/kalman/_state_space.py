@@ -468,7 +468,7 @@ class Composed:
         return A[1:], Q[1:]
 
     def _matrices(self, gaps, learning):
-        """Return P∞, A and Q (1 + q, k or 1, ...): values and, with ``learning``, theta's slopes."""
+        """Return P∞, A and Q (1 + q, k or 1, ...): values and, with ``learning``, slopes."""
         gaps = np.asarray(gaps, dtype=np.float64)
         q, p, first = self.composite.n_theta if learning else 0, self.order, 0
         leaves = [self._leaf(i, gaps, q) for i in range(len(self._factors))]
