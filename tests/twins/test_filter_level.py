@@ -14,6 +14,7 @@ from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.gaussian_process.kalman._state_space import process_of, state_space
+from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Forgetting, Wiener
 from twins.test_filter import SITES, assert_equal, both, every_mean, grown, queries, stream
 
@@ -117,7 +118,8 @@ def test_queries_after_all_changes(temporal, level):
     for gp in (dense, kalman):
         gp.forget([0, 7, 33])
     assert_equal(dense, kalman)
-    assert_equal(dense, pickle.loads(pickle.dumps(kalman)), draws=False)
+    for again in (pickle.loads(pickle.dumps(kalman)), decode(encode(kalman))):
+        assert_equal(dense, again, draws=False)
 
 
 def test_many_sites_whose_steps_wait_to_be_settled():
@@ -174,6 +176,25 @@ def test_many_rows_and_little_noise():
 
 
 # --- views ----------------------------------------------------------------------------------------
+
+
+@every_pair
+@every_mean
+def test_views_and_their_gradients(temporal, level, tau):
+    options = {"temporal_kernel": temporal, "level_kernel": level, "mean_prior_std": tau}
+    dense, kalman = both(*stream(), normalize_y=True, **options)
+    S = np.vstack([SITES, queries()[5:, :2]])
+    for t in (7.3, 25.0):
+        for with_level in (True, False):
+            one, other = (gp.posterior_at(t, level=with_level) for gp in (dense, kalman))
+            assert_allclose(other(S), one(S), rtol=1e-7)
+            for place in (SITES[1], np.array([0.3, 0.4])):
+                for a, b in zip(one.with_gradient(place), other.with_gradient(place)):
+                    assert_allclose(b, a, rtol=1e-7, atol=1e-7)
+    windows = [gp.fitted_.posterior_between(21.0, 25.0) for gp in (dense, kalman)]
+    one, other = (view.with_gradient(np.array([0.1, 0.2, 0.3])) for view in windows)
+    for a, b in zip(one, other):
+        assert_allclose(b, a, rtol=1e-6, atol=1e-7)
 
 
 @every_pair
