@@ -8,6 +8,7 @@ slightly changed function is minimized in one or two evaluations.
 
 from dataclasses import dataclass
 from functools import partial
+from math import hypot
 
 import numpy as np
 
@@ -21,6 +22,10 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
+
+# A model whose curvature along a step is below this part of its trace is not updated: where the
+# function is flat, damping after damping would leave only rounding, of any sign.
+_RESOLUTION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +79,10 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
     slope = yield partial(slope_at, x)
     if callable(hessian):
         H = yield partial(hessian, x)
-    if not np.isfinite(value):
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
         return Minimum(x, value, slope, H, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
-        model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
+        model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
@@ -100,6 +105,8 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
             return Minimum(x, value, slope, H)
+        if not np.isfinite(gradient).all():
+            return Minimum(x, value, slope, H, "the gradient is not finite")
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
     return Minimum(x, value, slope, H, f"no convergence in {_MAX_STEPS} steps")
@@ -115,18 +122,22 @@ def predicted_gain(slope, hessian, x, bounds):
 def bfgs_update(H, step, change, fresh):
     """Return the damped BFGS update of H by the gradient's change along a step (Powell 1978).
 
-    A ``fresh`` H is first scaled to the curvature along the step.
+    A ``fresh`` H is first scaled to the curvature along the step. H is returned as it is where its
+    own curvature along the step is rounding.
     """
     curvature = step @ change
     if fresh and curvature > 0.0:
-        H = np.eye(len(step)) * (change @ change / curvature)
+        H = np.eye(len(step)) * (change @ (change / curvature))
     Hs = H @ step
     model = step @ Hs
+    if not model > _RESOLUTION * np.trace(H) * (step @ step):
+        return H
     if curvature < 0.2 * model:
         share = 0.8 * model / (model - curvature)
         change = share * change + (1.0 - share) * Hs
         curvature = step @ change
-    return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
+    # Divided first: products of two slopes may overflow.
+    return H - Hs[:, np.newaxis] * (Hs / model) + change[:, np.newaxis] * (change / curvature)
 
 
 def _backtracking_factor(trial_value, value, fall):

@@ -15,11 +15,11 @@ from .._validation import (
     check_choice,
     check_int,
     check_random_state,
-    finite_array,
     invalid,
     plain_number,
 )
 from .._values import distinct_rows
+from ._dates import columns_like_fit
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
@@ -104,15 +104,17 @@ def _centres(covariance, layout, X, m, rng):
     # Imported here: seldom needed, and a tenth of the import time of this package.
     from sklearn.cluster import MiniBatchKMeans
 
-    S, t = layout.split(X)
-    scales = np.std(np.column_stack([S, t]), axis=0)
+    columns = np.column_stack(layout.split(X))
+    # A change of the origin changes no digit beyond rounding: distances are of centred columns.
+    origin = columns[0] + np.mean(columns - columns[0], axis=0)
+    columns -= origin
+    scales = np.std(columns, axis=0)
     if covariance.pair is not None and covariance.pair[0].embedding is None:
         scales = 1.0 / np.concatenate([factor.units for factor in covariance.pair])
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
-    columns = np.column_stack([S, t + layout.origin])
-    centres = clusters.fit(columns / scales).cluster_centers_ * scales
-    return np.insert(centres[:, :-1], layout.position, centres[:, -1], axis=1)
+    centres = clusters.fit(columns / scales).cluster_centers_ * scales + origin
+    return np.insert(centres[:, :-1], layout.position, centres[:, -1] + layout.origin, axis=1)
 
 
 def _greatest_determinant(covariance, layout, X, m, rng):
@@ -163,7 +165,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
         Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
-        greatest determinant (of at most 20,000), cluster centres, or the points themselves.
+        greatest determinant (of at most 20,000), cluster centres, or the points themselves. Columns
+        of a data frame are matched by name, and dates are accepted, as in X.
     random_state : int, RandomState, Generator or None, default=None
         For the choice of the inducing points, and for the restarts.
 
@@ -230,8 +233,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     def _choose_points(self, covariance, rows, m):
         """Return m inducing points (m, d + 1), in the units of X; m may be "auto"."""
         if not isinstance(self.inducing, str):
-            d = rows.X.shape[1]
-            return finite_array(self.inducing, "The array of inducing points", ("m", d))
+            return columns_like_fit(self, self.inducing, "inducing", owner=self)
         rng = check_random_state(self.random_state)
         return choose(self.inducing, covariance, rows, m, rng)
 
