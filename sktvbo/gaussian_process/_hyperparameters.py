@@ -324,14 +324,10 @@ _N_FIRST, _N_PART = 250, 500
 # A third of the subset are neighbours of this many rows, which determine short lengthscales.
 _N_CLUSTERS = 8
 
-# Starts: lengthscales in space and time, relative to the data's extents, and noise relative to y².
-_STARTS = (
-    (0.5, 0.25, 0.1),
-    (0.5, 0.05, 0.3),
-    (1.5, 0.25, 0.1),
-    (1.5, 0.05, 0.1),
-    (0.2, 0.05, 0.3),
-)
+# Starts of a subset: lengthscales in space and time, relative to the data's extents; signal and
+# noise variance, relative to y². The likeliest scales of each pair of variances are used.
+_SPACES, _TIMES = (2.0, 0.5, 0.125), (1.5, 0.25, 0.05)
+_VARIANCES = ((1.0, 0.3), (1.0, 0.05), (30.0, 0.005))
 
 # Lengthscales are compared from this many rows on, using a third of the rows within these limits.
 _N_SCREENED, _N_SCREENING = 64, (48, 250)
@@ -546,25 +542,65 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(screened_starts(criterion, covariance, rows, hyperpriors))
-    if not any(np.array_equal(start, theta) for start in starts):
-        starts.insert(0, theta)
-    with np.errstate(over="ignore"):
-        power = np.mean(rows.targets**2) or 1.0
-    for space, time, noise in _STARTS:
-        start = _theta_at_scale(covariance, rows, space, time)
-        start = _with_entries(covariance, start, "signal_variance", power)
-        starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
+    starts = [theta, *screened_starts(criterion, covariance, rows, hyperpriors)]
+    cells = cells_at_scale(covariance, rows)
+    values = _likelihoods(criterion, covariance, cells.reshape(-1, len(theta)), hyperpriors)
+    starts.extend(cells[range(len(cells)), values.reshape(cells.shape[:2]).argmax(axis=1)])
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
+    starts = list({start.tobytes(): start for start in starts}.values())
     covariance, hessian = completed(search(criterion, covariance, np.array(starts), **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
+    criterion = Dense.criterion(part)
+
+    def value(theta):
+        return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
+
+    starts = with_another_optimum(value, covariance.theta, cells[1:].reshape(-1, len(theta)))
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    again = search(Dense.criterion(part), covariance, covariance.theta, **options)
-    covariance, hessian = completed(again)
-    return covariance, SearchRecord(hessian, part.n)
+    learnt, hessian = completed(search(criterion, covariance, starts, **options))
+    return learnt, SearchRecord(hessian, part.n)
+
+
+def with_another_optimum(value, first, others):
+    """Return the first start, and the likeliest of others if it is near another optimum.
+
+    That is if a barrier separates both: if the value is smaller half way than at either. More rows
+    may make another optimum the likeliest.
+
+    Parameters
+    ----------
+    value : callable, theta (n_theta,) -> float
+    first : ndarray of shape (n_theta,)
+    others : sequence of ndarray of shape (n_theta,)
+
+    Returns
+    -------
+    starts : ndarray of shape (1, n_theta) or (2, n_theta)
+    """
+    values = [value(theta) for theta in others]
+    most = max(values, default=-np.inf)
+    if most > -np.inf:
+        other = others[np.argmax(values)]
+        if value(0.5 * (first + other)) < min(value(first), most):
+            return np.array([first, other])
+    return first[np.newaxis]
+
+
+def cells_at_scale(covariance, rows):
+    """Return theta of a grid of lengthscales for each pair of variances (k, n_cells, n_theta)."""
+    with np.errstate(over="ignore"):
+        power = np.mean(rows.targets**2) or 1.0
+    cells = []
+    for signal, noise in _VARIANCES:
+        for space, time in product(_SPACES, _TIMES):
+            theta = _theta_at_scale(covariance, rows, space, time)
+            theta = _with_entries(covariance, theta, "signal_variance", signal * power)
+            cells.append(_with_entries(covariance, theta, "noise_variance", noise * power))
+    cells = np.clip(cells, *covariance.bounds.T)
+    return cells.reshape(len(_VARIANCES), -1, len(covariance.theta))
 
 
 def with_added_noise(covariance, variance):
@@ -578,7 +614,12 @@ def random_subset(rows, n, rng):
     """Return at most n of the rows, drawn uniformly, with the scale of all."""
     if rows.n <= n:
         return rows
-    return _subset(rows, rng.choice(rows.n, int(n), replace=False))
+    return _subset(rows, _canonical_order(rows)[rng.choice(rows.n, int(n), replace=False)])
+
+
+def _canonical_order(rows):
+    """Return the rows (n,) in the order of their values: draws do not depend on the order given."""
+    return np.lexsort((rows.y, *rows.S.T, rows.t))
 
 
 def _subset(rows, indices):
@@ -590,13 +631,14 @@ def _clustered_subset(rows, n, rng):
     """Return at most n of the rows: two thirds drawn uniformly, and neighbours of a few rows."""
     if rows.n <= n:
         return rows
+    order = _canonical_order(rows)
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    extents = extents_of_most(rows.X, MOST)
-    columns = rows.X / np.where(extents > 0.0, extents, 1.0)
+    extents = extents_of_most(np.column_stack([rows.S, rows.t]), MOST)
+    columns = np.column_stack([rows.S, rows.t])[order] / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
     near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]
-    return _subset(rows, np.concatenate([spread, *near]))
+    return _subset(rows, order[np.concatenate([spread, *near])])
 
 
 def leaves(covariance, rows):

@@ -19,16 +19,20 @@ from .._validation import (
     plain_number,
 )
 from .._values import distinct_rows
+from ..exceptions import NotPositiveDefiniteError
 from ._dates import columns_like_fit
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
 from ._hyperparameters import (
+    HyperPrior,
     SearchRecord,
+    cells_at_scale,
     learn_from_subset,
     random_subset,
     search,
     with_added_noise,
+    with_another_optimum,
 )
 from ._inducing_posterior import Inducing, bound
 from ._quasi_newton import completed
@@ -143,9 +147,40 @@ METHODS = {"kdpp": _kdpp_sample, "greedy": _greatest_determinant, "kmeans": _cen
 # A search uses n rows with n m² up to the first number, and at least the second number per point.
 _MAX_WORK, _ROWS_A_POINT = 2e8, 6
 
+# It is completed with all rows up to this n m².
+_MAX_WORK_AGAIN = 1e9
+
+# The bounds of starts are compared on this many rows, or one for each point.
+_N_COMPARED = 250
+
 # Choose other points if the variance of f at new rows given the points exceeds this part of the
 # noise variance.
 _TOLERANCE = 0.2
+
+
+def _starts_of_bound(exact, before, rows, Z, hyperpriors, rng):
+    """Return starts of a maximization of the bound: the exact result, and perhaps another.
+
+    The other is one of earlier results and of a grid. Bounds are those of a subset of the rows,
+    each repeated. The noise of all starts includes the variance that the points leave unresolved.
+    """
+    few = random_subset(rows, max(_N_COMPARED, len(Z)), rng)
+    prior = HyperPrior(hyperpriors, exact.names)
+
+    def value(theta):
+        try:
+            gp = Inducing.of(exact.with_theta(theta), few, Z)
+        except NotPositiveDefiniteError:
+            return -np.inf
+        return gp.repeated(rows.n / few.n) + prior(theta)
+
+    def raised(theta):
+        covariance = exact.with_theta(theta)
+        return with_added_noise(covariance, Inducing.of(covariance, few, Z).unresolved)
+
+    others = [*before, *cells_at_scale(exact, rows)[1]]
+    others = [raised(theta) for theta in others if prior(theta) > -np.inf]
+    return with_another_optimum(value, raised(exact.theta), others)
 
 
 @described_like(TimeVaryingGPRegressor)
@@ -245,47 +280,66 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
         With uninformative points and a start at little noise, the trace term of the bound drives a
         search to pure noise. So an exact fit learns the hyperparameters for the choice of points,
-        and the noise is raised by the variance that the points leave unresolved. Points are chosen
-        again for the hyperparameters that maximize the bound.
+        and the noise is raised by the variance that the points leave unresolved.
         """
         rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
         if covariance is None:
             covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         learns = self._can_learn_from(rows)
         rows = rows.with_held_scale() if learns else rows
-        built_in, known = learns and self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        elif built_in:
-            covariance, known = learn_from_subset(covariance, rows, self._search_options, rng)
-        noise_variance = covariance.noise_variance
-        _, Z = self._choose_conditioning(covariance, rows)
         if not learns:
+            gp, exact = self._condition(covariance, rows), covariance
+        elif callable(self.optimizer):
+            _, Z = self._choose_conditioning(covariance, rows)
+            options = self._search_options | {"warn": warn}
+            exact, criterion = covariance, Inducing.criterion(rows, Z)
+            covariance, _ = completed(search(criterion, exact, **options))
             gp = Inducing.of(covariance, rows, Z)
         else:
-            most = max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if built_in else np.inf
-            gp = self._bounded(covariance, random_subset(rows, most, rng), Z, known, warn)
-            gp = Inducing.of(gp.covariance, rows, gp.Z)
+            exact, known = learn_from_subset(covariance, rows, self._search_options, rng)
+            before = [] if start is None else [covariance.theta]
+            gp = self._bounded(exact, before, rows, known, rng, warn)
         if warn:
-            advise_on_points(gp, noise_variance, auto)
+            advise_on_points(gp, exact.noise_variance, auto)
         return gp, SearchRecord()
 
-    def _bounded(self, covariance, rows, Z, known, warn):
-        """Maximize the bound, and choose points for its hyperparameters.
+    def _bounded(self, exact, before, rows, known, rng, warn):
+        """Choose points for the result of an exact fit, and maximize the bound.
 
-        ``known`` is the `SearchRecord` of an exact fit that ended at the covariance.
+        Points are chosen again for the hyperparameters that maximize it, and the search is
+        completed with the better ones.
+
+        Parameters
+        ----------
+        exact : SeparableCovariance
+        before : list of ndarray of shape (n_theta,)
+            Earlier results for fewer rows.
+        rows : Rows
+        known : SearchRecord
+            Of the exact fit.
+        rng : RandomState
+        warn : bool
         """
-        start, options = covariance.theta, self._search_options | {"warn": warn}
-        if known is not None:
-            start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
-            options["hessian"] = known.scaled_to(rows.n)
-        criterion = Inducing.criterion(rows, Z)
-        learnt, _ = completed(search(criterion, covariance, start, **options))
-        gp = Inducing.of(learnt, rows, Z)
-        if not isinstance(self.inducing, str):
-            return gp
-        again = Inducing.of(learnt, rows, self._choose_points(learnt, rows, len(Z)))
-        return max(gp, again, key=lambda gp: gp.objective)
+        options = self._search_options
+        _, Z = self._choose_conditioning(exact, rows)
+        part = random_subset(rows, max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)), rng)
+        starts = _starts_of_bound(exact, before, part, Z, options["hyperpriors"], rng)
+        hessian = known.scaled_to(part.n)
+        first = options | {"warn": warn, "hessian": hessian}
+        learnt, hessian = completed(search(Inducing.criterion(part, Z), exact, starts, **first))
+        gp = Inducing.of(learnt, part, Z)
+        if isinstance(self.inducing, str):
+            again = Inducing.of(learnt, part, self._choose_points(learnt, rows, len(Z)))
+            gp = max(gp, again, key=lambda gp: gp.objective)
+        whole = rows if rows.n * len(Z) ** 2 <= _MAX_WORK_AGAIN else part
+        if whole is not part or gp.Z is not Z:
+            criterion = Inducing.criterion(whole, gp.Z)
+            scaled = None if hessian is None else hessian * (whole.n / part.n)
+            again = options | {"n_restarts": 0, "hessian": scaled}
+            learnt, _ = completed(search(criterion, learnt, learnt.theta, **again))
+        return gp if learnt is gp.covariance and part is rows else Inducing.of(learnt, rows, gp.Z)
 
     def _adapt_to_rows(self, gp, n_new):
         """Choose other points if the present ones explain the new rows poorly."""
