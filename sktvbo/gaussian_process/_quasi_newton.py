@@ -23,9 +23,9 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
 
-# A model whose curvature along a step is below this part of its trace is not updated: where the
-# function is flat, damping after damping would leave only rounding, of any sign.
-_RESOLUTION = 1e-12
+# The model has no smaller eigenvalue than this part of its trace: where the function is flat,
+# damping after damping would leave only rounding, of any sign.
+_RESOLUTION = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,22 +122,24 @@ def predicted_gain(slope, hessian, x, bounds):
 def bfgs_update(H, step, change, fresh):
     """Return the damped BFGS update of H by the gradient's change along a step (Powell 1978).
 
-    A ``fresh`` H is first scaled to the curvature along the step. H is returned as it is where its
-    own curvature along the step is rounding.
+    A ``fresh`` H is first scaled to the curvature along the step. H is returned as it is if the
+    update were not positive definite up to rounding.
     """
     curvature = step @ change
     if fresh and curvature > 0.0:
         H = np.eye(len(step)) * (change @ (change / curvature))
     Hs = H @ step
     model = step @ Hs
-    if not model > _RESOLUTION * np.trace(H) * (step @ step):
+    if not model > 0.0:
         return H
     if curvature < 0.2 * model:
         share = 0.8 * model / (model - curvature)
         change = share * change + (1.0 - share) * Hs
         curvature = step @ change
     # Divided first: products of two slopes may overflow.
-    return H - Hs[:, np.newaxis] * (Hs / model) + change[:, np.newaxis] * (change / curvature)
+    updated = H - Hs[:, np.newaxis] * (Hs / model) + change[:, np.newaxis] * (change / curvature)
+    least = np.linalg.eigvalsh(updated)[0]
+    return updated if least > _RESOLUTION * np.trace(updated) else H
 
 
 def _backtracking_factor(trial_value, value, fall):

@@ -215,9 +215,11 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     Notes
     -----
     A fit learns hyperparameters by exact regression on 500 rows, from several starts. It chooses
-    the points and maximizes the bound from there; if n m² is above 2e8, the bound of a uniform
-    subset of 6 m or more rows. Then it chooses points again, and takes the larger bound. A callable
-    ``optimizer`` starts at the given kernels, with the bound of all rows.
+    the points and maximizes the bound from there, and from another start where the bound has
+    another optimum; if n m² is above 2e8, the bound of a uniform subset of 6 m or more rows. It
+    chooses points again, takes the larger bound, and completes the search, with all rows up to n m²
+    of 1e9. ``refit`` does the same from the present hyperparameters. A callable ``optimizer``
+    starts at the given kernels, with the bound of all rows. The order of the rows does not matter.
 
     A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
     bound, but not in exact regression.
