@@ -6,7 +6,7 @@ Starts are at the scale of the data, and from fits to a subset of the rows.
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -334,10 +334,10 @@ _STARTS = (
 )
 
 # Lengthscales are compared from this many rows on, using a third of the rows within these limits.
-_N_SCREENED, _N_SCREENING = 64, (48, 250)
+_N_SCREENED, _N_SCREENING = 64, (100, 250)
 
-# Largest lengthscale compared, relative to the data's extent, and ratio of successive ones.
-_LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
+# Ratio of successive lengthscales compared.
+_SCALE_RATIO = 4.0
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -345,11 +345,9 @@ _LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
 MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
 _SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
 
-# No comparison if a start has this many nats a row more than pure noise.
-_WELL_EXPLAINED = 0.5
-
 # Noise variances of the comparison, relative to the variance of y.
-_NOISE_SHARES = (0.03, 0.15, 0.6)
+_LEVELS = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
+_MOST_SCALES, _N_STARTS, _ROUGH_GAIN = 6, 2, 1.0
 
 # Kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
@@ -394,12 +392,12 @@ def likeliest(covariances, rows, hyperpriors):
     """Return the covariance that explains a subset of the rows best at some lengthscales."""
     if len(covariances) == 1:
         return covariances[0]
-    criterion, power = Dense.criterion(_screening_subset(rows)), np.var(rows.targets) or 1.0
-    largest = []
+    criterion, largest = Dense.criterion(canonical_subset(rows, _screening_size(rows.n))), []
+    power = np.var(rows.targets) or 1.0
     for covariance in covariances:
-        grid, _ = _grid(covariance, _scale_grid(covariance, rows), power, _NOISE_SHARES[1:2])
-        largest.append(_likelihoods(criterion, covariance, grid, hyperpriors).max())
-    return covariances[np.argmax(largest)]
+        objective = Objective(criterion, covariance, hyperpriors)
+        largest.append(min(objective.value(np.clip(theta, *covariance.bounds.T), False) for theta in _cells(covariance, rows, power, 0.1 * power)))
+    return covariances[np.argmin(largest)]
 
 
 def far_lengthscales(kernels):
@@ -428,88 +426,161 @@ def default_starts(covariance, rows):
 
 
 def screened_starts(criterion, covariance, rows, hyperpriors):
-    """Return starts of a search (n_starts, n_theta): `default_starts`, or a likelier one.
+    """Return starts of a search, likeliest first: a computation in parts.
 
-    A search does not find distant lengthscales: the likelihood is flat between them. If a start
-    explains little, a grid of lengthscales and noise levels is compared on a subset of the rows,
-    and the best of each lengthscale on all rows. The cost is that of a few search steps.
+    A search does not find distant lengthscales: the likelihood is flat between them. Cells of a
+    grid over the box are compared on a subset of the rows. Short searches begin at the likeliest
+    ones that a barrier separates, first on the subset, then on all rows. Those of their results
+    that may be the likeliest are starts.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Of the rows.
+    covariance : SeparableCovariance
+    rows : Rows
+    hyperpriors : dict of str to frozen scipy.stats distribution, or None
+
+    Returns
+    -------
+    starts : ndarray of shape (n_starts, n_theta)
+    hessian : ndarray of shape (n_theta, n_theta) or None
+        Approximate Hessian of minus the criterion at the first start.
     """
-    starts = default_starts(covariance, rows)
-    scales = _scale_grid(covariance, rows) if rows.n >= _N_SCREENED else {}
-    if not scales:
-        return starts
-    known = _likelihoods(criterion, covariance, starts, hyperpriors)
-    power = np.var(rows.targets) or 1.0
-    noise_alone = -0.5 * rows.n * (LOG_2PI + 1.0 + np.log(power))
-    if known.max() > noise_alone + _WELL_EXPLAINED * rows.n:
-        return starts
-    grid, axes = _grid(covariance, scales, power)
-    part, chosen = Dense.criterion(_screening_subset(rows)), set()
-    values = _likelihoods(part, covariance, grid, hyperpriors)
-    for places in axes:
-        for k in np.unique(places):
-            those = np.flatnonzero(places == k)
-            chosen.add(int(those[np.argmax(values[those])]))
-    candidates = grid[sorted(chosen)]
-    likely = _likelihoods(criterion, covariance, candidates, hyperpriors)
-    return candidates[[np.argmax(likely)]] if likely.max() > known.max() else starts
+    few = canonical_subset(rows, _screening_size(rows.n))
+    objective, bounds = Objective(Dense.criterion(few), covariance, hyperpriors), covariance.bounds
+    starts = yield from _likeliest_cells(objective, covariance, rows)
+    given = np.clip(covariance.theta, *bounds.T)
+    minima = yield from _rough_minima(objective, [*starts, given], bounds, needed=given)
+    if few is not rows:
+        objective = Objective(criterion, covariance, hyperpriors)
+        starts = [*(minimum.x for minimum in minima), *starts, given]
+        values = []
+        for theta in starts:
+            values.append((yield partial(objective.value, theta, False)))
+        starts = [starts[i] for i in np.argsort(values, kind="stable")[:_N_STARTS]]
+        minima = yield from _rough_minima(objective, starts, bounds)
+    if not minima:
+        return given[np.newaxis], None  # `search` gives the error
+    close = [m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN]
+    return np.array(close), minima[0].hessian
 
 
-def _likelihoods(criterion, covariance, thetas, hyperpriors):
-    """Return the criterion plus the log density of theta, of each row of thetas (k, n_theta)."""
-    prior, values = HyperPrior(hyperpriors, covariance.names), np.empty(len(thetas))
-    for i, theta in enumerate(thetas):
-        values[i] = criterion(covariance.with_theta(theta), False)[0] + prior(theta)
-    return values
+def _likeliest_cells(objective, covariance, rows):
+    """Return the likeliest cell of a grid for each level of the variances, the likeliest first."""
+    best, power = [], np.var(rows.targets) or 1.0
+    for signal, noise in _LEVELS:
+        cells = _cells(covariance, rows, signal * power, noise * power)
+        cells = np.clip(list(cells), *covariance.bounds.T)
+        values = np.empty(len(cells))
+        for i, cell in enumerate(cells):
+            values[i] = yield partial(objective.value, cell, False)
+        best.append((np.min(values), cells[np.argmin(values)]))
+    return [cell for value, cell in sorted(best, key=itemgetter(0)) if value < np.inf]
 
 
-def _screening_subset(rows):
-    """Return the rows by which starts are compared."""
-    n = int(np.clip(rows.n // 3, *_N_SCREENING))
-    return _clustered_subset(rows, n, np.random.RandomState(0))
+def _rough_minima(objective, starts, bounds, needed=None):
+    """Return the results of searches that stop early, the lowest first, one for each optimum.
 
-
-def _grid(covariance, scales, power, shares=_NOISE_SHARES):
-    """Return theta (k, n_theta) of all combinations of scales, and their indices (k,) per axis."""
-    names = covariance.names
-    places = list(product(*(range(len(values)) for values in scales.values()), shares))
-    *axes, shares = np.array(places).T
-    columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), axes)}
-    columns["signal_variance"] = np.log((1.0 - shares) * power)[:, np.newaxis]
-    columns["noise_variance"] = np.log(shares * power)[:, np.newaxis]
-    grid = np.tile(covariance.theta, (len(places), 1))
-    for name, values in columns.items():
-        if name in names:
-            grid[:, [i for i, known in enumerate(names) if known == name]] = values
-    return np.clip(grid, *covariance.bounds.T), axes
-
-
-def _scale_grid(covariance, rows):
-    """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
-    grids = {}
-    parts = [(f"{part}__length_scale", *rest) for part, *rest in _whole_kernels(covariance, rows)]
-    if isinstance(covariance.temporal, Forgetting):
-        parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
-    for name, kernel, columns in parts:
-        n_learnt, extents = covariance.names.count(name), extents_of_most(columns, MOST)
-        if not (n_learnt and extents.max() > 0.0):
+    A start or a result has the optimum of an earlier result if no barrier is between them: if the
+    objective half way is not larger than at the higher one. The start ``needed`` has a search.
+    """
+    options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
+    for start in starts:
+        value = yield partial(objective.value, start)
+        if not value < np.inf:
             continue
-        if name.startswith("temporal"):
-            least = np.median(np.diff(np.unique(columns)))
-        else:
-            # Places of d coordinates, also where ``columns`` are their points in space.
-            least = (
-                2.0 * rows.n ** (-1.0 / rows.S.shape[1]) * extents_of_most(columns, _NARROW).max()
-            )
-        largest = _LARGEST_SCALE * extents_of_most(columns, _WIDE).max()
-        n_scales = 1 + max(int(np.ceil(np.log(largest / least) / np.log(_SCALE_RATIO))), 0)
-        units = np.where(extents > 0.0, extents, extents.max()) if n_learnt > 1 else extents.max()
-        scales = largest / extents.max() * _SCALE_RATIO ** -np.arange(n_scales)
-        lengths = np.multiply.outer(scales, np.atleast_1d(units))
+        if start is not needed and (yield from _same_optimum(objective, start, value, minima)) is not None:
+            continue
+        new = yield from minimize(objective.value, objective.slope, start, bounds, **options)
+        same = yield from _same_optimum(objective, new.x, new.value, minima)
+        if same is None:
+            minima.append(new)
+        elif new.value < minima[same].value:
+            minima[same] = new
+    return sorted(minima, key=attrgetter("value"))
+
+
+def _same_optimum(objective, theta, value, minima):
+    """Return the index of the first of some minima that no barrier separates from theta, or None."""
+    for i, known in enumerate(minima):
+        between = yield partial(objective.value, 0.5 * (theta + known.x), False)
+        if between <= max(value, known.value):
+            return i
+    return None
+
+
+def _screening_size(n):
+    """Return the number of rows by which starts are compared."""
+    return int(np.clip(n // 3, *_N_SCREENING))
+
+
+def _cells(covariance, rows, signal, noise):
+    """Yield theta of a grid over the scales of space and time, with variances."""
+    theta = _with_entries(covariance, covariance.theta, "noise_variance", noise)
+    start = _with_entries(covariance, theta, "signal_variance", signal)
+    scales = [_scales(covariance, rows, part) for part in ("spatial_kernel", "temporal_kernel")]
+    for space, time in product(*scales):
+        theta = start
+        for name, values in (space | time).items():
+            theta = _with_entries(covariance, theta, name, values)
+        yield theta
+
+
+def _scales(covariance, rows, part):
+    """Return values of the lengthscales of a spatial or temporal kernel: a list of dicts by name.
+
+    Those of a sum or product have the ratios of the given ones. Of a lengthscale for each column,
+    there are also values at which one column alone matters.
+    """
+    kernel, in_time = getattr(covariance, part.partition("_")[0]), part == "temporal_kernel"
+    if isinstance(kernel, Forgetting):
         # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
-        forgets = isinstance(kernel, Forgetting)
-        grids[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
-    return grids
+        scales = _levels(rows, rows.t[:, np.newaxis], in_time)
+        return [{f"{part}__epsilon": -np.expm1(-2.0 / scale)} for scale in scales]
+    given = {
+        f"{name}__length_scale": (leaf, columns)
+        for name, leaf, columns in scaled_kernels(covariance, rows)
+        if name.startswith(part) and f"{name}__length_scale" in covariance.names
+    }
+    if not given:
+        return [{}]
+    columns = next(iter(given.values()))[1]
+    extents = extents_of_most(columns, MOST)
+    if not extents.max() > 0.0:
+        return [{}]
+    levels = _levels(rows, columns, in_time)
+    if f"{part}__length_scale" not in given:
+        longest = max(np.max(leaf.length_scale) for leaf, _ in given.values())
+        shares = {name: leaf.length_scale / longest for name, (leaf, _) in given.items()}
+        scales = [{name: level * share for name, share in shares.items()} for level in levels]
+        for long in given:
+            scales.append({name: levels[0] * (1.0 if name == long else 1/16) for name in given})
+        return scales
+    name = f"{part}__length_scale"
+    units = np.where(extents > 0.0, extents, extents.max()) / extents.max()
+    scales = [{name: level * units} for level in levels]
+    n_learnt = covariance.names.count(name)
+    if n_learnt > 1:
+        long = np.full(n_learnt, 4.0)
+        scales += [
+            {name: extents.max() * units * np.where(np.arange(n_learnt) == j, 0.5, long)}
+            for j in range(n_learnt)
+        ]
+    return scales
+
+
+def _levels(rows, columns, in_time):
+    """Return lengthscales from the columns' extent down to the shortest that rows can show."""
+    extent = extents_of_most(columns, MOST).max()
+    if not extent > 0.0:
+        return [1.0]
+    if in_time:
+        largest, least = 1.0, 1.5 * np.median(np.diff(np.unique(columns))) / extent
+    else:
+        largest, least = 2.0, max(0.1, rows.n ** (-1.0 / rows.S.shape[1]))
+    n_levels = 1 + max(int(np.log(largest / least) / np.log(_SCALE_RATIO)), 0)
+    return extent * largest * _SCALE_RATIO ** -np.arange(min(n_levels, _MOST_SCALES))
 
 
 def restarts(covariance, rows, hyperpriors):
@@ -546,7 +617,7 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(screened_starts(criterion, covariance, rows, hyperpriors))
+    starts = list(completed(screened_starts(criterion, covariance, few, hyperpriors))[0])
     if not any(np.array_equal(start, theta) for start in starts):
         starts.insert(0, theta)
     with np.errstate(over="ignore"):
@@ -579,6 +650,23 @@ def random_subset(rows, n, rng):
     if rows.n <= n:
         return rows
     return _subset(rows, rng.choice(rows.n, int(n), replace=False))
+
+
+def canonical_subset(rows, n):
+    """Return at most n of the rows, independent of their order.
+
+    Those of two intervals of time: the latest, and one around the most extreme y of the others.
+    Consecutive rows show fast changes, which rows spread over all times leave to noise, and a few
+    outliers decide which hyperparameters are likely. Rows at the same time are drawn.
+    """
+    if rows.n <= n:
+        return rows
+    known = np.lexsort((rows.y, *rows.S.T, rows.t))
+    order = known[np.lexsort((np.random.RandomState(0).uniform(size=rows.n), rows.t[known]))]
+    earlier, latest = np.split(order, [rows.n - n // 2])
+    distances = np.abs(rows.y[earlier] - np.median(rows.y))
+    first = np.clip(np.argmax(distances) - n // 4, 0, len(earlier) - n // 2)
+    return _subset(rows, np.concatenate([earlier[first : first + n // 2], latest]))
 
 
 def _subset(rows, indices):

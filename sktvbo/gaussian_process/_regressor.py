@@ -628,8 +628,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = rows.with_held_scale()
         initial, criterion = kind.searchable(initial, *basis), kind.criterion(rows, *basis)
         if start is None and not callable(self.optimizer):
-            start = yield partial(screened_starts, criterion, initial, rows, self.hyperpriors)
-        known = record and record.hessian_for(len(initial.bounds), rows.n)
+            screening = screened_starts(criterion, initial, rows, self.hyperpriors)
+            start, known = yield from screening
+        else:
+            known = record and record.hessian_for(len(initial.bounds), rows.n)
         options = self._search_options | {"warn": warn, "hessian": known}
         covariance, hessian = yield from search(criterion, initial, start, **options)
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
