@@ -3,10 +3,11 @@
 Starts are at the scale of the data, and from fits to a subset of the rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -18,7 +19,6 @@ from .._validation import check_random_state, invalid
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
-from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
 from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 
@@ -32,9 +32,6 @@ _STEP = 1e-5
 # This part of the average information on a hyperparameter is added to the information on each: at
 # the start some may have almost none.
 _DAMPING = 0.1
-
-# A model explains little if it gains at most this many nats a row over pure noise.
-_LITTLE = 0.25
 
 # A stopped search has converged if no relative derivative is larger.
 _FLAT = 1e-3
@@ -76,6 +73,8 @@ def search(
     covariance : SeparableCovariance
     hessian : ndarray of shape (n_theta, n_theta) or None
         Approximate Hessian at the end of the search; None if unknown.
+    gain : float
+        Increase of the objective from the first start, in nats; 0 if unknown.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def search(
     """
     bounds = covariance.bounds
     if not len(bounds):
-        return covariance, None
+        return covariance, None, 0.0
     if not np.isfinite(bounds).all():
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
@@ -98,7 +97,7 @@ def search(
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
-            minima.append(Minimum(*known, slope=None, hessian=None))
+            minima.append(Minimum(*known, slope=None, hessian=None, first_value=np.nan))
             continue
         options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
         if hessian is None or minima:  # it is that of the first start
@@ -112,13 +111,42 @@ def search(
             "check the gradient of a custom kernel.",
             ConvergenceWarning,
         )
-    return covariance.with_theta(best.x), best.hessian
+    gain = minima[0].first_value - best.value if minima[0].slope is not None else 0.0
+    return covariance.with_theta(best.x), best.hessian, gain
 
 
 def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
     uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
     return np.abs(uphill).max() <= _FLAT * max(1.0, abs(minimum.value))
+
+
+class Screening(NamedTuple):
+    """Schedule of the screenings of the whole box, which `screened_starts` does.
+
+    One is due when the rows have doubled. It is due at once when a search gains more than a nat for
+    each hyperparameter, as where new rows contradict the model. Then again after the same number of
+    new rows, after twice as many, and so on: rows after a change are few at first.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows at the latest screening.
+    wait : int
+        Number of further rows until the next one.
+    """
+
+    n: int = 0
+    wait: int = 0
+
+    def is_due(self, n, gain, n_theta):
+        """Return True for n rows, after a search with some gain in nats."""
+        return gain > n_theta or n >= self.n + self.wait
+
+    def next(self, n, n_new, gain, n_theta):
+        """Return the schedule after a screening of n rows, the last n_new new."""
+        wait = max(n_new, 1) if gain > n_theta else min(2 * self.wait, n)
+        return Screening(n, wait)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +159,15 @@ class SearchRecord:
         Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
-    n_failed : int
-        Number of consecutive searches from the previous result whose model `explains_little`.
+    screening : Screening
+        When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
         Result and record of the latest search with the other choice of prior mean, if any.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
-    n_failed: int = 0
+    screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
 
     def hessian_for(self, n_theta, n):
@@ -157,7 +185,7 @@ class SearchRecord:
         if len(start) != len(covariance.theta):
             start, known = covariance.theta, self
         hessian = known.scaled_to(self.n)
-        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.n_failed)
+        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.screening)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
@@ -181,16 +209,6 @@ def log_posterior(gp, hyperpriors):
     return gp.objective + HyperPrior(hyperpriors, covariance.names)(covariance.theta)
 
 
-def explains_little(gp):
-    """Return True if a GP has hardly more evidence than the best constant plus noise."""
-    z = gp.rows.targets
-    with np.errstate(over="ignore"):
-        power = z.var() if gp.mean.is_learnt else np.mean(z * z)
-    if not power > gp.covariance.noise_variance:
-        return False  # y is pure noise
-    return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
-
-
 class Objective:
     """Minus a criterion and priors, as a function of theta.
 
@@ -204,7 +222,7 @@ class Objective:
 
     def __init__(self, criterion, covariance, hyperpriors):
         self._criterion, self._covariance = criterion, covariance
-        self.prior = HyperPrior(hyperpriors, covariance.names)
+        self.prior, self.bounds = HyperPrior(hyperpriors, covariance.names), covariance.bounds
         self._theta = self._gradient = None
 
     def check(self, start):
@@ -333,21 +351,34 @@ _STARTS = (
     (0.2, 0.05, 0.3),
 )
 
-# Lengthscales are compared from this many rows on, using a third of the rows within these limits.
-_N_SCREENED, _N_SCREENING = 64, (100, 250)
+# A screening needs this many rows, and uses a third of them within these limits.
+_MIN_SCREENED, _N_SCREENING = 20, (100, 250)
 
-# Ratio of successive lengthscales compared.
-_SCALE_RATIO = 4.0
+# Screened lengthscales in space and time: the longest ones, relative to the extents, and the
+# shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
+# successive ones, and their largest number.
+_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
+
+# Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
+# has a large signal variance with long lengthscales; an outlier may be a signal without noise.
+_VARIANCES = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
+
+# Those at which `likeliest` compares covariances.
+_TYPICAL = (1.0, 0.1)
+
+# Lengthscales, relative to the extents, where a single column matters: its own and the others'.
+# Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
+_STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
+
+# Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
+# are made.
+_ROUGH_GAIN, _N_ROUGH = 1.0, 2
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
 # that differ by more than the factor.
 MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
 _SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
-
-# Noise variances of the comparison, relative to the variance of y.
-_LEVELS = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
-_MOST_SCALES, _N_STARTS, _ROUGH_GAIN = 6, 2, 1.0
 
 # Kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
@@ -392,12 +423,12 @@ def likeliest(covariances, rows, hyperpriors):
     """Return the covariance that explains a subset of the rows best at some lengthscales."""
     if len(covariances) == 1:
         return covariances[0]
-    criterion, largest = Dense.criterion(canonical_subset(rows, _screening_size(rows.n))), []
-    power = np.var(rows.targets) or 1.0
+    criterion, lowest = Dense.criterion(canonical_subset(rows, _screening_size(rows.n))), []
     for covariance in covariances:
         objective = Objective(criterion, covariance, hyperpriors)
-        largest.append(min(objective.value(np.clip(theta, *covariance.bounds.T), False) for theta in _cells(covariance, rows, power, 0.1 * power)))
-    return covariances[np.argmin(largest)]
+        cells = _cells(covariance, rows, *_TYPICAL)
+        lowest.append(min(objective.value(theta, False) for theta in cells))
+    return covariances[np.argmin(lowest)]
 
 
 def far_lengthscales(kernels):
@@ -417,21 +448,12 @@ def far_lengthscales(kernels):
     return lengthscales
 
 
-def default_starts(covariance, rows):
-    """Return starts (n_starts, n_theta): the covariance's, and one at the data's scale if far."""
-    starts, names = [covariance.theta], far_lengthscales(_whole_kernels(covariance, rows))
-    if names:
-        starts.append(_theta_at_scale(covariance, rows, 0.5, 0.25, names))
-    return np.array(starts)
-
-
 def screened_starts(criterion, covariance, rows, hyperpriors):
-    """Return starts of a search, likeliest first: a computation in parts.
+    """Return starts of a search: a computation in parts.
 
-    A search does not find distant lengthscales: the likelihood is flat between them. Cells of a
-    grid over the box are compared on a subset of the rows. Short searches begin at the likeliest
-    ones that a barrier separates, first on the subset, then on all rows. Those of their results
-    that may be the likeliest are starts.
+    A search does not find distant lengthscales: the likelihood is flat between them. So a grid over
+    the box is compared on a subset of the rows. Short searches from the given theta and from the
+    likeliest cells follow, and then from the likeliest of all these places on all rows.
 
     Parameters
     ----------
@@ -444,65 +466,69 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     Returns
     -------
     starts : ndarray of shape (n_starts, n_theta)
-    hessian : ndarray of shape (n_theta, n_theta) or None
-        Approximate Hessian of minus the criterion at the first start.
+        The likeliest first, and others if their optima may be as likely.
     """
+    given = np.clip(covariance.theta, *covariance.bounds.T)
+    if rows.n < _MIN_SCREENED or not len(given):
+        return given[np.newaxis]
     few = canonical_subset(rows, _screening_size(rows.n))
-    objective, bounds = Objective(Dense.criterion(few), covariance, hyperpriors), covariance.bounds
-    starts = yield from _likeliest_cells(objective, covariance, rows)
-    given = np.clip(covariance.theta, *bounds.T)
-    minima = yield from _rough_minima(objective, [*starts, given], bounds, needed=given)
+    objective = Objective(Dense.criterion(few), covariance, hyperpriors)
+    cells = yield from _likeliest_cells(objective, covariance, rows)
+    minima = yield from _rough_minima(objective, [given, *cells])
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        starts = [*(minimum.x for minimum in minima), *starts, given]
-        values = []
-        for theta in starts:
-            values.append((yield partial(objective.value, theta, False)))
-        starts = [starts[i] for i in np.argsort(values, kind="stable")[:_N_STARTS]]
-        minima = yield from _rough_minima(objective, starts, bounds)
+        places = [given, *(minimum.x for minimum in minima), *cells]
+        values = yield from _values(objective, places)
+        order = np.argsort(values, kind="stable")[:_N_ROUGH]
+        minima = yield from _rough_minima(objective, [places[i] for i in order])
     if not minima:
-        return given[np.newaxis], None  # `search` gives the error
-    close = [m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN]
-    return np.array(close), minima[0].hessian
+        return given[np.newaxis]  # `search` raises the error
+    return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
 
 
 def _likeliest_cells(objective, covariance, rows):
-    """Return the likeliest cell of a grid for each level of the variances, the likeliest first."""
-    best, power = [], np.var(rows.targets) or 1.0
-    for signal, noise in _LEVELS:
-        cells = _cells(covariance, rows, signal * power, noise * power)
-        cells = np.clip(list(cells), *covariance.bounds.T)
-        values = np.empty(len(cells))
-        for i, cell in enumerate(cells):
-            values[i] = yield partial(objective.value, cell, False)
-        best.append((np.min(values), cells[np.argmin(values)]))
-    return [cell for value, cell in sorted(best, key=itemgetter(0)) if value < np.inf]
+    """Return the likeliest cell for each pair of variances, the likeliest first."""
+    chosen = []
+    for variances in _VARIANCES:
+        cells = _cells(covariance, rows, *variances)
+        values = yield from _values(objective, cells)
+        chosen.append((np.min(values), cells[np.argmin(values)]))
+    return [cell for _, cell in sorted(chosen, key=itemgetter(0))]
 
 
-def _rough_minima(objective, starts, bounds, needed=None):
-    """Return the results of searches that stop early, the lowest first, one for each optimum.
+def _values(objective, thetas):
+    """Return the objective at some theta: a computation in parts."""
+    values = np.empty(len(thetas))
+    for i, theta in enumerate(thetas):
+        values[i] = yield partial(objective.value, theta, False)
+    return np.where(np.isnan(values), np.inf, values)
 
-    A start or a result has the optimum of an earlier result if no barrier is between them: if the
-    objective half way is not larger than at the higher one. The start ``needed`` has a search.
+
+def _rough_minima(objective, starts):
+    """Return the results of short searches, the lowest first, one for each optimum.
+
+    A start, or a result, has the optimum of an earlier result if no barrier is between them: if the
+    objective half way is not larger than at the higher one.
     """
     options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
+    functions = objective.value, objective.slope
     for start in starts:
         value = yield partial(objective.value, start)
         if not value < np.inf:
             continue
-        if start is not needed and (yield from _same_optimum(objective, start, value, minima)) is not None:
+        if (yield from _same_optimum(objective, start, value, minima)) is not None:
             continue
-        new = yield from minimize(objective.value, objective.slope, start, bounds, **options)
-        same = yield from _same_optimum(objective, new.x, new.value, minima)
+        found = yield from minimize(*functions, start, objective.bounds, **options)
+        same = yield from _same_optimum(objective, found.x, found.value, minima)
         if same is None:
-            minima.append(new)
-        elif new.value < minima[same].value:
-            minima[same] = new
+            minima.append(found)
+        elif found.value < minima[same].value:
+            minima[same] = found
     return sorted(minima, key=attrgetter("value"))
 
 
 def _same_optimum(objective, theta, value, minima):
-    """Return the index of the first of some minima that no barrier separates from theta, or None."""
+    """Return the index of the first minimum that no barrier separates from theta, or None."""
     for i, known in enumerate(minima):
         between = yield partial(objective.value, 0.5 * (theta + known.x), False)
         if between <= max(value, known.value):
@@ -511,87 +537,85 @@ def _same_optimum(objective, theta, value, minima):
 
 
 def _screening_size(n):
-    """Return the number of rows by which starts are compared."""
+    """Return the number of rows on which a grid is compared."""
     return int(np.clip(n // 3, *_N_SCREENING))
 
 
 def _cells(covariance, rows, signal, noise):
-    """Yield theta of a grid over the scales of space and time, with variances."""
-    theta = _with_entries(covariance, covariance.theta, "noise_variance", noise)
-    start = _with_entries(covariance, theta, "signal_variance", signal)
-    scales = [_scales(covariance, rows, part) for part in ("spatial_kernel", "temporal_kernel")]
-    for space, time in product(*scales):
-        theta = start
+    """Return theta (k, n_theta) of a grid over the scales of space and time.
+
+    The variances of signal and noise are relative to that of y.
+    """
+    power, cells = np.var(rows.targets) or 1.0, []
+    theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
+    theta = _with_entries(covariance, theta, "noise_variance", noise * power)
+    spatial = _scales(covariance, rows, "spatial_kernel")
+    for space, time in product(spatial, _scales(covariance, rows, "temporal_kernel")):
+        cell = theta
         for name, values in (space | time).items():
-            theta = _with_entries(covariance, theta, name, values)
-        yield theta
+            cell = _with_entries(covariance, cell, name, values)
+        cells.append(cell)
+    return np.clip(cells, *covariance.bounds.T)
 
 
 def _scales(covariance, rows, part):
-    """Return values of the lengthscales of a spatial or temporal kernel: a list of dicts by name.
+    """Return the screened lengthscales of a spatial or temporal kernel: a list of dicts by name.
 
-    Those of a sum or product have the ratios of the given ones. Of a lengthscale for each column,
-    there are also values at which one column alone matters.
+    Of a lengthscale for each column, there are also values at which one column alone matters.
     """
-    kernel, in_time = getattr(covariance, part.partition("_")[0]), part == "temporal_kernel"
-    if isinstance(kernel, Forgetting):
+    in_time, whole = part == "temporal_kernel", f"{part}__length_scale"
+    if in_time and isinstance(covariance.temporal, Forgetting):
         # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
-        scales = _levels(rows, rows.t[:, np.newaxis], in_time)
-        return [{f"{part}__epsilon": -np.expm1(-2.0 / scale)} for scale in scales]
-    given = {
-        f"{name}__length_scale": (leaf, columns)
-        for name, leaf, columns in scaled_kernels(covariance, rows)
-        if name.startswith(part) and f"{name}__length_scale" in covariance.names
-    }
+        levels = _levels(rows.t[:, np.newaxis], rows, in_time)
+        return [{f"{part}__epsilon": -np.expm1(-2.0 / level)} for level in levels] or [{}]
+    names = {name for name in covariance.names if name.startswith(part)}
+    given = {f"{name}__length_scale": known for name, *known in scaled_kernels(covariance, rows)}
+    given = {name: known for name, known in given.items() if name in names}
     if not given:
         return [{}]
     columns = next(iter(given.values()))[1]
-    extents = extents_of_most(columns, MOST)
-    if not extents.max() > 0.0:
+    levels, extents = _levels(columns, rows, in_time), extents_of_most(columns, MOST)
+    if not levels:
         return [{}]
-    levels = _levels(rows, columns, in_time)
-    if f"{part}__length_scale" not in given:
-        longest = max(np.max(leaf.length_scale) for leaf, _ in given.values())
-        shares = {name: leaf.length_scale / longest for name, (leaf, _) in given.items()}
-        scales = [{name: level * share for name, share in shares.items()} for level in levels]
-        for long in given:
-            scales.append({name: levels[0] * (1.0 if name == long else 1/16) for name in given})
-        return scales
-    name = f"{part}__length_scale"
-    units = np.where(extents > 0.0, extents, extents.max()) / extents.max()
-    scales = [{name: level * units} for level in levels]
-    n_learnt = covariance.names.count(name)
-    if n_learnt > 1:
-        long = np.full(n_learnt, 4.0)
-        scales += [
-            {name: extents.max() * units * np.where(np.arange(n_learnt) == j, 0.5, long)}
-            for j in range(n_learnt)
-        ]
+    if whole not in given:
+        return _scales_of_parts({name: kernel for name, (kernel, _) in given.items()}, levels)
+    extents = np.where(extents > 0.0, extents, extents.max())
+    scales = [{whole: level * extents / extents.max()} for level in levels]
+    if covariance.names.count(whole) > 1:
+        strong = np.where(np.eye(len(extents), dtype=bool), _STRONG, _WEAK)
+        scales += [{whole: row * extents} for row in strong]
     return scales
 
 
-def _levels(rows, columns, in_time):
-    """Return lengthscales from the columns' extent down to the shortest that rows can show."""
+def _scales_of_parts(kernels, levels):
+    """Return the screened lengthscales of the parts of a sum or product: a list of dicts by name.
+
+    They have the ratios of the given ones, or a single one is long.
+    """
+    longest = max(np.max(kernel.length_scale) for kernel in kernels.values())
+    scales = [
+        {name: level / longest * kernel.length_scale for name, kernel in kernels.items()}
+        for level in levels
+    ]
+    if len(kernels) > 1:
+        shares = [dict.fromkeys(kernels, _FAST) | {name: 1.0} for name in kernels]
+        scales += [{name: levels[0] * x for name, x in each.items()} for each in shares]
+    return scales
+
+
+def _levels(columns, rows, in_time):
+    """Return a list of lengthscales from the extent of columns (n, d) to the shortest of use."""
     extent = extents_of_most(columns, MOST).max()
     if not extent > 0.0:
-        return [1.0]
+        return []
+    longest, shortest = _LONGEST[in_time], _SHORTEST[in_time]
     if in_time:
-        largest, least = 1.0, 1.5 * np.median(np.diff(np.unique(columns))) / extent
+        shortest *= np.median(np.diff(np.unique(columns))) / extent
     else:
-        largest, least = 2.0, max(0.1, rows.n ** (-1.0 / rows.S.shape[1]))
-    n_levels = 1 + max(int(np.log(largest / least) / np.log(_SCALE_RATIO)), 0)
-    return extent * largest * _SCALE_RATIO ** -np.arange(min(n_levels, _MOST_SCALES))
-
-
-def restarts(covariance, rows, hyperpriors):
-    """Return a list of starts independent of earlier results, one of them for fast change.
-
-    That one helps where a few old rows make the extent in time a hundred times longer. Starts
-    without density are excluded.
-    """
-    starts = [*default_starts(covariance, rows), _theta_at_scale(covariance, rows, 0.5, 0.025)]
-    prior = HyperPrior(hyperpriors, covariance.names)
-    return [start for start in starts if prior(start) > -np.inf]
+        shortest = max(shortest, rows.n ** (-1.0 / rows.S.shape[1]))
+    n_levels = 1 + max(int(np.log(longest / shortest) / np.log(_SCALE_RATIO)), 0)
+    levels = _SCALE_RATIO ** -np.arange(min(n_levels, _MAX_SCALES))
+    return list(extent * longest * levels)
 
 
 def learn_from_subset(covariance, rows, options, rng):
@@ -617,7 +641,7 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(completed(screened_starts(criterion, covariance, few, hyperpriors))[0])
+    starts = list(completed(screened_starts(criterion, covariance, few, hyperpriors)))
     if not any(np.array_equal(start, theta) for start in starts):
         starts.insert(0, theta)
     with np.errstate(over="ignore"):
@@ -627,14 +651,14 @@ def learn_from_subset(covariance, rows, options, rng):
         start = _with_entries(covariance, start, "signal_variance", power)
         starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    covariance, hessian = completed(search(criterion, covariance, np.array(starts), **options))
+    covariance, hessian, _ = completed(search(criterion, covariance, np.array(starts), **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
     again = search(Dense.criterion(part), covariance, covariance.theta, **options)
-    covariance, hessian = completed(again)
+    covariance, hessian, _ = completed(again)
     return covariance, SearchRecord(hessian, part.n)
 
 

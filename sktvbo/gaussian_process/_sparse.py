@@ -278,7 +278,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
             options["hessian"] = known.scaled_to(rows.n)
         criterion = Inducing.criterion(rows, Z)
-        learnt, _ = completed(search(criterion, covariance, start, **options))
+        learnt, _, _ = completed(search(criterion, covariance, start, **options))
         gp = Inducing.of(learnt, rows, Z)
         if not isinstance(self.inducing, str):
             return gp
