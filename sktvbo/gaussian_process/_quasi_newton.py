@@ -39,6 +39,8 @@ class Minimum:
     slope : ndarray of shape (p,)
     hessian : ndarray of shape (p, p) or None
         BFGS approximation at x; None if there was no update.
+    first_value : float
+        Value at the start.
     message : str
         Reason of an early stop; empty after convergence.
     """
@@ -47,6 +49,7 @@ class Minimum:
     value: float
     slope: np.ndarray
     hessian: np.ndarray | None
+    first_value: float
     message: str = ""
 
 
@@ -75,19 +78,19 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
     """
     lowest, highest = bounds.T
     x, H = start, hessian
-    value = yield partial(value_at, x)
+    value = first = yield partial(value_at, x)
     slope = yield partial(slope_at, x)
     if callable(hessian):
         H = yield partial(hessian, x)
     if not (np.isfinite(value) and np.isfinite(slope).all()):
-        return Minimum(x, value, slope, H, "the function is not finite at the start")
+        return Minimum(x, value, slope, H, first, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
         model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
-            return Minimum(x, value, slope, H)
+            return Minimum(x, value, slope, H, first)
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
@@ -99,17 +102,17 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         else:
             if H is None:
                 message = "no descent along the gradient"
-                return Minimum(x, value, slope, H, message)
+                return Minimum(x, value, slope, H, first, message)
             H = None  # inaccurate: try the gradient
             continue
         gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
-            return Minimum(x, value, slope, H)
+            return Minimum(x, value, slope, H, first)
         if not np.isfinite(gradient).all():
-            return Minimum(x, value, slope, H, "the gradient is not finite")
+            return Minimum(x, value, slope, H, first, "the gradient is not finite")
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
-    return Minimum(x, value, slope, H, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, first, f"no convergence in {_MAX_STEPS} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):

@@ -27,8 +27,8 @@ from ._fit_warnings import advise_on_points
 from ._hyperparameters import (
     HyperPrior,
     SearchRecord,
-    cells_at_scale,
     learn_from_subset,
+    likely_cells,
     random_subset,
     search,
     with_added_noise,
@@ -150,8 +150,8 @@ _MAX_WORK, _ROWS_A_POINT = 2e8, 6
 # It is completed with all rows up to this n m².
 _MAX_WORK_AGAIN = 1e9
 
-# The bounds of starts are compared on this many rows, or one for each point.
-_N_COMPARED = 250
+# The bounds of starts are compared with at most this many rows and points.
+_N_COMPARED, _M_COMPARED = 250, 150
 
 # Choose other points if the variance of f at new rows given the points exceeds this part of the
 # noise variance.
@@ -161,26 +161,30 @@ _TOLERANCE = 0.2
 def _starts_of_bound(exact, before, rows, Z, hyperpriors, rng):
     """Return starts of a maximization of the bound: the exact result, and perhaps another.
 
-    The other is one of earlier results and of a grid. Bounds are those of a subset of the rows,
-    each repeated. The noise of all starts includes the variance that the points leave unresolved.
+    The other is an earlier result, or of a grid. Bounds are those of a subset of the rows, each
+    repeated, with a subset of the points. The noise of all starts includes the variance that the
+    points leave unresolved.
     """
-    few = random_subset(rows, max(_N_COMPARED, len(Z)), rng)
+    few, points = random_subset(rows, _N_COMPARED, rng), _at_most(Z, _M_COMPARED, rng)
     prior = HyperPrior(hyperpriors, exact.names)
+
+    def raised(theta, Z):
+        covariance = exact.with_theta(theta)
+        return with_added_noise(covariance, Inducing.of(covariance, few, Z).unresolved)
 
     def value(theta):
         try:
-            gp = Inducing.of(exact.with_theta(theta), few, Z)
+            theta = raised(theta, points)
+            gp = Inducing.of(exact.with_theta(theta), few, points)
         except NotPositiveDefiniteError:
             return -np.inf
         return gp.repeated(rows.n / few.n) + prior(theta)
 
-    def raised(theta):
-        covariance = exact.with_theta(theta)
-        return with_added_noise(covariance, Inducing.of(covariance, few, Z).unresolved)
-
-    others = [*before, *cells_at_scale(exact, rows)[1]]
-    others = [raised(theta) for theta in others if prior(theta) > -np.inf]
-    return with_another_optimum(value, raised(exact.theta), others)
+    groups = likely_cells(exact, rows) if len(exact.theta) else []
+    if before is not None:
+        groups.append(before[np.newaxis])
+    starts = with_another_optimum(value, exact.theta, groups)
+    return np.array([raised(theta, Z) for theta in starts])
 
 
 @described_like(TimeVaryingGPRegressor)
@@ -297,11 +301,11 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             _, Z = self._choose_conditioning(covariance, rows)
             options = self._search_options | {"warn": warn}
             exact, criterion = covariance, Inducing.criterion(rows, Z)
-            covariance, _ = completed(search(criterion, exact, **options))
+            covariance, _, _ = completed(search(criterion, exact, **options))
             gp = Inducing.of(covariance, rows, Z)
         else:
             exact, known = learn_from_subset(covariance, rows, self._search_options, rng)
-            before = [] if start is None else [covariance.theta]
+            before = None if start is None else covariance.theta
             gp = self._bounded(exact, before, rows, known, rng, warn)
         if warn:
             advise_on_points(gp, exact.noise_variance, auto)
@@ -316,8 +320,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         Parameters
         ----------
         exact : SeparableCovariance
-        before : list of ndarray of shape (n_theta,)
-            Earlier results for fewer rows.
+        before : ndarray of shape (n_theta,), or None
+            Earlier result, for fewer rows.
         rows : Rows
         known : SearchRecord
             Of the exact fit.
@@ -330,7 +334,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         starts = _starts_of_bound(exact, before, part, Z, options["hyperpriors"], rng)
         hessian = known.scaled_to(part.n)
         first = options | {"warn": warn, "hessian": hessian}
-        learnt, hessian = completed(search(Inducing.criterion(part, Z), exact, starts, **first))
+        learnt, hessian, _ = completed(search(Inducing.criterion(part, Z), exact, starts, **first))
         gp = Inducing.of(learnt, part, Z)
         if isinstance(self.inducing, str):
             again = Inducing.of(learnt, part, self._choose_points(learnt, rows, len(Z)))
@@ -340,7 +344,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             criterion = Inducing.criterion(whole, gp.Z)
             scaled = None if hessian is None else hessian * (whole.n / part.n)
             again = options | {"n_restarts": 0, "hessian": scaled}
-            learnt, _ = completed(search(criterion, learnt, learnt.theta, **again))
+            learnt, _, _ = completed(search(criterion, learnt, learnt.theta, **again))
         return gp if learnt is gp.covariance and part is rows else Inducing.of(learnt, rows, gp.Z)
 
     def _adapt_to_rows(self, gp, n_new):
