@@ -644,7 +644,10 @@ def learn_from_subset(covariance, rows, options, rng):
     def value(theta):
         return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
 
-    starts = with_another_optimum(value, covariance.theta, likely_cells(covariance, rows))
+    # Smooth functions with little noise may be likely for more rows only.
+    smooth = likely_cells(covariance, rows)[-1]
+    other = smooth[np.argmax([value(theta) for theta in smooth])]
+    starts = np.array([covariance.theta, other][: 1 + (prior(other) > -np.inf)])
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
     learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
     return learnt, SearchRecord(hessian, part.n)
@@ -653,8 +656,7 @@ def learn_from_subset(covariance, rows, options, rng):
 def with_another_optimum(value, first, groups):
     """Return the first start, and the likeliest of others that is near another optimum, if any.
 
-    A barrier separates two optima: the value is smaller half way than at either. More rows, or a
-    bound in place of the likelihood, may make another optimum the likeliest.
+    A barrier separates two optima: the value is smaller half way than at either.
 
     Parameters
     ----------
