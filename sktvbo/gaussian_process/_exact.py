@@ -120,8 +120,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     noise_model : NoiseModel, default=None
         Growth of an observation's noise with its age, counted from ``now_``, such as
         `QuadraticInjection` or `GeometricInjection`; None: constant noise.
-    time_column : int or str, default=-1
-        Position of time among the columns of X, or its name when X is a data frame.
+    time_column : int or label, default=-1
+        Position of time among the columns of X, or its name when X is a data frame. -1: the only
+        column of dates, or else the last column. Several columns of dates, or a last column that
+        increases with the dates, are an error.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters: a quasi-Newton method within the bounds (see Notes), or a
         callable as in scikit-learn, ``optimizer(obj_func, initial_theta, bounds) -> theta_opt,
@@ -143,10 +145,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
-    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default=None
         Unit of the numbers that dates and durations become. Dates count from 1970; dates without a
-        time zone are read as UTC. Lengthscales of ``temporal_kernel`` and their bounds may be
-        durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
+        time zone are read as UTC. Lengthscales and periods of ``temporal_kernel``, and their
+        bounds, may be durations, such as ``pandas.Timedelta``. Rates are per unit. Times that are
+        numbers are unchanged. None: seconds; with such times, durations give a warning.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
     max_size : int, default=None
@@ -164,11 +167,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     Attributes
     ----------
     X_train_ : ndarray of shape (n, d + 1)
-        Training inputs.
+        Training inputs; read-only.
     y_train_ : ndarray of shape (n,)
-        Training targets, in the units given.
+        Training targets, in the units given; read-only.
     spatial_kernel_, temporal_kernel_ : Kernel
-        Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
+        Copies of the kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time
+        is alone.
     level_kernel_ : Kernel or None
         Kernel of the level with the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
@@ -194,6 +198,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X had names.
+    time_column_ : int
+        Position of time among the columns of X, counted from the left.
     time_kinds_ : dict of int to str
         Kind of the columns of X that held dates or durations at `fit`, by position. Later times
         must be of the same kind.

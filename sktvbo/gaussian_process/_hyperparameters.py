@@ -15,6 +15,7 @@ from scipy.stats import rv_continuous
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from .._durations import is_duration
 from .._validation import check_random_state, invalid
 from .._values import extents_of_most
 from .._warnings import warn_caller
@@ -287,6 +288,12 @@ class HyperPrior:
                 advice = f"Give its parameters: {kind}({shapes}scale=...)."
                 expected = "a frozen distribution"
                 raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
+            given = *getattr(distribution, "args", ()), *getattr(distribution, "kwds", {}).values()
+            for duration in filter(is_duration, given):
+                expected = "a distribution of numbers, in the time_unit"
+                advice = "Divide it by the unit: duration / pandas.Timedelta('1h')."
+                got = f"the duration {duration}"
+                raise invalid(f"hyperpriors[{name!r}]", expected, got=got, advice=advice)
             where = [i for i, known in enumerate(names) if known == name]
             if not where:
                 known = ", ".join(dict.fromkeys(names)) or "none"

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from .._durations import check_time_unit
+from .._durations import DEFAULT_UNIT, check_time_unit
 from .._sklearn import BaseEstimator, RegressorMixin
 from .._validation import (
     check_bool,
@@ -30,10 +30,11 @@ from .._validation import (
 from .._values import replaced
 from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
-from ._data import Layout, Rows, time_position
+from ._data import Layout, Rows
 from ._dates import (
     NUMBERS,
-    check_no_texts,
+    check_parameters,
+    check_searched_bounds,
     finite_posterior,
     mixed_kinds,
     numeric_durations,
@@ -43,9 +44,11 @@ from ._dates import (
 from ._exact_posterior import Dense
 from ._fit_warnings import (
     advise_on_columns,
+    advise_on_durations,
     advise_on_fit,
     advise_on_outliers,
     advise_on_rows,
+    advise_on_time_alone,
 )
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import (
@@ -63,6 +66,7 @@ from ._outliers import reweighted, screened
 from ._prior_mean import QuadraticMean, prior_variance
 from ._quasi_newton import completed
 from ._relevancy import rows_beyond
+from ._time_scales import follow_times, follows_times
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -106,14 +110,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     noise_variance: float = 1e-2
     noise_variance_bounds: tuple[float, float] | str = (1e-6, 1e1)
     noise_model: NoiseModel | None = None
-    time_column: int | str = -1
+    time_column: int | str | tuple = -1
     optimizer: str | Callable | None = "fmin_l_bfgs_b"
     n_restarts_optimizer: int = 0
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
     robust: bool = False
-    time_unit: str = "s"
+    time_unit: str | None = None
     random_state: RandomState = None
 
     # Class of ``fitted_``, which optimizers hold.
@@ -133,6 +137,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # It is not set before, so that durations are not read in another unit.
     _fitted_unit: ClassVar[str]
 
+    # Position of time in the rows of the latest fit, for the same reason.
+    _time_position: ClassVar[int]
+
     @abstractmethod
     def _choose_conditioning(self, covariance, rows):
         """Return the class of ``Conditioned`` for rows, and further arguments of its ``of``."""
@@ -140,13 +147,19 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def __repr__(self, N_CHAR_MAX=700):
         # scikit-learn's kernels print numbers, but no durations.
         new = copy.copy(self)
-        new.temporal_kernel, new.level_kernel = self._numeric_kernels(self.time_unit)
+        unit = self.time_unit or DEFAULT_UNIT
+        new.temporal_kernel, new.level_kernel = self._numeric_kernels(unit)
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
-    def _numeric_kernels(self, unit):
-        """Temporal kernel and that of the level, with numbers in place of durations."""
+    def _numeric_kernels(self, unit, kind=None):
+        """Temporal kernel and that of the level, with numbers; see `numeric_durations`."""
         kernels = self.temporal_kernel, self.level_kernel
-        return [numeric_durations(kernel, unit) for kernel in kernels]
+        return [numeric_durations(kernel, unit, kind) for kernel in kernels]
+
+    @property
+    def _fitted_kind(self):
+        """Kind of the times of the latest fit."""
+        return self.time_kinds_.get(self._time_position, NUMBERS)
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -171,13 +184,15 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is invalid; the estimator is unchanged.
+            The data or a parameter is invalid, or several columns may be time; the estimator is
+            unchanged.
 
         Warns
         -----
         ModelWarning
-            The model does not suit the data: y far from 0 without a mean, lengthscales far from
-            the data's scale, too many rows, too few inducing points.
+            The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
+            from the data's scale, a kernel without effect, durations beside times that are numbers,
+            too many rows, too few inducing points.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -185,6 +200,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         rows = new._make_rows(*new._validate(X, y, y_variance))
         if self._advises:
+            if not rows.S.shape[1]:
+                advise_on_time_alone(self.spatial_kernel, self.prior_mean)
+            if self.time_unit is None and new._fitted_kind == NUMBERS:
+                advise_on_durations(self.temporal_kernel, self.level_kernel)
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
             names = getattr(new, "feature_names_in_", ())
@@ -460,8 +479,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         ``known`` are the weights and scores of robust regression, if known.
         """
-        names = getattr(self, "feature_names_in_", ())
-        position = time_position(self.time_column, X.shape[1], list(names), self)
+        position = self._time_position
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
         kernels = self.temporal_kernel, self.level_kernel
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
@@ -495,7 +513,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             expected = "'fmin_l_bfgs_b', a callable or None"
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
-        check_time_unit(self.time_unit, self)
+        if self.time_unit is not None:
+            check_time_unit(self.time_unit, self)
         check_bool(self.robust, "robust", self)
         if self.robust and self.noise_model is not None:
             expected = "None with robust=True, as both change the noise of an observation"
@@ -506,16 +525,29 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if kernel is not None:
             if not isinstance(kernel, Kernel):
                 raise invalid(name, "a scikit-learn kernel or None", kernel, self)
-            check_no_texts(kernel, durations=name != "spatial_kernel")
+            check_parameters(kernel, in_time=name != "spatial_kernel")
+            if self.optimizer is not None:
+                check_searched_bounds(kernel, self.time_unit or DEFAULT_UNIT)
+
+    @property
+    def _follows_data(self):
+        """True if kernels, or their bounds, follow the data of a search."""
+        temporal, level = self.temporal_kernel, self.level_kernel
+        if self.spatial_kernel is None or temporal is None:
+            return True
+        return follows_times(temporal) or follows_times(level)
 
     def _initial_covariance(self, rows, follow_data):
         """Return the covariance at the start of a search; default kernels may follow the data."""
-        spatial, (temporal, level) = [None], self._numeric_kernels(self._fitted_unit)
+        kernels = self._numeric_kernels(self._fitted_unit, self._fitted_kind)
+        spatial, (temporal, level) = [None], kernels
         if rows.S.shape[1]:
             kernel = self.spatial_kernel
             spatial = default_spatial(rows, follow_data) if kernel is None else [kernel]
         temporal = default_temporal(rows, follow_data) if temporal is None else temporal
         # Cloned: learning must not change the user's kernels.
+        if follow_data:
+            temporal, level = (follow_times(kernel, rows.t) for kernel in (temporal, level))
         covariances = [
             SeparableCovariance.of(
                 None if kernel is None else clone(kernel),
@@ -941,9 +973,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return a time as a number in the user's unit; dates are of the kind given to `fit`."""
         if type(time) is float:
             return time
-        position = self._fitted.rows.layout.position
         kind, number = read_time(time, self._fitted_unit, name)
-        known = self.time_kinds_.get(position, NUMBERS)
+        known = self._fitted_kind
         if kind not in (NUMBERS, known):
             raise mixed_kinds(name, known, kind, "in the data of fit")
         return number
@@ -978,8 +1009,12 @@ def length_scale_in_time(surrogate):
 
 
 def as_estimator(surrogate):
-    """Return what users see of a surrogate that an optimizer holds, or of None."""
-    return surrogate.regressor() if isinstance(surrogate, FittedGP) else surrogate
+    """Return what users see of a surrogate that an optimizer holds, or of None: a copy."""
+    if not isinstance(surrogate, FittedGP):
+        return copy.deepcopy(surrogate)
+    estimator = surrogate.regressor()
+    vars(estimator).update(copy.deepcopy(estimator.get_params(deep=False)))
+    return estimator
 
 
 def without_advice(estimator):

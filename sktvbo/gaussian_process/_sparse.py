@@ -18,7 +18,7 @@ from .._validation import (
     invalid,
     plain_number,
 )
-from .._values import distinct_rows
+from .._values import distinct_rows, read_only
 from ..exceptions import NotPositiveDefiniteError
 from ._dates import columns_like_fit
 from ._exact import TimeVaryingGPRegressor
@@ -360,7 +360,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     @property
     def inducing_points_(self) -> Array:
-        return self._fitted.Z
+        return read_only(self._fitted.Z)
 
     @property
     def elbo_(self) -> float:

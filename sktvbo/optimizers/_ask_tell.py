@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from dataclasses import dataclass, field, is_dataclass
@@ -155,6 +156,7 @@ class AskTell(Durable):
     belief_ : estimator or None
         Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
     policy_ : stale-data policy
+        A copy, as are ``surrogate_`` and ``belief_``: changes of them do not reach the run.
     n_told_, n_removed_ : int
         Observations told, and removed from the data set, in the whole run.
     told_X_ : ndarray of shape (m, d + 1)
@@ -937,7 +939,7 @@ class AskTell(Durable):
 
     @property
     def policy_(self) -> StaleDataPolicy:
-        return self._current().policy
+        return copy.deepcopy(self._current().policy)
 
     @property
     def n_told_(self) -> int:
