@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._validation import invalid_observation
+from ._validation import invalid, invalid_observation
 
 # Columns of ``to_frame()`` in addition to the parameters, allowed in a table of points. Underscores
 # follow them where a parameter has the same name.
@@ -56,6 +56,21 @@ def frame_columns(X):
     if hasattr(X, "get_columns"):  # polars
         return list(zip(X.columns, X.get_columns()))
     return None
+
+
+def with_columns_in_order(table, names, what, owner=None):
+    """Return a data frame with its columns in the order of ``names``; other values unchanged.
+
+    Raises a ValueError for columns with other names, or with a name twice.
+    """
+    columns = None if type(table) is np.ndarray or not names else frame_columns(table)
+    if columns is None:
+        return table
+    labels = [label for label, _ in columns]
+    if len(labels) != len(names) or set(labels) != set(names):
+        expected = f"a table with the columns {list(names)}, in any order"
+        raise invalid(what, expected, owner=owner, got=f"the columns {labels}")
+    return table[list(names)]
 
 
 def as_table(X):

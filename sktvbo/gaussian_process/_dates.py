@@ -39,13 +39,14 @@ from .._durations import (
     number_of_period,
     scalar,
 )
-from .._tables import frame_columns, in_memory
+from .._tables import frame_columns, in_memory, with_columns_in_order
 from .._validation import (
     LARGEST_X,
     LARGEST_Y,
     check_complete,
     check_int,
     check_size,
+    finite_array,
     invalid,
     is_gap,
 )
@@ -566,6 +567,44 @@ def validated(estimator, X, y="no_validation", *, reset=False):
         position = time_position(estimator.time_column, table, X, kinds, estimator)
         estimator._time_position = position
     return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
+
+
+def columns_like_fit(estimator, table, name, *, owner=None, with_time=True):
+    """Return an array (m, d + 1), or of places (m, d), whose columns are those of X at ``fit``.
+
+    As X itself: the columns of a data frame are found by name where X has names, and dates and
+    durations become numbers. In an array, numbers in the ``time_unit`` may stand for dates.
+
+    Parameters
+    ----------
+    estimator : TimeVaryingGP
+        It knows names and kinds of the columns of X.
+    table : array-like of shape (m, d + 1) or (m, d)
+    name : str
+        For messages.
+    owner : object, default=None
+        Owner of the parameter ``name``, for messages; None for an argument of a method.
+    with_time : bool, default=True
+        False: the table lacks the time column.
+
+    Raises
+    ------
+    ValueError
+        Other columns, values that are not finite, or times of another kind.
+    """
+    names, n_columns = list(getattr(estimator, "feature_names_in_", ())), estimator.n_features_in_
+    indices = list(range(n_columns))
+    if not with_time:
+        indices.remove(estimator._time_position)
+    names = [names[i] for i in indices] if names else names
+    table = _unmasked(in_memory(table, name), name)
+    table = with_columns_in_order(table, names, name, owner)
+    numbers, kinds = numeric_times(table, estimator._fitted_unit)
+    dates = estimator.time_kinds_
+    known = {place: dates[i] for place, i in enumerate(indices) if i in dates}
+    is_array = type(table) is np.ndarray or frame_columns(table) is None
+    check_kinds(known | kinds if is_array else kinds, known, names)
+    return finite_array(numbers, name, ("m", len(indices)), largest=LARGEST_X)
 
 
 def _is_plain(estimator, arrays, reset):

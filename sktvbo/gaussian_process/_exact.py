@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .._docstrings import described_like
-from .._validation import check_choice, check_int, finite_array, invalid
+from .._validation import check_choice, check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
+from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
@@ -162,8 +163,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
     sites : array-like of shape (M, d), default=None
-        Distinct places at which the filter tracks the posterior, observed or not. None: the places
-        of the data.
+        Distinct places at which the filter tracks the posterior, observed or not. Columns of a data
+        frame are matched by name, and dates are accepted, as in X. None: the places of the data.
 
     Attributes
     ----------
@@ -308,15 +309,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             if not isinstance(self.prior_mean, QuadraticMean):
                 raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
             self.prior_mean.check()
-        if self.sites is not None:
-            sites = finite_array(self.sites, "sites", ("m", "d"))
-            if len(distinct(sites)) < len(sites):
-                raise invalid("sites", "distinct places", self.sites, self)
 
     def _choose_conditioning(self, covariance, rows):
-        if self.sites is not None:
-            # Here, not only with a filter: a stream may begin with a Cholesky factor.
-            finite_array(self.sites, "sites", ("m", rows.S.shape[1]))
+        self._given_sites()  # checked also where a stream begins with a Cholesky factor
         if self.solver == "kalman":
             self._check_kalman(covariance, rows)
             return Filter, self._sites(rows)
@@ -347,7 +342,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
-        places = self.sites if sites is None else sites
+        places = self._given_sites() if sites is None else sites
         m = len(distinct(rows.S) if places is None else places)
         if m * process.order > _MAX_STATE:
             return False
@@ -379,12 +374,21 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 "noise of observations, not of places. Use noise_variance or solver='dense'."
             )
 
+    def _given_sites(self):
+        """Return the places (M, d) of ``sites``, or None."""
+        if self.sites is None:
+            return None
+        sites = columns_like_fit(self, self.sites, "sites", owner=self, with_time=False)
+        if len(distinct(sites)) < len(sites):
+            raise invalid("sites", "distinct places", self.sites, self)
+        return sites
+
     def _sites(self, rows):
         """Return the index of the given sites and those of the rows."""
-        d = rows.S.shape[1]
-        if self.sites is None:
+        sites = self._given_sites()
+        if sites is None:
             return SiteIndex(distinct(rows.S))
-        return SiteIndex(finite_array(self.sites, "sites", ("m", d))).with_places(rows.S)
+        return SiteIndex(sites).with_places(rows.S)
 
     def _exact(self):
         return self._fitted

@@ -14,7 +14,7 @@ import numpy as np
 from .._validation import LARGEST_X, check_real, check_rows, finite_array, invalid, known_variance
 from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
-from ._dates import finite_posterior, numeric_durations
+from ._dates import columns_like_fit, finite_posterior, numeric_durations
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
@@ -350,7 +350,8 @@ class FittedGP(Learnt):
         self, t: float, moving: Mask | None = None, *, level: bool = True
     ) -> Posterior:
         """Return the posterior at one time; see `TimeVaryingGPRegressor.posterior_at`."""
-        return TimeSlice(self.gp, t, moving, level=level)
+        read = partial(columns_like_fit, self.model, name="places", with_time=False)
+        return TimeSlice(self.gp, t, moving, level, read)
 
     def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
         """Return the posterior as a function of space and of time in an interval.

@@ -3,10 +3,11 @@
 Starts are at the scale of the data, and from fits to a subset of the rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -19,7 +20,6 @@ from .._validation import check_random_state, invalid
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
-from ._conditioned import LOG_2PI
 from ._exact_posterior import Dense
 from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 
@@ -33,9 +33,6 @@ _STEP = 1e-5
 # This part of the average information on a hyperparameter is added to the information on each: at
 # the start some may have almost none.
 _DAMPING = 0.1
-
-# A model explains little if it gains at most this many nats a row over pure noise.
-_LITTLE = 0.25
 
 # A stopped search has converged if no relative derivative is larger.
 _FLAT = 1e-3
@@ -77,6 +74,8 @@ def search(
     covariance : SeparableCovariance
     hessian : ndarray of shape (n_theta, n_theta) or None
         Approximate Hessian at the end of the search; None if unknown.
+    gain : float
+        Increase of the objective from the first start, in nats; 0 if unknown.
 
     Raises
     ------
@@ -85,7 +84,7 @@ def search(
     """
     bounds = covariance.bounds
     if not len(bounds):
-        return covariance, None
+        return covariance, None, 0.0
     if not np.isfinite(bounds).all():
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
@@ -99,7 +98,7 @@ def search(
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
-            minima.append(Minimum(*known, slope=None, hessian=None))
+            minima.append(Minimum(*known, slope=None, hessian=None, first_value=np.nan))
             continue
         options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
         if hessian is None or minima:  # it is that of the first start
@@ -113,13 +112,42 @@ def search(
             "check the gradient of a custom kernel.",
             ConvergenceWarning,
         )
-    return covariance.with_theta(best.x), best.hessian
+    gain = minima[0].first_value - best.value if minima[0].slope is not None else 0.0
+    return covariance.with_theta(best.x), best.hessian, gain
 
 
 def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
     uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
     return np.abs(uphill).max() <= _FLAT * max(1.0, abs(minimum.value))
+
+
+class Screening(NamedTuple):
+    """Schedule of the screenings of the whole box, which `screened_starts` does.
+
+    One is due when the rows have doubled. It is due at once when a search gains more than a nat for
+    each hyperparameter, as where new rows contradict the model. Then again after the same number of
+    new rows, after twice as many, and so on: rows after a change are few at first.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows at the latest screening.
+    wait : int
+        Number of further rows until the next one.
+    """
+
+    n: int = 0
+    wait: int = 0
+
+    def is_due(self, n, gain, n_theta):
+        """Return True for n rows, after a search with some gain in nats."""
+        return gain > n_theta or n >= self.n + self.wait
+
+    def next(self, n, n_new, gain, n_theta):
+        """Return the schedule after a screening of n rows, the last n_new new."""
+        wait = max(n_new, 1) if gain > n_theta else min(2 * self.wait, n)
+        return Screening(n, wait)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +160,15 @@ class SearchRecord:
         Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
-    n_failed : int
-        Number of consecutive searches from the previous result whose model `explains_little`.
+    screening : Screening
+        When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
         Result and record of the latest search with the other choice of prior mean, if any.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
-    n_failed: int = 0
+    screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
 
     def hessian_for(self, n_theta, n):
@@ -158,7 +186,7 @@ class SearchRecord:
         if len(start) != len(covariance.theta):
             start, known = covariance.theta, self
         hessian = known.scaled_to(self.n)
-        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.n_failed)
+        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.screening)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
@@ -182,16 +210,6 @@ def log_posterior(gp, hyperpriors):
     return gp.objective + HyperPrior(hyperpriors, covariance.names)(covariance.theta)
 
 
-def explains_little(gp):
-    """Return True if a GP has hardly more evidence than the best constant plus noise."""
-    z = gp.rows.targets
-    with np.errstate(over="ignore"):
-        power = z.var() if gp.mean.is_learnt else np.mean(z * z)
-    if not power > gp.covariance.noise_variance:
-        return False  # y is pure noise
-    return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
-
-
 class Objective:
     """Minus a criterion and priors, as a function of theta.
 
@@ -205,7 +223,7 @@ class Objective:
 
     def __init__(self, criterion, covariance, hyperpriors):
         self._criterion, self._covariance = criterion, covariance
-        self.prior = HyperPrior(hyperpriors, covariance.names)
+        self.prior, self.bounds = HyperPrior(hyperpriors, covariance.names), covariance.bounds
         self._theta = self._gradient = None
 
     def check(self, start):
@@ -331,32 +349,34 @@ _N_FIRST, _N_PART = 250, 500
 # A third of the subset are neighbours of this many rows, which determine short lengthscales.
 _N_CLUSTERS = 8
 
-# Starts: lengthscales in space and time, relative to the data's extents, and noise relative to y².
-_STARTS = (
-    (0.5, 0.25, 0.1),
-    (0.5, 0.05, 0.3),
-    (1.5, 0.25, 0.1),
-    (1.5, 0.05, 0.1),
-    (0.2, 0.05, 0.3),
-)
+# A screening needs this many rows, and uses a third of them within these limits.
+_MIN_SCREENED, _N_SCREENING = 20, (100, 250)
 
-# Lengthscales are compared from this many rows on, using a third of the rows within these limits.
-_N_SCREENED, _N_SCREENING = 64, (48, 250)
+# Screened lengthscales in space and time: the longest ones, relative to the extents, and the
+# shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
+# successive ones, and their largest number.
+_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
 
-# Largest lengthscale compared, relative to the data's extent, and ratio of successive ones.
-_LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
+# Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
+# has a large signal variance with long lengthscales; an outlier may be a signal without noise.
+_VARIANCES = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
+
+# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
+_TYPICAL, _OF_SUBSETS = (1.0, 0.1), ((1.0, 0.05), (30.0, 0.003))
+
+# Lengthscales, relative to the extents, where a single column matters: its own and the others'.
+# Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
+_STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
+
+# Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
+# are made.
+_ROUGH_GAIN, _N_ROUGH = 1.0, 2
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
 # that differ by more than the factor.
 MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
 _SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
-
-# No comparison if a start has this many nats a row more than pure noise.
-_WELL_EXPLAINED = 0.5
-
-# Noise variances of the comparison, relative to the variance of y.
-_NOISE_SHARES = (0.03, 0.15, 0.6)
 
 # Kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
@@ -401,12 +421,12 @@ def likeliest(covariances, rows, hyperpriors):
     """Return the covariance that explains a subset of the rows best at some lengthscales."""
     if len(covariances) == 1:
         return covariances[0]
-    criterion, power = Dense.criterion(_screening_subset(rows)), np.var(rows.targets) or 1.0
-    largest = []
+    criterion, lowest = Dense.criterion(canonical_subset(rows, _screening_size(rows.n))), []
     for covariance in covariances:
-        grid, _ = _grid(covariance, _scale_grid(covariance, rows), power, _NOISE_SHARES[1:2])
-        largest.append(_likelihoods(criterion, covariance, grid, hyperpriors).max())
-    return covariances[np.argmax(largest)]
+        objective = Objective(criterion, covariance, hyperpriors)
+        cells = _cells(covariance, rows, *_TYPICAL)
+        lowest.append(min(objective.value(theta, False) for theta in cells))
+    return covariances[np.argmin(lowest)]
 
 
 def far_lengthscales(kernels):
@@ -426,108 +446,174 @@ def far_lengthscales(kernels):
     return lengthscales
 
 
-def default_starts(covariance, rows):
-    """Return starts (n_starts, n_theta): the covariance's, and one at the data's scale if far."""
-    starts, names = [covariance.theta], far_lengthscales(_whole_kernels(covariance, rows))
-    if names:
-        starts.append(_theta_at_scale(covariance, rows, 0.5, 0.25, names))
-    return np.array(starts)
-
-
 def screened_starts(criterion, covariance, rows, hyperpriors):
-    """Return starts of a search (n_starts, n_theta): `default_starts`, or a likelier one.
+    """Return starts of a search: a computation in parts.
 
-    A search does not find distant lengthscales: the likelihood is flat between them. If a start
-    explains little, a grid of lengthscales and noise levels is compared on a subset of the rows,
-    and the best of each lengthscale on all rows. The cost is that of a few search steps.
+    A search does not find distant lengthscales: the likelihood is flat between them. So a grid over
+    the box is compared on a subset of the rows. Short searches from the given theta and from the
+    likeliest cells follow, and then from the likeliest of all these places on all rows.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Of the rows.
+    covariance : SeparableCovariance
+    rows : Rows
+    hyperpriors : dict of str to frozen scipy.stats distribution, or None
+
+    Returns
+    -------
+    starts : ndarray of shape (n_starts, n_theta)
+        The likeliest first, and others if their optima may be as likely.
     """
-    starts = default_starts(covariance, rows)
-    scales = _scale_grid(covariance, rows) if rows.n >= _N_SCREENED else {}
-    if not scales:
-        return starts
-    known = _likelihoods(criterion, covariance, starts, hyperpriors)
-    power = np.var(rows.targets) or 1.0
-    noise_alone = -0.5 * rows.n * (LOG_2PI + 1.0 + np.log(power))
-    if known.max() > noise_alone + _WELL_EXPLAINED * rows.n:
-        return starts
-    grid, axes = _grid(covariance, scales, power)
-    part, chosen = Dense.criterion(_screening_subset(rows)), set()
-    values = _likelihoods(part, covariance, grid, hyperpriors)
-    for places in axes:
-        for k in np.unique(places):
-            those = np.flatnonzero(places == k)
-            chosen.add(int(those[np.argmax(values[those])]))
-    candidates = grid[sorted(chosen)]
-    likely = _likelihoods(criterion, covariance, candidates, hyperpriors)
-    return candidates[[np.argmax(likely)]] if likely.max() > known.max() else starts
+    given = np.clip(covariance.theta, *covariance.bounds.T)
+    if rows.n < _MIN_SCREENED or not len(given):
+        return given[np.newaxis]
+    few = canonical_subset(rows, _screening_size(rows.n))
+    objective = Objective(Dense.criterion(few), covariance, hyperpriors)
+    cells = yield from _likeliest_cells(objective, covariance, rows)
+    minima = yield from _rough_minima(objective, [given, *cells])
+    if few is not rows:
+        objective = Objective(criterion, covariance, hyperpriors)
+        places = [given, *(minimum.x for minimum in minima), *cells]
+        values = yield from _values(objective, places)
+        order = np.argsort(values, kind="stable")[:_N_ROUGH]
+        minima = yield from _rough_minima(objective, [places[i] for i in order])
+    if not minima:
+        return given[np.newaxis]  # `search` raises the error
+    return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
 
 
-def _likelihoods(criterion, covariance, thetas, hyperpriors):
-    """Return the criterion plus the log density of theta, of each row of thetas (k, n_theta)."""
-    prior, values = HyperPrior(hyperpriors, covariance.names), np.empty(len(thetas))
+def _likeliest_cells(objective, covariance, rows):
+    """Return the likeliest cell for each pair of variances, the likeliest first."""
+    chosen = []
+    for variances in _VARIANCES:
+        cells = _cells(covariance, rows, *variances)
+        values = yield from _values(objective, cells)
+        chosen.append((np.min(values), cells[np.argmin(values)]))
+    return [cell for _, cell in sorted(chosen, key=itemgetter(0))]
+
+
+def _values(objective, thetas):
+    """Return the objective at some theta: a computation in parts."""
+    values = np.empty(len(thetas))
     for i, theta in enumerate(thetas):
-        values[i] = criterion(covariance.with_theta(theta), False)[0] + prior(theta)
-    return values
+        values[i] = yield partial(objective.value, theta, False)
+    return np.where(np.isnan(values), np.inf, values)
 
 
-def _screening_subset(rows):
-    """Return the rows by which starts are compared."""
-    n = int(np.clip(rows.n // 3, *_N_SCREENING))
-    return _clustered_subset(rows, n, np.random.RandomState(0))
+def _rough_minima(objective, starts):
+    """Return the results of short searches, the lowest first, one for each optimum.
 
-
-def _grid(covariance, scales, power, shares=_NOISE_SHARES):
-    """Return theta (k, n_theta) of all combinations of scales, and their indices (k,) per axis."""
-    names = covariance.names
-    places = list(product(*(range(len(values)) for values in scales.values()), shares))
-    *axes, shares = np.array(places).T
-    columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), axes)}
-    columns["signal_variance"] = np.log((1.0 - shares) * power)[:, np.newaxis]
-    columns["noise_variance"] = np.log(shares * power)[:, np.newaxis]
-    grid = np.tile(covariance.theta, (len(places), 1))
-    for name, values in columns.items():
-        if name in names:
-            grid[:, [i for i, known in enumerate(names) if known == name]] = values
-    return np.clip(grid, *covariance.bounds.T), axes
-
-
-def _scale_grid(covariance, rows):
-    """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
-    grids = {}
-    parts = [(f"{part}__length_scale", *rest) for part, *rest in _whole_kernels(covariance, rows)]
-    if isinstance(covariance.temporal, Forgetting):
-        parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
-    for name, kernel, columns in parts:
-        n_learnt, extents = covariance.names.count(name), extents_of_most(columns, MOST)
-        if not (n_learnt and extents.max() > 0.0):
-            continue
-        if name.startswith("temporal"):
-            least = np.median(np.diff(np.unique(columns)))
-        else:
-            # Places of d coordinates, also where ``columns`` are their points in space.
-            least = (
-                2.0 * rows.n ** (-1.0 / rows.S.shape[1]) * extents_of_most(columns, _NARROW).max()
-            )
-        largest = _LARGEST_SCALE * extents_of_most(columns, _WIDE).max()
-        n_scales = 1 + max(int(np.ceil(np.log(largest / least) / np.log(_SCALE_RATIO))), 0)
-        units = np.where(extents > 0.0, extents, extents.max()) if n_learnt > 1 else extents.max()
-        scales = largest / extents.max() * _SCALE_RATIO ** -np.arange(n_scales)
-        lengths = np.multiply.outer(scales, np.atleast_1d(units))
-        # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
-        forgets = isinstance(kernel, Forgetting)
-        grids[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
-    return grids
-
-
-def restarts(covariance, rows, hyperpriors):
-    """Return a list of starts independent of earlier results, one of them for fast change.
-
-    That one helps where a few old rows make the extent in time a hundred times longer. Starts
-    without density are excluded.
+    A start, or a result, has the optimum of an earlier result if no barrier is between them: if the
+    objective half way is not larger than at the higher one.
     """
-    starts = [*default_starts(covariance, rows), _theta_at_scale(covariance, rows, 0.5, 0.025)]
-    prior = HyperPrior(hyperpriors, covariance.names)
-    return [start for start in starts if prior(start) > -np.inf]
+    options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
+    functions = objective.value, objective.slope
+    for start in starts:
+        value = yield partial(objective.value, start)
+        if not value < np.inf:
+            continue
+        if (yield from _same_optimum(objective, start, value, minima)) is not None:
+            continue
+        found = yield from minimize(*functions, start, objective.bounds, **options)
+        same = yield from _same_optimum(objective, found.x, found.value, minima)
+        if same is None:
+            minima.append(found)
+        elif found.value < minima[same].value:
+            minima[same] = found
+    return sorted(minima, key=attrgetter("value"))
+
+
+def _same_optimum(objective, theta, value, minima):
+    """Return the index of the first minimum that no barrier separates from theta, or None."""
+    for i, known in enumerate(minima):
+        between = yield partial(objective.value, 0.5 * (theta + known.x), False)
+        if between <= max(value, known.value):
+            return i
+    return None
+
+
+def _screening_size(n):
+    """Return the number of rows on which a grid is compared."""
+    return int(np.clip(n // 3, *_N_SCREENING))
+
+
+def _cells(covariance, rows, signal, noise):
+    """Return theta (k, n_theta) of a grid over the scales of space and time.
+
+    The variances of signal and noise are relative to that of y.
+    """
+    power, cells = np.var(rows.targets) or 1.0, []
+    theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
+    theta = _with_entries(covariance, theta, "noise_variance", noise * power)
+    spatial = _scales(covariance, rows, "spatial_kernel")
+    for space, time in product(spatial, _scales(covariance, rows, "temporal_kernel")):
+        cell = theta
+        for name, values in (space | time).items():
+            cell = _with_entries(covariance, cell, name, values)
+        cells.append(cell)
+    return np.clip(cells, *covariance.bounds.T)
+
+
+def _scales(covariance, rows, part):
+    """Return the screened lengthscales of a spatial or temporal kernel: a list of dicts by name.
+
+    Of a lengthscale for each column, there are also values at which one column alone matters.
+    """
+    in_time, whole = part == "temporal_kernel", f"{part}__length_scale"
+    if in_time and isinstance(covariance.temporal, Forgetting):
+        # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
+        levels = _levels(rows.t[:, np.newaxis], rows, in_time)
+        return [{f"{part}__epsilon": -np.expm1(-2.0 / level)} for level in levels] or [{}]
+    names = {name for name in covariance.names if name.startswith(part)}
+    given = {f"{name}__length_scale": known for name, *known in scaled_kernels(covariance, rows)}
+    given = {name: known for name, known in given.items() if name in names}
+    if not given:
+        return [{}]
+    columns = next(iter(given.values()))[1]
+    levels, extents = _levels(columns, rows, in_time), extents_of_most(columns, MOST)
+    if not levels:
+        return [{}]
+    if whole not in given:
+        return _scales_of_parts({name: kernel for name, (kernel, _) in given.items()}, levels)
+    extents = np.where(extents > 0.0, extents, extents.max())
+    scales = [{whole: level * extents / extents.max()} for level in levels]
+    if covariance.names.count(whole) > 1:
+        strong = np.where(np.eye(len(extents), dtype=bool), _STRONG, _WEAK)
+        scales += [{whole: row * extents} for row in strong]
+    return scales
+
+
+def _scales_of_parts(kernels, levels):
+    """Return the screened lengthscales of the parts of a sum or product: a list of dicts by name.
+
+    They have the ratios of the given ones, or a single one is long.
+    """
+    longest = max(np.max(kernel.length_scale) for kernel in kernels.values())
+    scales = [
+        {name: level / longest * kernel.length_scale for name, kernel in kernels.items()}
+        for level in levels
+    ]
+    if len(kernels) > 1:
+        shares = [dict.fromkeys(kernels, _FAST) | {name: 1.0} for name in kernels]
+        scales += [{name: levels[0] * x for name, x in each.items()} for each in shares]
+    return scales
+
+
+def _levels(columns, rows, in_time):
+    """Return a list of lengthscales from the extent of columns (n, d) to the shortest of use."""
+    extent = extents_of_most(columns, MOST).max()
+    if not extent > 0.0:
+        return []
+    longest, shortest = _LONGEST[in_time], _SHORTEST[in_time]
+    if in_time:
+        shortest *= np.median(np.diff(np.unique(columns))) / extent
+    else:
+        shortest = max(shortest, rows.n ** (-1.0 / rows.S.shape[1]))
+    n_levels = 1 + max(int(np.log(longest / shortest) / np.log(_SCALE_RATIO)), 0)
+    levels = _SCALE_RATIO ** -np.arange(min(n_levels, _MAX_SCALES))
+    return list(extent * longest * levels)
 
 
 def learn_from_subset(covariance, rows, options, rng):
@@ -548,30 +634,61 @@ def learn_from_subset(covariance, rows, options, rng):
     """
     hyperpriors = options["hyperpriors"]
     prior = HyperPrior(hyperpriors, covariance.names)
-    theta, bounds = covariance.theta, covariance.bounds
+    theta = np.clip(covariance.theta, *covariance.bounds.T)
     if not len(theta):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(screened_starts(criterion, covariance, rows, hyperpriors))
-    if not any(np.array_equal(start, theta) for start in starts):
-        starts.insert(0, theta)
-    with np.errstate(over="ignore"):
-        power = np.mean(rows.targets**2) or 1.0
-    for space, time, noise in _STARTS:
-        start = _theta_at_scale(covariance, rows, space, time)
-        start = _with_entries(covariance, start, "signal_variance", power)
-        starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
-    starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    covariance, hessian = completed(search(criterion, covariance, np.array(starts), **options))
+    starts = completed(screened_starts(criterion, covariance, few, hyperpriors))
+    starts = [start for start in starts if prior(start) > -np.inf] or [theta]
+    covariance, hessian, _ = completed(search(criterion, covariance, np.array(starts), **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
+    criterion = Dense.criterion(part)
+
+    def value(theta):
+        return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
+
+    # Smooth functions with little noise may be likely for more rows only.
+    smooth = likely_cells(covariance, rows)[-1]
+    other = smooth[np.argmax([value(theta) for theta in smooth])]
+    starts = np.array([covariance.theta, other][: 1 + (prior(other) > -np.inf)])
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    again = search(Dense.criterion(part), covariance, covariance.theta, **options)
-    covariance, hessian = completed(again)
-    return covariance, SearchRecord(hessian, part.n)
+    learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
+    return learnt, SearchRecord(hessian, part.n)
+
+
+def with_another_optimum(value, first, groups):
+    """Return the first start, and the likeliest of others that is near another optimum, if any.
+
+    A barrier separates two optima: the value is smaller half way than at either.
+
+    Parameters
+    ----------
+    value : callable, theta (n_theta,) -> float
+    first : ndarray of shape (n_theta,)
+    groups : sequence of ndarray of shape (n, n_theta)
+        Other starts, of which the likeliest of each group counts.
+
+    Returns
+    -------
+    starts : ndarray of shape (1, n_theta) or (2, n_theta)
+    """
+    likely, known = [], value(first)
+    for group in groups:
+        values = [value(theta) for theta in group]
+        likely.append((max(values), group[np.argmax(values)]))
+    for most, other in sorted(likely, key=itemgetter(0), reverse=True):
+        if most > -np.inf and value(0.5 * (first + other)) < min(known, most):
+            return np.array([first, other])
+    return first[np.newaxis]
+
+
+def likely_cells(covariance, rows):
+    """Return theta (n_cells, n_theta) of a grid over the box for each pair of variances."""
+    return [_cells(covariance, rows, *pair) for pair in _OF_SUBSETS]
 
 
 def with_added_noise(covariance, variance):
@@ -585,7 +702,29 @@ def random_subset(rows, n, rng):
     """Return at most n of the rows, drawn uniformly, with the scale of all."""
     if rows.n <= n:
         return rows
-    return _subset(rows, rng.choice(rows.n, int(n), replace=False))
+    return _subset(rows, _canonical_order(rows)[rng.choice(rows.n, int(n), replace=False)])
+
+
+def _canonical_order(rows):
+    """Return the rows (n,) in the order of their values: draws do not depend on the order given."""
+    return np.lexsort((rows.y, *rows.S.T, rows.t))
+
+
+def canonical_subset(rows, n):
+    """Return at most n of the rows, independent of their order.
+
+    Those of two intervals of time: the latest, and one around the most extreme y of the others.
+    Consecutive rows show fast changes, which rows spread over all times leave to noise, and a few
+    outliers decide which hyperparameters are likely. Rows at the same time are drawn.
+    """
+    if rows.n <= n:
+        return rows
+    known = _canonical_order(rows)
+    order = known[np.lexsort((np.random.RandomState(0).uniform(size=rows.n), rows.t[known]))]
+    earlier, latest = np.split(order, [rows.n - n // 2])
+    distances = np.abs(rows.y[earlier] - np.median(rows.y))
+    first = np.clip(np.argmax(distances) - n // 4, 0, len(earlier) - n // 2)
+    return _subset(rows, np.concatenate([earlier[first : first + n // 2], latest]))
 
 
 def _subset(rows, indices):
@@ -597,13 +736,14 @@ def _clustered_subset(rows, n, rng):
     """Return at most n of the rows: two thirds drawn uniformly, and neighbours of a few rows."""
     if rows.n <= n:
         return rows
+    order = _canonical_order(rows)
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    extents = extents_of_most(rows.X, MOST)
-    columns = rows.X / np.where(extents > 0.0, extents, 1.0)
+    extents = extents_of_most(np.column_stack([rows.S, rows.t]), MOST)
+    columns = np.column_stack([rows.S, rows.t])[order] / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
     near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]
-    return _subset(rows, np.concatenate([spread, *near]))
+    return _subset(rows, order[np.concatenate([spread, *near])])
 
 
 def leaves(covariance, rows):

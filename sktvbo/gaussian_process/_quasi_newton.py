@@ -8,6 +8,7 @@ slightly changed function is minimized in one or two evaluations.
 
 from dataclasses import dataclass
 from functools import partial
+from math import hypot
 
 import numpy as np
 
@@ -22,6 +23,10 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
 
+# The model has no smaller eigenvalue than this part of its trace: where the function is flat,
+# damping after damping would leave only rounding, of any sign.
+_RESOLUTION = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
@@ -34,6 +39,8 @@ class Minimum:
     slope : ndarray of shape (p,)
     hessian : ndarray of shape (p, p) or None
         BFGS approximation at x; None if there was no update.
+    first_value : float
+        Value at the start.
     message : str
         Reason of an early stop; empty after convergence.
     """
@@ -42,6 +49,7 @@ class Minimum:
     value: float
     slope: np.ndarray
     hessian: np.ndarray | None
+    first_value: float
     message: str = ""
 
 
@@ -70,19 +78,19 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
     """
     lowest, highest = bounds.T
     x, H = start, hessian
-    value = yield partial(value_at, x)
+    value = first = yield partial(value_at, x)
     slope = yield partial(slope_at, x)
     if callable(hessian):
         H = yield partial(hessian, x)
-    if not np.isfinite(value):
-        return Minimum(x, value, slope, H, "the function is not finite at the start")
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
+        return Minimum(x, value, slope, H, first, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
-        model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
+        model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
-            return Minimum(x, value, slope, H)
+            return Minimum(x, value, slope, H, first)
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
@@ -94,15 +102,17 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         else:
             if H is None:
                 message = "no descent along the gradient"
-                return Minimum(x, value, slope, H, message)
+                return Minimum(x, value, slope, H, first, message)
             H = None  # inaccurate: try the gradient
             continue
         gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
-            return Minimum(x, value, slope, H)
+            return Minimum(x, value, slope, H, first)
+        if not np.isfinite(gradient).all():
+            return Minimum(x, value, slope, H, first, "the gradient is not finite")
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
-    return Minimum(x, value, slope, H, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, first, f"no convergence in {_MAX_STEPS} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):
@@ -115,18 +125,24 @@ def predicted_gain(slope, hessian, x, bounds):
 def bfgs_update(H, step, change, fresh):
     """Return the damped BFGS update of H by the gradient's change along a step (Powell 1978).
 
-    A ``fresh`` H is first scaled to the curvature along the step.
+    A ``fresh`` H is first scaled to the curvature along the step. H is returned as it is if the
+    update were not positive definite up to rounding.
     """
     curvature = step @ change
     if fresh and curvature > 0.0:
-        H = np.eye(len(step)) * (change @ change / curvature)
+        H = np.eye(len(step)) * (change @ (change / curvature))
     Hs = H @ step
     model = step @ Hs
+    if not model > 0.0:
+        return H
     if curvature < 0.2 * model:
         share = 0.8 * model / (model - curvature)
         change = share * change + (1.0 - share) * Hs
         curvature = step @ change
-    return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
+    # Divided first: products of two slopes may overflow.
+    updated = H - Hs[:, np.newaxis] * (Hs / model) + change[:, np.newaxis] * (change / curvature)
+    least = np.linalg.eigvalsh(updated)[0]
+    return updated if least > _RESOLUTION * np.trace(updated) else H
 
 
 def _backtracking_factor(trial_value, value, fall):

@@ -52,13 +52,12 @@ from ._fit_warnings import (
 )
 from ._fitted import FittedGP, Learnt
 from ._hyperparameters import (
+    Screening,
     SearchRecord,
     default_spatial,
     default_temporal,
-    explains_little,
     likeliest,
     log_posterior,
-    restarts,
     screened_starts,
     search,
 )
@@ -631,23 +630,24 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             other = yield from self._learn_one(rows, **options)
         elif record is None:
             start = gp.covariance.theta
-            other = yield from self._learn_one(rows, start, latest, retries=False, **options)
+            other = yield from self._learn_one(rows, start, latest, screen=False, **options)
         else:
             start, known = latest.start_of_other(record.other, gp.covariance)
             before = yield partial(self._condition, gp.covariance.with_theta(start), rows)
             gain = yield partial(known.predicted_gain, before, self.hyperpriors)
             other = before, known
             if gain > _LARGE_GAIN or log_posterior(before, self.hyperpriors) + gain > value:
-                options |= {"warn": False, "retries": False}
+                options |= {"warn": False, "screen": False}
                 other = yield from self._learn_one(rows, start, known, **options)
         if log_posterior(other[0], self.hyperpriors) > value:
             held, other = other, held
         return held[0], replaced(held[1], other=(other[0].covariance.theta, other[1]))
 
-    def _learn_one(self, rows, start=None, record=None, *, initial=None, warn=False, retries=True):
+    def _learn_one(self, rows, start=None, record=None, *, initial=None, warn=False, screen=True):
         """Learn with the weights and the prior mean of the rows.
 
-        With ``retries`` a search that explains little counts as a failure, and others follow some.
+        A search without a ``start`` begins with a screening of the whole box. One that has a start
+        is followed by a screening if it is due, unless ``screen`` is False.
         """
         if initial is None:
             follow_data = self.optimizer is not None
@@ -658,25 +658,24 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = self._choose_conditioning(at_start, rows)
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
-        rows = rows.with_held_scale()
+        rows, n, n_theta = rows.with_held_scale(), rows.n, len(initial.bounds)
         initial, criterion = kind.searchable(initial, *basis), kind.criterion(rows, *basis)
-        if start is None and not callable(self.optimizer):
-            start = yield partial(screened_starts, criterion, initial, rows, self.hyperpriors)
-        known = record and record.hessian_for(len(initial.bounds), rows.n)
+        known = record and record.hessian_for(n_theta, n)
+        screening, screen = Screening(n, n), screen and not callable(self.optimizer)
+        if start is None and screen:
+            start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
+        elif record is not None:
+            screening = record.screening
         options = self._search_options | {"warn": warn, "hessian": known}
-        covariance, hessian = yield from search(criterion, initial, start, **options)
+        covariance, hessian, gain = yield from search(criterion, initial, start, **options)
+        if record is not None and screen and screening.is_due(n, gain, n_theta):
+            screening = screening.next(n, n - record.n, gain, n_theta)
+            starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
+            if not np.array_equal(starts[0], covariance.theta):
+                options |= {"warn": False, "n_restarts": 0, "hessian": None}
+                covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
-        if record is None or not explains_little(gp):
-            return gp, SearchRecord(hessian, rows.n)
-        # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
-        # little where y is pure noise, other starts are tried.
-        n_failed = record.n_failed + retries
-        if retries and not n_failed & (n_failed - 1):
-            starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
-            options |= {"warn": False, "n_restarts": 0, "hessian": hessian}
-            covariance, hessian = yield from search(criterion, initial, starts, **options)
-            gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
-        return gp, SearchRecord(hessian, rows.n, n_failed)
+        return gp, SearchRecord(hessian, n, screening)
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""

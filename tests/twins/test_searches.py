@@ -1,68 +1,19 @@
 """Searches of hyperparameters: the information matrix, and how many evaluations they take."""
 
-import pickle
-
 import numpy as np
 import pytest
 from gaussian_process.cases import data
 from gaussian_process.test_prior_mean import choose, sample
-from gaussian_process.test_search import lost
 from grids import pairs_of
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, _regressor
+from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.gaussian_process._exact_posterior import Dense, _Likelihood
-from sktvbo.gaussian_process._hyperparameters import SearchRecord, explains_little
+from sktvbo.gaussian_process._hyperparameters import SearchRecord, search
+from sktvbo.gaussian_process._quasi_newton import completed
 from sktvbo.kernels import Forgetting
-
-
-@pytest.mark.parametrize("seed", [4, 31])
-def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts(seed, monkeypatch):
-    gp, X, y = lost(seed)
-    found = gp.fitted_.with_rows(X, y).refit().regressor()
-    fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
-    best = fresh.log_marginal_likelihood_value_
-    assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
-    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
-    left = gp.fitted_.with_rows(X, y).refit().regressor()
-    assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
-    assert found._search_record.n_failed == 1
-    assert found.refit()._search_record.n_failed == 0
-
-
-def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
-    rng = np.random.RandomState(4)
-    gp, X, _ = lost(4)
-    searches, search = [], _regressor.search
-
-    def noted(criterion, covariance, start, **options):
-        searches.append(len(np.atleast_2d(start)))
-        return search(criterion, covariance, start, **options)
-
-    monkeypatch.setattr(_regressor, "search", noted)
-    monkeypatch.setattr(_regressor, "explains_little", lambda gp: True)
-    for _ in range(9):
-        gp = gp.fitted_.with_rows(X, rng.normal(size=60)).refit().regressor()
-    # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
-    assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
-    assert pickle.loads(pickle.dumps(gp))._search_record.n_failed == 9
-
-
-def test_explaining_little_more_than_noise():
-    gp, X, y = lost(4)
-    noise = np.random.RandomState(0).normal(size=60)
-    learnt = ("spatial_kernel", "temporal_kernel", "signal_variance", "noise_variance")
-    given = clone(gp).set_params(optimizer=None, **{k: getattr(gp, k + "_") for k in learnt})
-    held = clone(given).fit(X, y)
-    assert explains_little(held._gp)
-    assert explains_little(clone(given).fit(X, noise)._gp)
-    assert not explains_little(TimeVaryingGPRegressor().fit(X, y)._gp)
-    # A constant y has no variance to explain.
-    assert not explains_little(clone(given).fit(X, np.ones(60))._gp)
-
 
 UNKNOWN = RationalQuadratic(0.5)
 KERNELS = {
@@ -101,14 +52,22 @@ def test_the_information_matrix_at_the_start(bounds, mean_prior_std, robust):
 
 def test_the_information_matrix_saves_evaluations(monkeypatch):
     X, y = data()
+    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(3.0, nu=1.5)).partial_fit(X, y)._gp
+    options = dict.fromkeys(("hyperpriors", "random_state")) | {"optimizer": None, "n_restarts": 0}
     counts, evaluated = [], _Likelihood.__call__
     monkeypatch.setattr(
         *(_Likelihood, "__call__"), lambda self, *args: counts.append(1) or evaluated(self, *args)
     )
-    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(3.0, nu=1.5))
-    found, n = clone(gp).fit(X, y).log_marginal_likelihood_value_, len(counts)
-    monkeypatch.delattr(_Likelihood, "information")
-    assert_allclose(gp.fit(X, y).log_marginal_likelihood_value_, found, rtol=1e-6)
+
+    def searched():
+        criterion = Dense.criterion(gp.rows)
+        covariance, _, gain = completed(search(criterion, gp.covariance, **options))
+        assert criterion(covariance, False)[0] - gp.objective == pytest.approx(gain)
+        return gain
+
+    found, n = searched(), len(counts)
+    monkeypatch.setattr(_Likelihood, "information", lambda self: None)
+    assert_allclose(searched(), found, rtol=1e-6)
     assert n < len(counts) - n
 
 
