@@ -24,7 +24,7 @@ from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
-_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-8, 1e-3
+_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-6, 1e-3
 
 # Step in theta of the finite differences of priors.
 _STEP = 1e-5
@@ -361,10 +361,10 @@ _LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
 
 # Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
 # has a large signal variance with long lengthscales; an outlier may be a signal without noise.
-_VARIANCES = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
+_VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
 
 # Those at which `likeliest` compares covariances.
-_TYPICAL = (1.0, 0.1)
+_TYPICAL = (1.0, 0.1, 0.0, 1.0)
 
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
@@ -372,7 +372,7 @@ _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 
 # Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
 # are made.
-_ROUGH_GAIN, _N_ROUGH = 1.0, 2
+_ROUGH_GAIN, _FIRST_STEPS, _N_ROUGH = 1.0, 1, 2
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -473,11 +473,13 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         return given[np.newaxis]
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
-    cells = yield from _likeliest_cells(objective, covariance, rows)
-    minima = yield from _rough_minima(objective, [given, *cells])
+    places = yield from _likeliest_cells(objective, covariance, rows)
+    known = yield from _values(objective, [given, places[0]])
+    if known[0] < known[1]: places = [given, *places]
+    minima = yield from _rough_minima(objective, places)
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [given, *(minimum.x for minimum in minima), *cells]
+        places = [*(minimum.x for minimum in minima), *places]
         values = yield from _values(objective, places)
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
         minima = yield from _rough_minima(objective, [places[i] for i in order])
@@ -507,31 +509,32 @@ def _values(objective, thetas):
 def _rough_minima(objective, starts):
     """Return the results of short searches, the lowest first, one for each optimum.
 
-    A start, or a result, has the optimum of an earlier result if no barrier is between them: if the
-    objective half way is not larger than at the higher one.
+    A search ends after its first steps if they lead to the optimum of an earlier one.
     """
-    options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
-    functions = objective.value, objective.slope
+    functions, minima = (objective.value, objective.slope, objective.bounds), []
     for start in starts:
-        value = yield partial(objective.value, start)
-        if not value < np.inf:
+        if objective.prior(start) == -np.inf:
             continue
-        if (yield from _same_optimum(objective, start, value, minima)) is not None:
-            continue
-        found = yield from minimize(*functions, start, objective.bounds, **options)
-        same = yield from _same_optimum(objective, found.x, found.value, minima)
+        value_at, slope_at, bounds = functions
+        options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
+        found = yield from minimize(value_at, slope_at, start, bounds, **options, max_steps=_FIRST_STEPS if minima else 30)
+        same = yield from _same_optimum(objective, found, minima)
+        if same is None and minima and found.message:
+            options["hessian"] = found.hessian
+            found = yield from minimize(value_at, slope_at, found.x, bounds, **options, max_steps=30)
+            same = yield from _same_optimum(objective, found, minima)
         if same is None:
             minima.append(found)
         elif found.value < minima[same].value:
             minima[same] = found
-    return sorted(minima, key=attrgetter("value"))
+    return sorted((m for m in minima if m.value < np.inf), key=attrgetter("value"))
 
 
-def _same_optimum(objective, theta, value, minima):
-    """Return the index of the first minimum that no barrier separates from theta, or None."""
+def _same_optimum(objective, found, minima):
+    """Return the index of the first minimum that no barrier separates from a place, or None."""
     for i, known in enumerate(minima):
-        between = yield partial(objective.value, 0.5 * (theta + known.x), False)
-        if between <= max(value, known.value):
+        between = yield partial(objective.value, 0.5 * (found.x + known.x), False)
+        if between <= max(found.value, known.value):
             return i
     return None
 
@@ -541,16 +544,18 @@ def _screening_size(n):
     return int(np.clip(n // 3, *_N_SCREENING))
 
 
-def _cells(covariance, rows, signal, noise):
+def _cells(covariance, rows, signal, noise, first, last):
     """Return theta (k, n_theta) of a grid over the scales of space and time.
 
-    The variances of signal and noise are relative to that of y.
+    The variances of signal and noise are relative to that of y. A part of the scales in time is
+    used, from the ``first`` to the ``last`` share of them.
     """
     power, cells = np.var(rows.targets) or 1.0, []
     theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
     theta = _with_entries(covariance, theta, "noise_variance", noise * power)
-    spatial = _scales(covariance, rows, "spatial_kernel")
-    for space, time in product(spatial, _scales(covariance, rows, "temporal_kernel")):
+    spatial, temporal = (_scales(covariance, rows, f"{part}_kernel") for part in ("spatial", "temporal"))
+    temporal = temporal[int(first * len(temporal)) : int(np.ceil(last * len(temporal)))]
+    for space, time in product(spatial, temporal):
         cell = theta
         for name, values in (space | time).items():
             cell = _with_entries(covariance, cell, name, values)

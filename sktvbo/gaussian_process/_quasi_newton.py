@@ -48,7 +48,9 @@ class Minimum:
     message: str = ""
 
 
-def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6):
+def minimize(
+    value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6, max_steps=_MAX_STEPS
+):
     """Minimize a function over a box: a computation in parts, see `completed`.
 
     Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
@@ -65,6 +67,7 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         Positive definite approximation, or a function of the start; None: unknown.
     least_gain : float, default=1e-6
         Stop when the model predicts a smaller gain.
+    max_steps : int, default=200
 
     Returns
     -------
@@ -79,7 +82,7 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         H = yield partial(hessian, x)
     if not np.isfinite(value):
         return Minimum(x, value, slope, H, first, "the function is not finite at the start")
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
@@ -105,7 +108,7 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
             return Minimum(x, value, slope, H, first)
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
-    return Minimum(x, value, slope, H, first, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, first, f"no convergence in {max_steps} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):
