@@ -352,7 +352,7 @@ _STARTS = (
 )
 
 # A screening needs this many rows, and uses a third of them within these limits.
-_MIN_SCREENED, _N_SCREENING = 20, (100, 250)
+_MIN_SCREENED, _ALL, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
@@ -372,7 +372,7 @@ _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 
 # Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
 # are made.
-_ROUGH_GAIN, _FIRST_STEPS, _N_ROUGH = 1.0, 1, 2
+_ROUGH_GAIN, _FIRST_STEPS, _N_ROUGH, _CLOSE = 1.0, 1, 2, 5.0
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -485,7 +485,7 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         minima = yield from _rough_minima(objective, [places[i] for i in order])
     if not minima:
         return given[np.newaxis]  # `search` raises the error
-    return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
+    return np.array([m.x for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE])
 
 
 def _likeliest_cells(objective, covariance, rows):
@@ -541,7 +541,7 @@ def _same_optimum(objective, found, minima):
 
 def _screening_size(n):
     """Return the number of rows on which a grid is compared."""
-    return int(np.clip(n // 3, *_N_SCREENING))
+    return n if n <= _ALL else int(np.clip(n // 3, *_N_SCREENING))
 
 
 def _cells(covariance, rows, signal, noise, first, last):
