@@ -89,19 +89,22 @@ def search(
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
     objective = Objective(criterion, covariance, hyperpriors)
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
+    n_given = len(starts)
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
     functions, minima = (objective.value, objective.slope), []
-    for theta in starts:
+    for i, theta in enumerate(starts):
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
             minima.append(Minimum(*known, slope=None, hessian=None, first_value=np.nan))
             continue
-        options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
-        if hessian is None or minima:  # it is that of the first start
-            options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        if hessian is not None and i == 0:
+            options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
+        elif 0 < i < n_given:
+            options["least_gain"] = _LEAST_GAIN_AGAIN
         minima.append((yield from minimize(*functions, theta, bounds, **options)))
     best = min(minima, key=attrgetter("value"))
     if warn and best.message and not _is_flat(best, bounds):
@@ -124,9 +127,10 @@ def _is_flat(minimum, bounds):
 class Screening(NamedTuple):
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    One is due when the rows have doubled. It is due at once when a search gains more than a nat for
-    each hyperparameter, as where new rows contradict the model. Then again after the same number of
-    new rows, after twice as many, and so on: rows after a change are few at first.
+    The next one is due when there are half as many rows again. It is due at once when a search
+    gains more than a nat for each hyperparameter, as where new rows contradict the model. After
+    that one, others follow after the same number of new rows, twice as many, and so on: rows after
+    a change are few at first.
 
     Attributes
     ----------
@@ -139,14 +143,19 @@ class Screening(NamedTuple):
     n: int = 0
     wait: int = 0
 
+    @classmethod
+    def first(cls, n):
+        """Return the schedule after the first screening, of n rows."""
+        return cls(n, n // 2)
+
     def is_due(self, n, gain, n_theta):
         """Return True for n rows, after a search with some gain in nats."""
         return gain > n_theta or n >= self.n + self.wait
 
     def next(self, n, n_new, gain, n_theta):
         """Return the schedule after a screening of n rows, the last n_new new."""
-        wait = max(n_new, 1) if gain > n_theta else min(2 * self.wait, n)
-        return Screening(n, wait)
+        wait = max(n_new, 1) if gain > n_theta else 2 * self.wait
+        return Screening(n, min(wait, n // 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,28 +360,33 @@ _STARTS = (
     (0.2, 0.05, 0.3),
 )
 
-# A screening needs this many rows, and uses a third of them within these limits.
-_MIN_SCREENED, _ALL, _N_SCREENING = 20, 150, (80, 250)
+# A screening needs the first number of rows. From more than the second on it begins with a third of
+# them, within the limits.
+_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
 # successive ones, and their largest number.
 _LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
 
-# Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
-# has a large signal variance with long lengthscales; an outlier may be a signal without noise.
+# Lengthscales, relative to the extents, where a single column matters: its own and the others'.
+# Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
+_STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
+
+# Screened variances of signal and noise, relative to that of y, and the part of the lengthscales in
+# time, the longest first, that go with them. A smooth function has a large signal variance and long
+# lengthscales; outliers may be a fast signal with little noise.
 _VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
 
 # Those at which `likeliest` compares covariances.
 _TYPICAL = (1.0, 0.1, 0.0, 1.0)
 
-# Lengthscales, relative to the extents, where a single column matters: its own and the others'.
-# Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
-_STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
+# Short searches end when their model predicts a smaller gain in nats. Their largest numbers of
+# steps, before and after a comparison with earlier ones.
+_ROUGH_GAIN, _STEPS = 1.0, (1, 30)
 
-# Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
-# are made.
-_ROUGH_GAIN, _FIRST_STEPS, _N_ROUGH, _CLOSE = 1.0, 1, 2, 5.0
+# Number of searches on all rows, and the difference in nats up to which they are completed.
+_N_ROUGH, _CLOSE = 2, 5.0
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -474,8 +488,9 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
     places = yield from _likeliest_cells(objective, covariance, rows)
-    known = yield from _values(objective, [given, places[0]])
-    if known[0] < known[1]: places = [given, *places]
+    value, lowest = yield from _values(objective, [given, places[0]])
+    if value < lowest:
+        places = [given, *places]
     minima = yield from _rough_minima(objective, places)
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
@@ -509,25 +524,22 @@ def _values(objective, thetas):
 def _rough_minima(objective, starts):
     """Return the results of short searches, the lowest first, one for each optimum.
 
-    A search ends after its first steps if they lead to the optimum of an earlier one.
+    After its first step, a search ends if no barrier separates it from an earlier result.
     """
-    functions, minima = (objective.value, objective.slope, objective.bounds), []
-    for start in starts:
-        if objective.prior(start) == -np.inf:
-            continue
-        value_at, slope_at, bounds = functions
-        options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
-        found = yield from minimize(value_at, slope_at, start, bounds, **options, max_steps=_FIRST_STEPS if minima else 30)
-        same = yield from _same_optimum(objective, found, minima)
-        if same is None and minima and found.message:
-            options["hessian"] = found.hessian
-            found = yield from minimize(value_at, slope_at, found.x, bounds, **options, max_steps=30)
+    options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
+    for found in starts:
+        for max_steps in _STEPS:
+            functions = objective.value, objective.slope
+            known = found, objective.bounds
+            found = yield from minimize(*functions, *known, max_steps=max_steps, **options)
             same = yield from _same_optimum(objective, found, minima)
-        if same is None:
+            if same is not None or not found.message:
+                break
+        if same is not None:
+            minima[same] = min(minima[same], found, key=attrgetter("value"))
+        elif found.value < np.inf:
             minima.append(found)
-        elif found.value < minima[same].value:
-            minima[same] = found
-    return sorted((m for m in minima if m.value < np.inf), key=attrgetter("value"))
+    return sorted(minima, key=attrgetter("value"))
 
 
 def _same_optimum(objective, found, minima):
@@ -541,7 +553,7 @@ def _same_optimum(objective, found, minima):
 
 def _screening_size(n):
     """Return the number of rows on which a grid is compared."""
-    return n if n <= _ALL else int(np.clip(n // 3, *_N_SCREENING))
+    return n if n <= _ALL_SCREENED else int(np.clip(n // 3, *_N_SCREENING))
 
 
 def _cells(covariance, rows, signal, noise, first, last):
@@ -553,7 +565,8 @@ def _cells(covariance, rows, signal, noise, first, last):
     power, cells = np.var(rows.targets) or 1.0, []
     theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
     theta = _with_entries(covariance, theta, "noise_variance", noise * power)
-    spatial, temporal = (_scales(covariance, rows, f"{part}_kernel") for part in ("spatial", "temporal"))
+    spatial = _scales(covariance, rows, "spatial_kernel")
+    temporal = _scales(covariance, rows, "temporal_kernel")
     temporal = temporal[int(first * len(temporal)) : int(np.ceil(last * len(temporal)))]
     for space, time in product(spatial, temporal):
         cell = theta

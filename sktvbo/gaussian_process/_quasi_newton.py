@@ -60,8 +60,8 @@ def minimize(
     value_at : callable, (p,) -> float
         An infinite value, or NaN, makes the search turn back.
     slope_at : callable, (p,) -> gradient (p,)
-    start : ndarray of shape (p,)
-        Place in the box.
+    start : ndarray of shape (p,), or Minimum
+        Place in the box; the result of an earlier search is continued, with its Hessian.
     bounds : ndarray of shape (p, 2)
     hessian : ndarray of shape (p, p), or callable, (p,) -> such an array or None, default=None
         Positive definite approximation, or a function of the start; None: unknown.
@@ -75,11 +75,15 @@ def minimize(
         Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
-    x, H = start, hessian
-    value = first = yield partial(value_at, x)
-    slope = yield partial(slope_at, x)
-    if callable(hessian):
-        H = yield partial(hessian, x)
+    if isinstance(start, Minimum):
+        x, value, slope, H = start.x, start.value, start.slope, start.hessian
+        first = start.first_value
+    else:
+        x, H = start, hessian
+        value = first = yield partial(value_at, x)
+        slope = yield partial(slope_at, x)
+        if callable(hessian):
+            H = yield partial(hessian, x)
     if not np.isfinite(value):
         return Minimum(x, value, slope, H, first, "the function is not finite at the start")
     for _ in range(max_steps):
