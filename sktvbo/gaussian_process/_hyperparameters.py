@@ -26,6 +26,9 @@ from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
 _LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-6, 1e-3
 
+# More noise is tried if the slope in its logarithm promises it, by this step in theta.
+_LEAST_SLOPE, _MORE_NOISE = 1e-4, 2.0
+
 # Step in theta of the finite differences of priors.
 _STEP = 1e-5
 
@@ -107,6 +110,8 @@ def search(
             options["least_gain"] = _LEAST_GAIN_AGAIN
         minima.append((yield from minimize(*functions, theta, bounds, **options)))
     best = min(minima, key=attrgetter("value"))
+    if not callable(optimizer) and "noise_variance" in covariance.names:
+        best = yield from _with_noise(objective, best, covariance.names.index("noise_variance"))
     if warn and best.message and not _is_flat(best, bounds):
         warn_caller(
             "The search of the hyperparameters stopped before it converged "
@@ -118,6 +123,27 @@ def search(
     return covariance.with_theta(best.x), best.hessian, gain
 
 
+def _with_noise(objective, minimum, i):
+    """Return a result, or that of a search with more noise, theta_i, if it is lower.
+
+    Where noise is negligible the objective is flat in its logarithm, and a search ends.
+    """
+    start, value, highest = minimum.x, minimum.value, objective.bounds[i, 1]
+    while minimum.slope[i] < -_LEAST_SLOPE and start[i] < highest:
+        more = start.copy()
+        more[i] = min(start[i] + _MORE_NOISE, highest)
+        known, value = value, (yield partial(objective.value, more, False))
+        if not value < known:
+            break
+        start = more
+    if start is minimum.x:
+        return minimum
+    options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+    functions = objective.value, objective.slope
+    found = yield from minimize(*functions, start, objective.bounds, **options)
+    return min(minimum, found, key=attrgetter("value"))
+
+
 def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
     uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
@@ -127,7 +153,7 @@ def _is_flat(minimum, bounds):
 class Screening(NamedTuple):
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    The next one is due when there are half as many rows again. It is due at once when a search
+    The next one is due when there are a third more rows. It is due at once when a search
     gains more than a nat for each hyperparameter, as where new rows contradict the model. After
     that one, others follow after the same number of new rows, twice as many, and so on: rows after
     a change are few at first.
@@ -146,7 +172,7 @@ class Screening(NamedTuple):
     @classmethod
     def first(cls, n):
         """Return the schedule after the first screening, of n rows."""
-        return cls(n, n // 2)
+        return cls(n, n // 3)
 
     def is_due(self, n, gain, n_theta):
         """Return True for n rows, after a search with some gain in nats."""
@@ -155,7 +181,7 @@ class Screening(NamedTuple):
     def next(self, n, n_new, gain, n_theta):
         """Return the schedule after a screening of n rows, the last n_new new."""
         wait = max(n_new, 1) if gain > n_theta else 2 * self.wait
-        return Screening(n, min(wait, n // 2))
+        return Screening(n, min(wait, n // 3))
 
 
 @dataclass(frozen=True, eq=False)
