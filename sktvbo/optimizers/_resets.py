@@ -152,6 +152,8 @@ class LearntReset(PeriodicReset):
 
     def _length(self, surrogate):
         rows, y = self.latest_
+        order = np.argsort(rows[:, -1], kind="stable")
+        rows, y = rows[order], y[order]
         steps = np.arange(float(len(y)))
         model = _forgetting_model(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
         self.epsilon_ = forgetting_rate(model.temporal_kernel_)

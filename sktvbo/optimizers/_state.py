@@ -51,6 +51,9 @@ _PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
 
+# Resets whose times are stored: those that may be taken back one after the other.
+_MAX_RESETS = 4
+
 # Name of the objective among the limits of measured outcomes.
 OBJECTIVE = "objective"
 
@@ -570,6 +573,9 @@ class TimeState:
         Kind of the times given, numbers or dates of some kind; None before the first.
     date : tuple of (float, int), or None
         Latest date given as a number, and in nanoseconds; lost in a journal.
+    resets : tuple of float
+        Times of the latest observations before which the policy has dropped all others, oldest
+        first. What is older than the latest of them is no data.
     """
 
     now: float = -np.inf
@@ -577,6 +583,24 @@ class TimeState:
     next: float | None = None
     kind: str | None = None
     date: tuple | None = None
+    resets: tuple = ()
+
+    @property
+    def reset(self):
+        """Time of the latest reset; -inf without any."""
+        return self.resets[-1] if self.resets else -np.inf
+
+    def after_reset(self, t):
+        """Return the times after a reset at a time."""
+        return replaced(self, resets=(*self.resets, t)[-_MAX_RESETS:])
+
+    def in_force(self, times):
+        """Return the times without the resets that came after some of the times (n,) of a data set.
+
+        Such rows are back, as the observation that had removed them was taken back.
+        """
+        first = np.min(times, initial=np.inf)
+        return replaced(self, resets=tuple(t for t in self.resets if t <= first))
 
 
 @dataclass(frozen=True, eq=False)
