@@ -21,6 +21,7 @@ from .._validation import (
     invalid,
     invalid_domain,
 )
+from .._warnings import step
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
@@ -402,6 +403,7 @@ class AskTell(Durable):
             return self._asked(t, 1, context, fixed, available, may_wait=True)[0]
         return self._asked(t, check_int(n, "n"), context, fixed, available, may_wait=True)
 
+    @step
     def _asked(self, t, size, context, fixed, available, *, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
         only = {"fixed": fixed, "available": available}
@@ -464,6 +466,7 @@ class AskTell(Durable):
         here = restricted(here, fixed, available)
         return run.domain.decode(self._recommended(run, here, t))
 
+    @step
     def tell(
         self,
         x_or_query: PointLike | Query | None = None,
@@ -552,6 +555,7 @@ class AskTell(Durable):
             after = observe(run, answer, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
+    @step
     def announce(
         self, x: PointLike, t: Time | None = None, *, context: ContextLike = None
     ) -> Query:
@@ -583,6 +587,7 @@ class AskTell(Durable):
             self._take(run, after, "announce")
         return handles(run.domain, after.pending.queries[-1:])[0]
 
+    @step
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
 
@@ -615,6 +620,7 @@ class AskTell(Durable):
                 warn_ambiguous()
             self._take(run, cancel(run, x), "cancel")
 
+    @step
     def tell_many(
         self,
         X: PointsLike | Sequence[Query],
@@ -675,6 +681,7 @@ class AskTell(Durable):
                 after, entries = observe_many(run, answers)
                 self._take(before, after, "tell_many", entries=entries)
 
+    @step
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
     ) -> None:
@@ -721,6 +728,7 @@ class AskTell(Durable):
                 )
             self._take(run, untell(run, position), "untell")
 
+    @step
     def with_parameters(self, **changes: Any) -> Self:
         """Return an optimizer that goes on with other parameters and the same observations.
 

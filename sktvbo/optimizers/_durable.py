@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from .._sklearn import BaseEstimator
 from .._validation import plain_number
 from .._values import owned, replaced
-from .._warnings import warn_caller
+from .._warnings import step, warn_caller
 from ..exceptions import AskTellError, JournalError
 from ..journal import Journal
 from ..journal._encoding import qualified_name
@@ -133,6 +133,7 @@ class Durable(BaseEstimator):
                     self._resume(JournalFile(Journal.of(journal)))
         return vars(self).get("_run")
 
+    @step
     def _resume(self, file):
         """Take up the run of an open journal, if it holds one."""
         try:
