@@ -407,7 +407,7 @@ class AskTell(Durable):
     def _asked(self, t, size, context, fixed, available, *, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
         only = {"fixed": fixed, "available": available}
-        with self._lock(), self._timed_step() as before:
+        with self._lock, self._timed_step() as before:
             t, run = before.read_present_time(t)
             after, new = suggest(run, t, size, context, may_wait=may_wait, **only)
             first = after.pending.n_total - size
@@ -530,7 +530,7 @@ class AskTell(Durable):
         StepBudgetWarning
             As in ``ask``.
         """
-        with self._lock(), self._timed_step() as before:
+        with self._lock, self._timed_step() as before:
             run = before
             if x_or_query is None:
                 x_or_query, x = x, None
@@ -579,7 +579,7 @@ class AskTell(Durable):
         ValueError
             x outside of the domain, t not finite.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             x = with_known_context(run.domain.place(without_outcomes(run, x), context))
             t, timed = run.read_time(t)
@@ -613,7 +613,7 @@ class AskTell(Durable):
         AmbiguousQueryWarning
             Several queries at x are pending.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             x = place_of(run, x)
             if rivals_of(run, x, None):
@@ -671,7 +671,7 @@ class AskTell(Durable):
         AmbiguousQueryWarning, UnansweredQueryWarning
             As in `tell`: other queries at the same x remain pending.
         """
-        with self._lock():
+        with self._lock:
             before = self._run_or_new()
             run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
@@ -707,7 +707,7 @@ class AskTell(Durable):
         AskTellError
             There is no such observation, or it is no longer stored (see ``history``).
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             if id is not None:
                 check_int(id, "id", low=0)
@@ -801,7 +801,7 @@ class AskTell(Durable):
         >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
         (30, True)
         """
-        with self._lock():
+        with self._lock:
             run = self._resumed()
             source = self._new_run() if run is None else run
             new, change, n_started = changed(source, changes, begun=run is not None)

@@ -369,7 +369,7 @@ class BayesianOptimizer(AskTell):
         """
         if deadline is not None:
             deadline = check_real(deadline, "deadline", interval="(0, inf)")
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             if run.surrogate is None:
                 if deadline is not None:

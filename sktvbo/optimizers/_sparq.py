@@ -156,7 +156,7 @@ class SparQGPUCB(Algorithm):
             Empty before there is a surrogate; fewer than ``n_queries`` if there are fewer different
             places.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             _check_no_context(run.domain, "ask_expert()")
             t, timed = run.read_present_time(t)
@@ -185,7 +185,7 @@ class SparQGPUCB(Algorithm):
         AskTellError
             ``ask_expert`` was not called and no t is given, or there is no surrogate yet.
         """
-        with self._lock():
+        with self._lock:
             before = run = self._run_or_new()
             _check_no_context(run.domain, "tell_expert()")
             if t is None and run.part("expert").asked_at is None:
