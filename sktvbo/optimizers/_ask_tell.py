@@ -30,9 +30,9 @@ from ._durable import Durable
 from ._failures import has_failed
 from ._observe import (
     cancel,
+    latest_told,
     observe,
     observe_many,
-    position_of,
     predicted_observation,
     untell,
 )
@@ -41,6 +41,7 @@ from ._places import (
     addressed,
     columns_of,
     is_repeated,
+    known_handle,
     observations_of,
     place_of,
     place_set,
@@ -685,12 +686,14 @@ class AskTell(Durable):
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
     ) -> None:
-        """Remove an observation that was told by mistake.
+        """Remove an observation, or a failure, that was told by mistake.
 
         It leaves the data set, the attributes and the counts. Stored observations that were removed
         when it was told are restored. The hyperparameters are held. After the latest observation
-        the policy is restored as well. The present time is the latest of the remaining ones. To
-        correct a value, tell it again: ``tell(x, y, t)``.
+        the policy is restored as well. The present time is the latest of the remaining ones. The
+        query that it answered has expired and may be answered again, for instance with another
+        value, or with outcomes that came later: ``untell(query)``, then ``tell(query, y,
+        outcomes=...)``.
 
         Parameters
         ----------
@@ -711,22 +714,29 @@ class AskTell(Durable):
             run = self._run_or_new()
             if id is not None:
                 check_int(id, "id", low=0)
+            handle = None
             if isinstance(x, Query):
                 if id not in (None, x.id):
                     raise invalid("id", f"left out, or {x.id}, with this query", id)
+                handle = known_handle(run, x)
                 x, id = x.x, x.id
             row = None if x is None else run.domain.as_row(without_outcomes(run, x))
             time = None if t is None else run.read_time(t)[0]
-            position = position_of(run, row, time, id)
-            if position is None:
+            told = latest_told(run, row, time, id)
+            if told is None:
                 criteria = {"x": x, "t": t, "id": id}
                 got = ", ".join(f"{k}={v!r}" for k, v in criteria.items() if v is not None)
                 n_stored = len(run.history.positions)
+                known = f"{n_stored} are stored and can be removed; told_X_ lists them."
+                if id in run.pending.untold:
+                    known = f"The answer to query {id} was untold already."
                 raise AskTellError(
-                    f"untell(): no matching observation{f' for {got}' if got else ''}. {n_stored} "
-                    "are stored and can be removed; told_X_ lists them."
+                    f"untell(): no matching observation{f' for {got}' if got else ''}. {known}"
                 )
-            self._take(run, untell(run, position), "untell")
+            said = {}
+            if told.failed:
+                said = {"failed": True, "x": told.row[:-1].tolist(), "t": float(told.row[-1])}
+            self._take(run, untell(run, told, handle), "untell", **said)
 
     @step
     def with_parameters(self, **changes: Any) -> Self:

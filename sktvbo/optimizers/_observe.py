@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Mapping
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -318,39 +319,57 @@ def refit(run, deadline):
 # --- what is taken back ---------------------------------------------------------------------------
 
 
-def untell(run, position):
-    """Return the run without the observation at a position among all that were told.
+def untell(run, told, handle=None):
+    """Return the run without an observation or a failure.
 
-    While it is in the data set, or the latest one, what was removed when it was told is back, as
-    far as it is stored. The hyperparameters are held. When it is the latest one, the policy is as
-    it was before.
+    While an observation is in the data set, or the latest one, what was removed when it was told is
+    back, as far as it is stored. The hyperparameters are held. When it is the latest one, the
+    policy is as it was before. A query that was answered may be answered again.
+
+    Parameters
+    ----------
+    run : RunState
+    told : Told
+    handle : Query, default=None
+        Of the query that was answered, with a row for x, if it is known.
     """
+    if told.failed:
+        after = run.with_part(run.failures.without(told.position))
+    else:
+        after = _without_observation(run, told.position)
+    if told.query is not None:
+        query = handle or Query(told.query, told.asked, told.row[-1])
+        after = replaced(after, pending=after.pending.with_untold(query))
+    query = Query(-1, told.row[:-1], told.row[-1])
+    after = run.without_query(run.step_to(after, "taken_back", query), query)
+    rows = (*after.rows(after.history.entries), *after.data.rows, *after.failures.rows)
+    passed = float(max((row[-1] for row in rows), default=-np.inf))
+    return _at_latest_time(replaced(after, time=replaced(after.time, passed=passed)))
+
+
+def _without_observation(run, position):
+    """Return the run without the observation at a position, except for the time."""
     entry, is_latest = run.history.log.at([position])[0], position == run.history.positions[-1]
     data, history = _data_without(run, position, entry, is_latest), run.history.take_back(position)
-    surrogate, policy = run.surrogate, run.policy
+    surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
     if surrogate is not None:
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
-        elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
-            surrogate = conditioned(objective(run), surrogate, data)
-    after = replaced(
+        else:
+            time = run.time.in_force(data.rows[:, -1])
+            if len(data) != len(run.data) or (data.positions != run.data.positions).any():
+                surrogate = conditioned(objective(run), surrogate, data)
+    return replaced(
         run,
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
         data=data,
         history=history,
+        time=time,
     )
-    query = Query(-1, entry.row[:-1], entry.row[-1])
-    after = run.without_query(run.step_to(after, "taken_back", query), query)
-    times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
-    time = replaced(run.time, resets=())
-    if surrogate is not None:
-        time = run.time.in_force(data.rows[:, -1])
-    time = replaced(time, passed=float(max(times, default=-np.inf)))
-    return _at_latest_time(replaced(after, time=time))
 
 
 def _data_without(run, position, entry, is_latest):
@@ -379,18 +398,56 @@ def cancel(run, x):
     return _at_latest_time(after)
 
 
-def position_of(run, x, t, query):
-    """Return the position of the latest observation at a row x (d,), or None.
+class Told(NamedTuple):
+    """An observation, or a failure, that may be taken back.
+
+    Attributes
+    ----------
+    position : int
+        Of the observation among all that were told, or of the failure among those that are stored.
+    failed : bool
+    row : ndarray of shape (d + 1,)
+    query : int or None
+        Id of the query that it answers.
+    asked : ndarray of shape (d,)
+        Row of the query, or its own.
+    """
+
+    position: int
+    failed: bool
+    row: np.ndarray
+    query: int | None
+    asked: np.ndarray
+
+
+def latest_told(run, x, t, query):
+    """Return the latest observation or failure (`Told`) at a row x (d,), or None.
 
     ``query`` is the id of the query that it answered, None: any; x and t may be None as well.
     """
-    for position in reversed(run.history.positions):
-        entry = run.history.log.at([position])[0]
-        places, time = (entry.row[:-1], entry.asked_x), entry.row[-1]
+    for told in _all_told(run):
+        places = (told.row[:-1], told.asked)
         here = x is None or any((place == x)[~np.isnan(x)].all() for place in places)
-        if here and t in (None, time) and query in (None, entry.query):
-            return position
+        if here and t in (None, told.row[-1]) and query in (None, told.query):
+            return told
     return None
+
+
+def _all_told(run):
+    """Yield observations and failures (`Told`) that are stored, the latest first."""
+    failures, left = run.failures, len(run.failures.rows)
+    for position, entry in zip(reversed(run.history.positions), reversed(run.history.entries)):
+        while left and failures.n_before[left - 1] > position:
+            left -= 1
+            yield _failed(failures, left)
+        yield Told(position, False, entry.row, entry.query, entry.asked_x)
+    for i in reversed(range(left)):
+        yield _failed(failures, i)
+
+
+def _failed(failures, i):
+    row = failures.rows[i]
+    return Told(i, True, row, failures.queries[i], row[:-1])
 
 
 def _at_latest_time(run):
