@@ -885,9 +885,9 @@ class AskTell(Durable):
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter has its name. ``tell_many(frame,
-            frame.y, frame.time, outcomes=frame, failed=frame.failed)`` tells all but pending rows
-            to another optimizer.
+            A column gets a trailing underscore if a parameter has its name. To tell all of it to
+            another optimizer: ``told = frame[~frame.pending]``, then ``tell_many(told, told.y,
+            told.time, outcomes=told, failed=told.failed)``.
 
         Raises
         ------

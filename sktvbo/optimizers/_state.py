@@ -796,7 +796,7 @@ class RunState:
 
     def told_at(self, answer):
         """Return where the run is after an observation or a failure."""
-        if answer.query is None:
+        if answer.query is None or answer.query.id in self.pending.untold:
             late = self.at is not None and self.at[-1] > answer.t  # it moves nothing
             return self.at if late else answer.row
         # A query was counted when it was asked for, at the place where it was to be.
@@ -819,7 +819,11 @@ class RunState:
         """
         queries = [(entry.row, entry.query) for entry in self.history.entries]
         queries += zip(self.failures.rows, self.failures.queries)
-        queries += [(np.append(query.x, query.t), query.id) for query in self.pending.unanswered]
+        queries += [
+            (np.append(query.x, query.t), query.id)
+            for query in self.pending.unanswered
+            if query.id not in self.pending.untold
+        ]
 
         def order(each):
             (*_, t), query = each
