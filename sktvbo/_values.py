@@ -1,15 +1,16 @@
 """Immutable values: copies with other fields, and arrays that grow without copies."""
 
 import copy
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
+from ._locks import Lock
+
 # Values in two threads may append to the same arrays.
-GROW_LOCK = threading.Lock()
+GROW_LOCK = Lock()
 
 
 def replaced(value, **changes):

@@ -4,7 +4,8 @@ At each observation the optimizer calls its policy in this order:
 
 1. ``watch(run)``: receives a `RunSoFar`;
 2. ``before_add(surrogate, x, t, y)``: returns the rows of the surrogate's training data to drop
-   before the observation is added. The first fit of the surrogate skips this call;
+   before the observation is added. The first fit of the surrogate skips this call, and so do late
+   observations: see `StaleDataPolicy`;
 3. ``after_add(surrogate, now)``: returns the rows to drop once the observation is added and the
    hyperparameters are searched;
 4. ``record()``: returns numbers by name for the optimizer's history.
