@@ -1,6 +1,5 @@
 """Steps that add observations or failures, or take them back: from a state to the next one."""
 
-import copy
 import math
 from collections.abc import Mapping
 from numbers import Real
@@ -9,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._validation import check_rows, invalid
-from .._values import replaced
+from .._values import deep_copy, replaced
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import REST, SEARCH
 from ._models import (
@@ -137,7 +136,7 @@ def _learns_from(run, answer, data, now, hold, first):
     that is older than the newest row is late: unless the policy wants late rows, it is asked only
     which rows to drop afterwards, and a late row that would be left alone is dropped itself.
     """
-    policy, timer, target, n = copy.deepcopy(run.policy), run.timer, objective(run), len(data)
+    policy, timer, target, n = deep_copy(run.policy), run.timer, objective(run), len(data)
     is_late = not policy.wants_late_rows and answer.t < data.rows[:, -1].max()
     fresh, max_size, is_reset = False, None, False
     if timer is not None:

@@ -12,9 +12,9 @@ At each observation the optimizer calls its policy in this order:
 
 A custom policy derives from `StaleDataPolicy`, which drops nothing, and overrides what it needs.
 ``x`` is in the surrogate's coordinates, the unit box; times are in the user's unit. The state of a
-policy is in attributes with a trailing underscore. A method replaces such an attribute and never
-changes its value in place: the optimizer works on a shallow copy, and adopts the copy only when the
-whole step succeeds. A policy does not modify the surrogate, whose interface is `Surrogate`.
+policy is in attributes with a trailing underscore: the optimizer works on a deep copy, and adopts
+the copy only when the whole step succeeds. A policy does not modify the surrogate, whose interface
+is `Surrogate`.
 """
 
 from ._base import KeepAll, RunSoFar, StaleDataPolicy
