@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from .._durations import is_duration
 from .._validation import check_random_state, invalid
-from .._values import extents_of_most
+from .._values import extents_of_most, replaced
 from .._warnings import warn_caller
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._exact_posterior import Dense
@@ -154,35 +154,43 @@ def _is_flat(minimum, bounds):
 class Screening:
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    The next one is due when there are a third more rows. It is due at once when a search
-    gains more than a nat for each hyperparameter, as where new rows contradict the model. After
-    that one, others follow after the same number of new rows, twice as many, and so on: rows after
-    a change are few at first.
+    One is due at once when a search gains more than two nats for each hyperparameter, as where new
+    rows contradict the model. Others follow after the same number of new rows, after twice as many,
+    and so on, up to as many as all rows: those after a change are few at first.
 
     Attributes
     ----------
-    n : int
-        Number of rows at the latest screening.
     wait : int
-        Number of further rows until the next one.
+        Number of new rows between the latest screening and the next one.
+    n_new : int
+        Number of those until the latest search.
     """
 
-    n: int = 0
     wait: int = 0
+    n_new: int = 0
 
     @classmethod
     def first(cls, n):
         """Return the schedule after the first screening, of n rows."""
-        return cls(n, n // 3)
+        return cls(n)
 
-    def is_due(self, n, gain, n_theta):
-        """Return True for n rows, after a search with some gain in nats."""
-        return gain > n_theta or n >= self.n + self.wait
+    def after(self, n, n_new, gain, n_theta):
+        """Return the schedule after a search of n rows, and True if a screening is due.
 
-    def next(self, n, n_new, gain, n_theta):
-        """Return the schedule after a screening of n rows, the last n_new new."""
-        wait = max(n_new, 1) if gain > n_theta else 2 * self.wait
-        return Screening(n, min(wait, n // 3))
+        Parameters
+        ----------
+        n, n_new : int
+            Number of rows, and of those since the search before.
+        gain : float
+            Gain of the search, in nats.
+        n_theta : int
+            Number of hyperparameters.
+        """
+        contradicts, n_new_before = gain > 2.0 * n_theta, self.n_new + n_new
+        if not contradicts and n_new_before < self.wait:
+            return Screening(self.wait, n_new_before), False
+        wait = n_new if contradicts else 2 * self.wait
+        return Screening(min(max(wait, 1), n)), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +203,8 @@ class SearchRecord:
         Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
+    latest : float
+        Latest time of a row.
     screening : Screening
         When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
@@ -203,6 +213,7 @@ class SearchRecord:
 
     hessian: np.ndarray | None = None
     n: int = 0
+    latest: float = -np.inf
     screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
 
@@ -221,7 +232,12 @@ class SearchRecord:
         if len(start) != len(covariance.theta):
             start, known = covariance.theta, self
         hessian = known.scaled_to(self.n)
-        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.screening)
+        return np.clip(start, *covariance.bounds.T), replaced(self, hessian=hessian)
+
+    def n_new(self, rows):
+        """Return the number of rows that are later, or more, than those of this search."""
+        later = np.count_nonzero(rows.X[:, rows.layout.position] > self.latest)
+        return max(later, rows.n - self.n)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
@@ -389,9 +405,9 @@ _N_CLUSTERS = 8
 _MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
-# shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
-# successive ones, and their largest number.
-_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
+# shortest ones, relative to the distance of neighbours on a regular grid, and to the median
+# interval. Then the ratio of successive ones, and their largest number.
+_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (2.0, 1.5), 4.0, 6
 
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
@@ -655,7 +671,7 @@ def _levels(columns, rows, in_time):
     if in_time:
         shortest *= np.median(np.diff(np.unique(columns))) / extent
     else:
-        shortest = max(shortest, rows.n ** (-1.0 / rows.S.shape[1]))
+        shortest *= rows.n ** (-1.0 / rows.S.shape[1])
     n_levels = 1 + max(int(np.log(longest / shortest) / np.log(_SCALE_RATIO)), 0)
     levels = _SCALE_RATIO ** -np.arange(min(n_levels, _MAX_SCALES))
     return list(extent * longest * levels)
