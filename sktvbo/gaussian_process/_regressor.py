@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, overload
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils.validation import check_is_fitted
 
 from .._durations import check_time_unit
@@ -55,8 +55,10 @@ from ._hyperparameters import (
     default_temporal,
     likeliest,
     log_posterior,
+    rough_starts,
     screened_starts,
     search,
+    with_rough_part,
 )
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
@@ -619,9 +621,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if initial is None:
             follow_data = self.optimizer is not None
             initial = yield partial(self._initial_covariance, rows, follow_data)
-        at_start = initial
+        at_start = initial = self._suited_to(start, initial)
         if start is not None:
-            at_start = initial.with_theta(np.clip(start, *initial.bounds.T))
+            at_start = initial.with_theta(np.clip(np.atleast_2d(start)[0], *initial.bounds.T))
         kind, *basis = self._choose_conditioning(at_start, rows)
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
@@ -631,6 +633,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         screening, screen = Screening(n, n), screen and not callable(self.optimizer)
         if start is None and screen:
             start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
+            rough, starts = yield from self._rough_starts(criterion, initial, start[0], rows)
+            if rough is not None:
+                options = {"initial": rough, "warn": warn, "screen": False}
+                return (yield from self._learn_one(rows, starts, record, **options))
         elif record is not None:
             screening = record.screening
         options = self._search_options | {"warn": warn, "hessian": known}
@@ -641,8 +647,36 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if not np.array_equal(starts[0], covariance.theta):
                 options |= {"warn": False, "n_restarts": 0, "hessian": None}
                 covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
+            theta = covariance.theta
+            rough, starts = yield from self._rough_starts(criterion, initial, theta, rows)
+            if rough is not None:
+                options = {"initial": rough, "screen": False}
+                record = SearchRecord(None, n, screening)
+                return (yield from self._learn_one(rows, starts, record, **options))
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
         return gp, SearchRecord(hessian, n, screening)
+
+    def _rough_starts(self, criterion, initial, theta, rows):
+        """Return a covariance with a rough part in time and starts, if it is likelier than theta.
+
+        A computation in parts. None and None if it is not, or for a kernel in time that is given.
+        """
+        if not self._may_be_rough or not isinstance(initial.temporal, Matern):
+            return None, None
+        covariance = initial.with_theta(theta)
+        return (yield from rough_starts(criterion, covariance, rows, self.hyperpriors))
+
+    @property
+    def _may_be_rough(self):
+        """True if the kernel in time may get a rough part: by default, and if no prior names it."""
+        named = any(name.startswith("temporal_kernel") for name in self.hyperpriors or ())
+        return self.temporal_kernel is None and not named
+
+    def _suited_to(self, start, initial):
+        """Return a covariance of default kernels, with a rough part in time if theta has one."""
+        if start is None or np.shape(start)[-1] == len(initial.bounds) or not self._may_be_rough:
+            return initial
+        return with_rough_part(initial)
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
