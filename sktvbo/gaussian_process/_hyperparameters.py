@@ -507,28 +507,27 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
 
 
-def rough_starts(criterion, covariance, rows, hyperpriors):
-    """Return a covariance with a rough part in time and starts of its search, if it is likelier.
+def rough_start(criterion, covariance, rows, hyperpriors):
+    """Return a covariance with a rough part in time that is likelier, and the record of its search.
 
-    A computation in parts. The rough part is used if short searches find it likelier by more than
-    the corrected Akaike criterion asks for its two hyperparameters: 2.2 nats for many rows, 4 for
-    20 rows.
+    A computation in parts. Short searches on a subset of the rows are followed by one on all. The
+    rough part must be likelier by more than the corrected Akaike criterion asks for its two
+    hyperparameters: 2 nats with many rows, 4 with 20.
 
     Parameters
     ----------
     criterion : Criterion
         Of the rows.
     covariance : SeparableCovariance
-        With the default kernel in time and likely hyperparameters.
+        With the default kernel in time, and the likeliest hyperparameters.
     rows : Rows
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
 
     Returns
     -------
     covariance : SeparableCovariance or None
-        None if the rough part is not likelier, or if fewer rows than a screening needs.
-    starts : ndarray of shape (n_starts, n_theta) or None
-        As those of `screened_starts`.
+        Start of a search; None if the rough part is not likelier, or with too few rows to screen.
+    record : SearchRecord or None
 
     References
     ----------
@@ -538,17 +537,26 @@ def rough_starts(criterion, covariance, rows, hyperpriors):
     n, n_theta, rough = rows.n, len(covariance.bounds), with_rough_part(covariance)
     if n < _MIN_SCREENED:
         return None, None
-    smooth = Objective(criterion, covariance, hyperpriors)
-    known = yield partial(smooth.value, covariance.theta, False)
-    objective = Objective(criterion, rough, hyperpriors)
+    few = canonical_subset(rows, _screening_size(n))
+    objective = Objective(Dense.criterion(few), rough, hyperpriors)
     places = _rough_places(covariance, rough)
     values = yield from _values(objective, places)
     order = np.argsort(values, kind="stable")[:_N_ROUGH]
     minima = yield from _rough_minima(objective, [places[i] for i in order])
-    least = _ROUGH_GAIN + _akaike(n_theta + 2, n) - _akaike(n_theta, n)
-    if not minima or known - minima[0].value < least:
+    objective = Objective(criterion, rough, hyperpriors)
+    values = yield from _values(objective, [minimum.x for minimum in minima])
+    if not values.size or np.min(values) == np.inf:
         return None, None
-    return rough, np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
+    start = minima[np.argmin(values)]
+    known = SearchRecord(start.hessian, few.n).scaled_to(n)
+    options = {"hessian": known, "least_gain": _ROUGH_GAIN}
+    functions = objective.value, objective.slope
+    found = yield from minimize(*functions, start.x, objective.bounds, **options)
+    smooth = Objective(criterion, covariance, hyperpriors)
+    value = yield partial(smooth.value, covariance.theta, False)
+    if value - found.value < _akaike(n_theta + 2, n) - _akaike(n_theta, n):
+        return None, None
+    return rough.with_theta(found.x), SearchRecord(found.hessian, n)
 
 
 def _rough_places(covariance, rough):

@@ -55,7 +55,7 @@ from ._hyperparameters import (
     default_temporal,
     likeliest,
     log_posterior,
-    rough_starts,
+    rough_start,
     screened_starts,
     search,
     with_rough_part,
@@ -633,38 +633,28 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         screening, screen = Screening(n, n), screen and not callable(self.optimizer)
         if start is None and screen:
             start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
-            rough, starts = yield from self._rough_starts(criterion, initial, start[0], rows)
-            if rough is not None:
-                options = {"initial": rough, "warn": warn, "screen": False}
-                return (yield from self._learn_one(rows, starts, record, **options))
         elif record is not None:
             screening = record.screening
         options = self._search_options | {"warn": warn, "hessian": known}
         covariance, hessian, gain = yield from search(criterion, initial, start, **options)
-        if record is not None and screen and screening.is_due(n, gain, n_theta):
-            screening = screening.next(n, n - record.n, gain, n_theta)
-            starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
-            if not np.array_equal(starts[0], covariance.theta):
-                options |= {"warn": False, "n_restarts": 0, "hessian": None}
-                covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
-            theta = covariance.theta
-            rough, starts = yield from self._rough_starts(criterion, initial, theta, rows)
+        if record is not None:
+            screen = screen and screening.is_due(n, gain, n_theta)
+            if screen:
+                screening = screening.next(n, n - record.n, gain, n_theta)
+                starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
+                if not np.array_equal(starts[0], covariance.theta):
+                    options |= {"warn": False, "n_restarts": 0, "hessian": None}
+                    covariance, hessian, _ = yield from search(
+                        criterion, initial, starts, **options
+                    )
+        if screen and self._may_be_rough and isinstance(covariance.temporal, Matern):
+            rough, found = yield from rough_start(criterion, covariance, rows, self.hyperpriors)
             if rough is not None:
-                options = {"initial": rough, "screen": False}
-                record = SearchRecord(None, n, screening)
-                return (yield from self._learn_one(rows, starts, record, **options))
+                found = replaced(found, screening=screening)
+                options = {"initial": rough, "warn": warn, "screen": False}
+                return (yield from self._learn_one(rows, rough.theta, found, **options))
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
         return gp, SearchRecord(hessian, n, screening)
-
-    def _rough_starts(self, criterion, initial, theta, rows):
-        """Return a covariance with a rough part in time and starts, if it is likelier than theta.
-
-        A computation in parts. None and None if it is not, or for a kernel in time that is given.
-        """
-        if not self._may_be_rough or not isinstance(initial.temporal, Matern):
-            return None, None
-        covariance = initial.with_theta(theta)
-        return (yield from rough_starts(criterion, covariance, rows, self.hyperpriors))
 
     @property
     def _may_be_rough(self):
