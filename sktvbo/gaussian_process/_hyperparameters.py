@@ -374,6 +374,9 @@ _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 # are made.
 _ROUGH_GAIN, _N_ROUGH = 1.0, 2
 
+# The same for a comparison of two kernels on all rows.
+_FINE_GAIN = 0.1
+
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
 # that differ by more than the factor.
@@ -540,16 +543,18 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     few = canonical_subset(rows, _screening_size(n))
     objective = Objective(Dense.criterion(few), rough, hyperpriors)
     places = _rough_places(covariance, rough)
-    values = yield from _values(objective, places)
-    order = np.argsort(values, kind="stable")[:_N_ROUGH]
-    minima = yield from _rough_minima(objective, [places[i] for i in order])
+    values, minima = (yield from _values(objective, places)), []
+    options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
+    for i in np.argsort(values, kind="stable")[:_N_ROUGH]:
+        functions = objective.value, objective.slope
+        minima.append((yield from minimize(*functions, places[i], objective.bounds, **options)))
     objective = Objective(criterion, rough, hyperpriors)
     values = yield from _values(objective, [minimum.x for minimum in minima])
-    if not values.size or np.min(values) == np.inf:
-        return None, None
     start = minima[np.argmin(values)]
+    if np.min(values) == np.inf:
+        return None, None
     known = SearchRecord(start.hessian, few.n).scaled_to(n)
-    options = {"hessian": known, "least_gain": _ROUGH_GAIN}
+    options = {"hessian": known, "least_gain": _FINE_GAIN}
     functions = objective.value, objective.slope
     found = yield from minimize(*functions, start.x, objective.bounds, **options)
     smooth = Objective(criterion, covariance, hyperpriors)
@@ -560,12 +565,12 @@ def rough_start(criterion, covariance, rows, hyperpriors):
 
 
 def _rough_places(covariance, rough):
-    """Return theta (4, n_theta) with a rough part in time, from a covariance without one.
+    """Return theta (3, n_theta) with a rough part in time, from a covariance without one.
 
-    The rough part explains a part of the noise, or of the signal. In the latter case it changes as
-    fast as the signal does, or more slowly, and the smooth part is slow.
+    The rough part explains most of the signal: it changes as fast, or more slowly. The smooth part
+    is slow.
     """
-    interval, longest = covariance.temporal.length_scale_bounds
+    longest = covariance.temporal.length_scale_bounds[1]
     fast, slow = covariance.temporal.length_scale, _SLOW * longest
     signal, noise = covariance.signal_variance, covariance.noise_variance
     names = (
@@ -577,7 +582,6 @@ def _rough_places(covariance, rough):
     )
     places = []
     for values in (
-        (signal, fast, 0.5 * noise / signal, 3.0 * interval, 0.5 * noise),
         (0.2 * signal, 8.0 * fast, 4.0, 2.0 * fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, 4.0 * slow, 0.5 * noise),

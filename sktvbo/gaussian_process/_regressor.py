@@ -196,7 +196,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if self.robust:
                 advise_on_outliers(new._gp)
             searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
-            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, has_priors)
+            options = {"has_priors": has_priors, "is_default_in_time": self.temporal_kernel is None}
+            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, **options)
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
@@ -779,7 +780,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out.
+        multiplied out. The default kernel in time has a smooth term and, where that is likelier, a
+        rough one.
 
         Parameters
         ----------
