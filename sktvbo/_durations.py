@@ -20,6 +20,9 @@ UNITS = {
     "D": 86400 * 10**9,
     "W": 604800 * 10**9,
 }
+# Unit of a regressor without ``time_unit``.
+DEFAULT_UNIT = "s"
+
 _RESOLUTIONS = UNITS | {"m": UNITS["min"]}  # NumPy's name
 # NumPy's other units, with their replacements: calendar units, and fractions of nanoseconds.
 _CONVERTED = {"Y": "D", "M": "D", "ps": "ns", "fs": "ns", "as": "ns"}

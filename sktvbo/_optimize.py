@@ -94,7 +94,7 @@ class Optimization:
     """
 
     optimizer: Any
-    x: Point | None
+    x: Any
     calls: list[Call] = field(repr=False)
     stopped: Literal["calls", "time", "callback", "error"]
 
@@ -204,7 +204,7 @@ def optimize(
     >>> try:
     ...     optimize(failing, [(0.0, 10.0)], n_calls=40, clock=StepClock())
     ... except OSError as exc:
-    ...     optimization = exc.optimization
+    ...     optimization = getattr(exc, "optimization")
     >>> len(optimization.calls), optimization.stopped
     (7, 'error')
     >>> rest = optimize(

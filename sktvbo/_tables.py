@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._validation import invalid_observation
+from ._validation import invalid, invalid_observation
 
 # Columns of ``to_frame()`` in addition to the parameters, allowed in a table of points. Underscores
 # follow them where a parameter has the same name.
@@ -30,17 +30,47 @@ class Row(dict):
     """Values by name from a table, whose columns may have changed their types."""
 
 
+def in_memory(X, name="X"):
+    """Return a data frame or Series of dask as one of pandas; other values unchanged.
+
+    Raises
+    ------
+    InvalidObservationError
+        A table of Arrow, or a lazy frame of polars.
+    """
+    expected = "a data frame of pandas or polars"
+    if hasattr(X, "to_pylist"):
+        advice = "Give X.to_pandas()."
+        raise invalid_observation(name, expected, got="a table of Arrow", advice=advice)
+    if hasattr(X, "collect_schema") and not hasattr(X, "get_columns"):
+        advice = f"Call collect() first: {name}.collect()."
+        raise invalid_observation(name, expected, got="a lazy frame of polars", advice=advice)
+    return X.compute() if hasattr(X, "iloc") and hasattr(X, "compute") else X
+
+
 def frame_columns(X):
     """Return label and column (n,) of each column of a data frame; None for other values."""
+    X = in_memory(X)
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return [(name, X.iloc[:, i]) for i, name in enumerate(X.columns)]
-    if hasattr(X, "to_pylist"):  # Arrow
-        expected, advice = "a data frame of pandas or polars", "Give X.to_pandas()."
-        got = "a table of Arrow"
-        raise invalid_observation("X", expected, got=got, advice=advice)
     if hasattr(X, "get_columns"):  # polars
         return list(zip(X.columns, X.get_columns()))
     return None
+
+
+def with_columns_in_order(table, names, what, owner=None):
+    """Return a data frame with its columns in the order of ``names``; other values unchanged.
+
+    Raises a ValueError for columns with other names, or with a name twice.
+    """
+    columns = None if type(table) is np.ndarray or not names else frame_columns(table)
+    if columns is None:
+        return table
+    labels = [label for label, _ in columns]
+    if len(labels) != len(names) or set(labels) != set(names):
+        expected = f"a table with the columns {list(names)}, in any order"
+        raise invalid(what, expected, owner=owner, got=f"the columns {labels}")
+    return table[list(names)]
 
 
 def as_table(X):

@@ -33,10 +33,10 @@ class Posterior(Protocol):
 class Sweep(Protocol):
     """Relevancies (n,) that stay up to date while rows are removed; see `RelevancySweep`."""
 
-    index: Indices
-
+    @property
+    def index(self) -> Indices: ...
     def relevancy(self) -> Array: ...
-    def remove(self, i: Any) -> None: ...
+    def remove(self, i: Any, /) -> None: ...
 
 
 # What is left of the domain for one query.
@@ -47,8 +47,11 @@ Available: TypeAlias = Mapping[str, Sequence[object]] | PointsLike | None
 ContextLike: TypeAlias = ArrayLike | Parameters | None
 ContextsLike: TypeAlias = ContextLike | Sequence[Parameters]
 
+# A number of Python or of NumPy.
+Real: TypeAlias = float | np.floating[Any] | np.integer[Any]
+
 # In the user's unit, or a date.
-Time: TypeAlias = float | date | np.datetime64
+Time: TypeAlias = Real | date | np.datetime64
 
 # Seconds of a step with n observations.
 ResponseTimes: TypeAlias = Callable[[int], float]
@@ -69,7 +72,7 @@ if TYPE_CHECKING:
         @overload
         def __getitem__(self, key: str, /) -> Any: ...
         @overload
-        def __getitem__(self, key: slice | Sequence[int] | NDArray[Any], /) -> Array: ...
+        def __getitem__(self, key: slice | Sequence[int] | NDArray[Any] | None, /) -> Array: ...
 
     class Points(NDArray[np.float64], list[Point]):
         """Queries: an array (n, d), or a list of dicts."""

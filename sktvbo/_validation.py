@@ -149,10 +149,12 @@ def plain_number(value):
 
 
 def check_choice(value, choices, name, owner=None):
-    """Return the value, which must be one of the choices."""
-    # Types are compared too: an array compares element by element, and True equals 1.
-    if any(type(value) is type(choice) and value == choice for choice in choices):
-        return value
+    """Return the one of the choices that the value equals; NumPy scalars count as Python's."""
+    plain = value.item() if isinstance(value, np.str_ | np.bool_ | np.integer) else value
+    for choice in choices:
+        # Types are compared too: an array compares element by element, and True equals 1.
+        if type(plain) is type(choice) and plain == choice:
+            return choice
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}" if others else last
     raise invalid(name, expected, value, owner)
@@ -172,7 +174,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
         or not 0.0 < pair[0] <= pair[1] < np.inf
         or (high is not None and pair[1] > high)
     ):
-        limit = "" if high is None else f" <= {high:g}"
+        limit = " < inf" if high is None else f" <= {high:g}"
         raise invalid(name, f"'fixed' or a pair 0 < low <= high{limit}", bounds, owner)
     return bounds
 

@@ -1,10 +1,12 @@
 """Immutable values: copies with other fields, and arrays that grow without copies."""
 
+import copy
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 # Values in two threads may append to the same arrays.
 GROW_LOCK = threading.Lock()
@@ -26,13 +28,34 @@ def replaced(value, **changes):
     return new
 
 
-def containers_copied(value):
-    """Return a value with copies of its mappings, as dicts, and of its lists, at any depth."""
+# Objects of SciPy whose fields may be a user's arrays.
+_OF_ARRAYS = Bounds, LinearConstraint, NonlinearConstraint
+
+
+def owned(value):
+    """Return a value that its owner cannot change: the only way in for a user's parameters.
+
+    Mappings become dicts; lists, tuples, tables and SciPy's constraints are copies, at any depth;
+    arrays are read-only copies. Other objects are taken as they are.
+    """
     if isinstance(value, Mapping):
-        return {key: containers_copied(part) for key, part in value.items()}
-    if type(value) is list:
-        return [containers_copied(part) for part in value]
-    return value
+        return {key: owned(part) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(owned, value))
+    if isinstance(value, np.ndarray):
+        return read_only(value.copy())
+    if isinstance(value, _OF_ARRAYS):
+        new = copy.copy(value)
+        vars(new).update((name, owned(part)) for name, part in vars(value).items())
+        return new
+    return copy.copy(value) if hasattr(value, "to_numpy") else value  # a table or a column
+
+
+def read_only(array):
+    """Return a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def distinct_rows(rows):

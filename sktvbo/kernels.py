@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +59,8 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     epsilon : float in (0, 1), default=0.03
         Forgetting rate per unit of time.
     epsilon_bounds : pair of floats in (0, 1) or "fixed", default=(1e-4, 0.9)
-        Bounds of the search when ``epsilon`` is learnt from data.
+        Bounds of the search when ``epsilon`` is learnt from data. In the regressors the default
+        bounds are widened to what the times can show, in their unit.
 
     References
     ----------
@@ -97,6 +99,18 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.check()
         return -2.0 / np.log1p(-self.epsilon)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -129,9 +143,11 @@ class Wiener(Kernel):
     drift_variance : float, default=0.03
         σ_w², variance added per unit of time, relative to the spatial variance.
     drift_variance_bounds : pair of floats or "fixed", default=(1e-5, 1e1)
-        Bounds of the search when ``drift_variance`` is learnt from data.
-    start : float, default=0.0
-        t_0, in the unit and from the origin of the data's times.
+        Bounds of the search when ``drift_variance`` is learnt from data. In the regressors the
+        default bounds are widened to what the times can show, in their unit.
+    start : float or date, default=0.0
+        t_0, in the unit and from the origin of the data's times. The regressors take a date as
+        well, of the kind of these times.
     before : {"error", "constant"}, default="error"
         Times before ``start`` raise an error, or the function is constant until ``start``.
 
@@ -159,7 +175,7 @@ class Wiener(Kernel):
         self,
         drift_variance: float = 0.03,
         drift_variance_bounds: Bounds = (1e-5, 1e1),
-        start: float = 0.0,
+        start: float | date | np.datetime64 = 0.0,
         before: Literal["error", "constant"] = "error",
     ) -> None:
         self.drift_variance = drift_variance
@@ -176,6 +192,16 @@ class Wiener(Kernel):
         """Return False: the variance depends on the time since ``start``."""
         return False
 
+    def check(self) -> None:
+        """Raise a ValueError for an invalid parameter."""
+        interval = "(0, inf)"
+        check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
+        advice = "A regressor takes a date, with times that are dates." * (
+            not isinstance(self.start, Real)
+        )
+        check_real(self.start, "start", self, advice=advice)
+        check_choice(self.before, ("error", "constant"), "before", self)
+
     def elapsed(self, X: ArrayLike) -> Array:
         """Return the time for which the function has changed, 0 before ``start``.
 
@@ -188,10 +214,7 @@ class Wiener(Kernel):
         -------
         ndarray of shape (n,)
         """
-        interval = "(0, inf)"
-        check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
-        check_real(self.start, "start", self)
-        check_choice(self.before, ("error", "constant"), "before", self)
+        self.check()
         t = _one_column(X, "times of Wiener")
         # The negated comparison refuses NaN as well.
         if not np.all(t >= (self.start if self.before == "error" else -np.inf)):
@@ -200,6 +223,18 @@ class Wiener(Kernel):
             raise invalid("times of Wiener", expected, got=f"times from {t.min()}", advice=advice)
         return np.maximum(t - self.start, 0.0)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -228,8 +263,9 @@ class Wiener(Kernel):
         return 1.0 + self.drift_variance * self.elapsed(X)
 
     def __repr__(self):
-        name = type(self).__name__
-        return f"{name}(drift_variance={self.drift_variance:.3g}, start={self.start:.10g})"
+        drift, start = self.drift_variance, self.start
+        start = format(start, ".10g") if isinstance(start, Real) else start
+        return f"{type(self).__name__}(drift_variance={drift:.3g}, start={start})"
 
 
 class Empirical(Kernel):
@@ -305,6 +341,18 @@ class Empirical(Kernel):
             raise invalid("indices of Empirical", f"whole numbers from 0 to {m - 1}", got=got)
         return x.astype(np.intp)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -432,6 +480,18 @@ class ProportionalMatern(Matern):
             lengths = np.asarray(self.length_scale, dtype=np.float64)
             self.length_scale = rescaled_groups(lengths, self.groups, np.exp(theta))
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
@@ -545,6 +605,18 @@ class ChordalMatern(Matern):
         parts = across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)
         return _RADIUS * np.column_stack(parts)
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -657,6 +729,18 @@ class Separable(Kernel):
     def __repr__(self):
         return f"Separable({self.spatial}, {self.temporal})"
 
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: None = None, *, eval_gradient: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]: ...
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Array | tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""The same seed gives the same queries, however many threads the linear algebra may use."""
+"""The same seed gives the same queries on one processor, with any number of threads."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,10 @@
 """Hints: on all that is public, free of charge, and such that a checker finds mistakes."""
 
+import doctest
+import importlib
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import sktvbo
+from sktvbo.exceptions import MissingExtraError
 
 HERE = Path(__file__).parent / "typing"
 NAMES = [name for name in sktvbo._SUBMODULES if name != "integrations"]
@@ -57,6 +61,9 @@ ALLOWED = {
     "Constrained.from_plain": {"state"},
     "WithContext.to_plain": {"return"},
     "WithContext.from_plain": {"state"},
+    # A policy of users, or of the class.
+    "AskTell.policy_": {"return"},
+    "published": {"return"},
     # As the method that it overrides, which says it in overloads.
     "RandomSearch.recommend": {"return"},
 }
@@ -71,10 +78,8 @@ CHECKERS = {
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("pyrefly", "mypy")]
 
 
-@pytest.fixture(scope="module", params=SLOW)
-def checked(request, tmp_path_factory):
-    """Name of a checker, and lines of the files of ``typing`` in which it finds something."""
-    checker = request.param
+def findings_of(checker, files, cache):
+    """Output of a checker of files."""
     pytest.importorskip(checker)
     root = Path(sktvbo.__file__).parents[1]
     command = [sys.executable, "-m", checker, *CHECKERS[checker]]
@@ -82,12 +87,20 @@ def checked(request, tmp_path_factory):
         command += ["--python-interpreter-path", sys.executable, "--search-path", root]
     else:
         command += ["--python-executable", sys.executable]
-        command += ["--cache-dir", tmp_path_factory.mktemp("mypy")]
-    command += [HERE / "user.py", HERE / "wrong.py"]
+        command += ["--cache-dir", cache]
     environment = os.environ | {"MYPYPATH": str(root)}
+    command += files
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    lines = re.findall(r"(user|wrong)\.py:(\d+):(?! note)", done.stdout)
-    assert lines, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module", params=SLOW)
+def checked(request, tmp_path_factory):
+    """Name of a checker, and lines of the files of ``typing`` in which it finds something."""
+    checker, files = request.param, [HERE / "user.py", HERE / "wrong.py"]
+    output = findings_of("mypy", files, tmp_path_factory.mktemp("mypy"))
+    lines = re.findall(r"(user|wrong)\.py:(\d+):(?! note)", output)
+    assert lines, output
     found = {name: {int(i) for file, i in lines if file == name} for name in ("user", "wrong")}
     return checker, found
 
@@ -105,3 +118,37 @@ def test_a_checker_finds_every_mistake(checked):
     wrong = {i for i, line in enumerate(lines, start=1) if line.endswith(marks)}
     assert len(wrong) > 20
     assert findings["wrong"] == wrong
+
+
+def examples():
+    """Name and source of the example of each docstring, without lines that raise an error."""
+    finder, sources = doctest.DocTestFinder(exclude_empty=True), {}
+    for module in pkgutil.walk_packages(sktvbo.__path__, "sktvbo."):
+        if module.name.endswith("__main__"):
+            continue
+        try:
+            tests = finder.find(importlib.import_module(module.name))
+        except MissingExtraError:
+            continue
+        for test in tests:
+            if test.filename.endswith(".py") and test.examples:
+                lines = [example.source for example in test.examples if example.exc_msg is None]
+                sources[test.name.replace(".", "_")] = "".join(lines)
+    return sources
+
+
+@pytest.mark.slow
+def test_mypy_is_content_with_the_examples_of_docstrings(tmp_path):
+    """Each alone: a name that it does not import is an error.
+
+    pyrefly has stubs of scikit-learn, which refuse some of its own uses.
+    """
+    sources = examples() | {"planted": "np.zeros(3)\n"}
+    assert len(sources) > 100
+    for name, source in sources.items():
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+    files = sorted(tmp_path.glob("*.py"))
+    output = findings_of("mypy", files, tmp_path / "cache")
+    found = [line for line in output.splitlines() if re.search(r"\.py:\d+:(?! note)", line)]
+    assert len(found) == 1, output
+    assert "planted.py:1:" in found[0]

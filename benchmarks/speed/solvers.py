@@ -20,17 +20,18 @@ from sktvbo.kernels import Forgetting, with_seasons
 
 SEASON = Matern(48.0, nu=2.5) + Matern(100.0, nu=1.5) * ExpSineSquared(1.5, 24.0)
 KERNELS = {
-    "forgetting": Forgetting(0.05),
-    "matern": Matern(20.0, nu=2.5),
-    "sum": Matern(20.0, nu=1.5) + 0.5 * Matern(5.0, nu=0.5),
-    "season": SEASON,
-    "seasons": with_seasons(Matern(48.0, nu=2.5), 24.0, 168.0),
-    "decays": Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 7.0) * Matern(9.0, nu=0.5),
+    "forgetting": (Forgetting(0.05), None),
+    "matern": (Matern(20.0, nu=2.5), None),
+    "sum": (Matern(20.0, nu=1.5) + 0.5 * Matern(5.0, nu=0.5), None),
+    "season": (SEASON, None),
+    "seasons": (with_seasons(Matern(48.0, nu=2.5), 24.0, 168.0), None),
+    "decays": (Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 7.0) * Matern(9.0, nu=0.5), None),
+    "level": (Matern(20.0, nu=1.5), 0.5 * Matern(5.0, nu=0.5)),
 }
 ROWS, PLACES = (250, 500, 1000, 2000, 4000), (1, 5, 15, 50, 150)
 
 
-def case(temporal, n, n_places, times):
+def case(kernels, n, n_places, times):
     """Return an unfitted regressor, X and y of n rows at places in turn."""
     rng, i = np.random.default_rng(0), np.arange(n)
     t = np.cumsum(rng.uniform(0.5, 1.5, n)) if times == "irregular" else 1.0 * i
@@ -38,7 +39,8 @@ def case(temporal, n, n_places, times):
     S = rng.uniform(size=(n_places, 2 * (n_places > 1)))
     X, y = np.column_stack([S[i % n_places], t]), np.sin(t / 10.0) + 0.1 * rng.normal(size=n)
     spatial = Matern(0.3, nu=2.5) if n_places > 1 else None
-    return TimeVaryingGPRegressor(spatial, temporal, optimizer=None), X, y
+    temporal, level = kernels
+    return TimeVaryingGPRegressor(spatial, temporal, level_kernel=level, optimizer=None), X, y
 
 
 def measured(gp, X, y, repeats=3):

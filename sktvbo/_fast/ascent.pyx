@@ -171,7 +171,7 @@ cdef class Ascents:
     cdef void _leave_behind(self) noexcept nogil:
         """End the climbs that another one leads by too much."""
         cdef Py_ssize_t a = self.a, i, j
-        cdef double best = self._values[0]
+        cdef double best = self._values[0] if self.b else 0.0
         for i in range(1, self.b):
             best = max(best, self._values[i])
         self.a = 0

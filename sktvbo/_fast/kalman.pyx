@@ -1,10 +1,11 @@
 """Kalman filter and smoother of several places with one dynamics.
 
 The state is z = (z_1, ..., z_p), each z_a with a number per place, M places, N = p M numbers. Its
-covariance P (N, N) has the prior T (x) K with K (M, M) in space and T (p, p) in time. From one time
-to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. At each time, z_1
-is observed at b >= 0 of the places, with noise R: with H the observed rows of the identity,
-C = H P, S = C H' + diag(R) = L L', U = L^-1 C and E = L^-1 (Y - H m),
+covariance P (N, N) has the prior sum_g T_g (x) K_g, with K_g (M, M) in space and T_g (p, p) in time
+of each of s independent groups. From one time to the next z becomes (A (x) 1) z and P becomes
+(A (x) 1) P (A (x) 1)' + sum_g Q_g (x) K_g. At each time, z_1 is observed at b >= 0 of the places,
+with noise R: with H the observed rows of the identity, C = H P, S = C H' + diag(R) = L L',
+U = L^-1 C and E = L^-1 (Y - H m),
 
     m <- m + U' E,    P <- P - U' U,    and then  P H' = C' S^-1 diag(R) in the observed rows and
     columns, which is accurate where the subtraction cancels (the aim of Joseph's form).
@@ -13,14 +14,22 @@ Targets are Y (n, k), k columns with one covariance. Means are (k, N).
 
 The backward pass (Bryson and Frazier's smoother; de Jong's r and N) carries the derivatives of the
 log likelihood of later observations: r (k, N) in the mean, (r r' - Lambda) / 2 in the covariance.
+Observations change both in the observed rows, and Lambda in the observed columns:
+
+    r <- r + H' S^-1 (Y - H m - C r),    Lambda <- (1 - H' S^-1 C) Lambda (1 - C' S^-1 H) + H' S^-1 H.
+
+The rows of the matrix on the left are D = S^-1 diag(R) in observed columns, and -S^-1 C in the
+others: no difference cancels. Each entry of Lambda is written to both triangles. An antisymmetric
+part, which rounding adds, would not be contracted with the rest and could grow exponentially.
+
 No covariance is inverted, so K may be singular. O(N^2 b) per time for p = 1, all in BLAS.
 """
 
 from libc.math cimport log, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from scipy.linalg.cython_blas cimport dgemm, dtrsm
-from scipy.linalg.cython_lapack cimport dpotrf
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
 import numpy as np
 
@@ -67,17 +76,17 @@ cdef void _transposed(const double* X, Py_ssize_t n, double* out) noexcept nogil
             out[i * n + j] = X[j * n + i]
 
 
-cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p, Py_ssize_t M,
-                double* P, bint transpose, double* work) noexcept nogil:
-    """Update P <- (A (x) 1) P (A (x) 1)' + Q (x) K; with A' for A, and without Q if NULL.
+cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t s, Py_ssize_t p,
+                Py_ssize_t M, double* P, bint transpose, double* work) noexcept nogil:
+    """Update P <- (A (x) 1) P (A (x) 1)' + sum_g Q_g (x) K_g; with A' for A, without Q if s = 0.
 
     ``work`` (N, N) is used for p > UNROLLED only.
     """
-    cdef Py_ssize_t N = p * M, i, j, a, b
+    cdef Py_ssize_t N = p * M, i, j, a, b, g
     cdef double c, q
-    if p == 1:
+    if p == 1 and s < 2:
         c = A[0] * A[0]
-        q = 0.0 if Q == NULL else Q[0]
+        q = Q[0] if s else 0.0
         if c == 1.0 and q == 0.0:
             return
         if q == 0.0:
@@ -107,16 +116,15 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p,
                     for b in range(p):
                         c = c + (A[b * p + a] if transpose else A[a * p + b]) * old[b]
                     P[(a * M + i) * N + j] = c
-    if Q == NULL:
-        return
-    for a in range(p):
-        for b in range(p):
-            q = Q[a * p + b]
-            if q == 0.0:
-                continue
-            for i in range(M):
-                for j in range(M):
-                    P[(a * M + i) * N + b * M + j] += q * K[i * M + j]
+    for g in range(s):
+        for a in range(p):
+            for b in range(p):
+                q = Q[(g * p + a) * p + b]
+                if q == 0.0:
+                    continue
+                for i in range(M):
+                    for j in range(M):
+                        P[(a * M + i) * N + b * M + j] += q * K[(g * M + i) * M + j]
 
 
 cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_ssize_t b,
@@ -199,17 +207,17 @@ cdef void _condition(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_s
 
 
 cdef Py_ssize_t _check(
-    const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
-    const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+    const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, :, ::1] Q,
+    const double[:, :, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
     const double[:, ::1] Y, const double[::1] R,
 ) except -1:
     """Check the shapes and return the largest number of observations at one time, at least 1."""
-    cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], i, widest = 1
-    if p == 0 or M == 0 or Y.shape[1] == 0:
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[2], p = A.shape[1], i, widest = 1
+    if p == 0 or M == 0 or Y.shape[1] == 0 or K.shape[0] == 0:
         raise ValueError("there must be a state, a place and a column of targets")
-    if (A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p or Q.shape[0] != A.shape[0]
-            or K.shape[0] != M):
-        raise ValueError("A (u, p, p), Q (u, p, p) and K (M, M) do not fit together")
+    if (A.shape[2] != p or Q.shape[2] != p or Q.shape[3] != p or Q.shape[0] != A.shape[0]
+            or K.shape[1] != M or Q.shape[1] != K.shape[0]):
+        raise ValueError("A (u, p, p), Q (u, s, p, p) and K (s, M, M) do not fit together")
     if Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]:
         raise ValueError("site (n,), Y (n, k) and R (n,) do not fit together")
     if start.shape[0] != T + 1 or start[0] < 0 or start[T] > site.shape[0]:
@@ -239,19 +247,19 @@ def _work(Py_ssize_t p, Py_ssize_t N):
     return np.empty(N * N if p > UNROLLED else 1)
 
 
-def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
-           const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, :, ::1] Q,
+           const double[:, :, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
            const double[:, ::1] Y, const double[::1] R, double[:, ::1] m, double[:, ::1] P,
            double[:, ::1] sums, kept_m=None, kept_P=None):
     """Filter T times in place. Returns 0, or the time + 1 at which S is not positive definite.
 
-    ``move`` (T,) is the index of A (u, p, p) and Q (u, p, p) that lead to each time. Rows
+    ``move`` (T,) is the index of A (u, p, p) and Q (u, s, p, p) that lead to each time. Rows
     ``start[i]`` to ``start[i + 1]`` of ``site`` (n,), Y (n, k) and R (n,) are the observations at
     time i. ``sums`` (k, k + 1) is increased by E' E, and its last column by log |S|. ``kept_m``
     (T, k, N) and ``kept_P`` (T, N, N), if given, receive mean and covariance after each time.
     """
-    cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, q, b, first, widest
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[2], p = A.shape[1], k = Y.shape[1], N = p * M
+    cdef Py_ssize_t s = K.shape[0], i, j, l, q, b, first, widest
     cdef bint keep = kept_P is not None
     cdef double[:, :, ::1] m_out
     cdef double[:, :, ::1] P_out
@@ -268,7 +276,8 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
         for i in range(T):
             for j in range(k):
                 _mix(&A[move[i], 0, 0], p, M, &m[j, 0], False, &work[0])
-            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
+            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0, 0], &K[0, 0, 0], s, p, M, &P[0, 0], False,
+                  &work[0])
             first, b = start[i], start[i + 1] - start[i]
             if b > 0:
                 if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
@@ -288,8 +297,8 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     return 0
 
 
-def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
-           const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, :, ::1] Q,
+           const double[:, :, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
            const double[:, ::1] Y, const double[::1] R,
            const double[:, ::1] first_m, const double[:, ::1] first_P,
            const double[:, :, ::1] kept_m, const double[:, :, ::1] kept_P,
@@ -299,20 +308,19 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
 
     ``first_m`` and ``first_P`` are the moments before the first time; other arrays as in `filter`.
 
-    - ``slopes``: (on_A (u, p, p), on_Q (u, p, p), on_K (M, M), on_R (n,)). Twice the derivative
-      of the log likelihood is added to the first three and written to ``on_R``.
+    - ``slopes``: (on_A (u, p, p), on_Q (u, s, p, p), on_K (s, M, M), on_R (n,)). Twice the
+      derivative of the log likelihood is added to the first three and written to ``on_R``.
     - ``queries``: (first (T + 1,), place (q,), W (w, c), out (q, k + 1)). ``out`` receives the
       smoothed means of z_1 at places and their variance, at each time after its observations. A
       place below M is one of the M; place M + i is W_i times the first c <= N numbers of the state.
     """
-    cdef Py_ssize_t T = move.shape[0], M = K.shape[1], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest
-    cdef int n_ = <int> N, b_
-    cdef double total, one = 1.0, zero = 0.0
-    cdef char no = b"N", yes = b"T"
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[2], p = A.shape[1], k = Y.shape[1], N = p * M
+    cdef Py_ssize_t s = K.shape[0], i, j, l, a, u, b, first, widest
+    cdef double total
     cdef bint learning = slopes is not None, asked = queries is not None
-    cdef double[:, :, ::1] on_A, on_Q
-    cdef double[:, ::1] on_K, W, out
+    cdef double[:, :, :, ::1] on_Q
+    cdef double[:, :, ::1] on_A, on_K
+    cdef double[:, ::1] W, out
     cdef double[::1] on_R
     cdef const Py_ssize_t[::1] query, place
     widest = _check(move, A, Q, K, start, site, Y, R)
@@ -323,10 +331,11 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
         raise ValueError("means (k, N) and matrices (N, N) do not fit the other arrays")
     if learning:
         on_A, on_Q, on_K, on_R = slopes
-        for i in range(3):
-            if on_A.shape[i] != A.shape[i] or on_Q.shape[i] != Q.shape[i]:
+        for i in range(4):
+            if on_Q.shape[i] != Q.shape[i] or i < 3 and on_A.shape[i] != A.shape[i]:
                 raise ValueError("slopes in A and Q must have their shapes")
-        if on_K.shape[0] != M or on_K.shape[1] != M or on_R.shape[0] != R.shape[0]:
+        if (on_K.shape[0] != s or on_K.shape[1] != M or on_K.shape[2] != M
+                or on_R.shape[0] != R.shape[0]):
             raise ValueError("slopes in K and R must have their shapes")
     if asked:
         query, place, W, out = queries
@@ -341,7 +350,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                 raise ValueError("places of queries must be in [0, M + w)")
     cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
     cdef double[::1] E = np.empty(widest * k), X = np.empty(widest * N)
-    cdef double[::1] G = np.empty(widest * widest), v = np.empty(N), w = np.empty(N)
+    cdef double[::1] G = np.empty(widest * widest), g = np.empty(widest), v = np.empty(N)
     cdef double[:, ::1] P = np.empty((N, N)), B = np.empty((N if learning else 0, N))
     cdef double[:, ::1] m = np.empty((k, N))
     cdef double[::1] work = _work(p, N)
@@ -354,49 +363,21 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                 for j in range(query[i], query[i + 1]):
                     _query(place[j], &W[0, 0] if W.shape[0] else NULL, W.shape[1], M, N, k,
                            &kept_m[i, 0, 0], &kept_P[i, 0, 0], &r[0, 0], &Lambda[0, 0], &v[0],
-                           &w[0], &out[j, 0])
+                           &out[j, 0])
             before_m = &first_m[0, 0] if i == 0 else &kept_m[i - 1, 0, 0]
             before_P = &first_P[0, 0] if i == 0 else &kept_P[i - 1, 0, 0]
             memcpy(&P[0, 0], before_P, N * N * sizeof(double))
             memcpy(&m[0, 0], before_m, k * N * sizeof(double))
-            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
+            _move(&A[u, 0, 0], &Q[u, 0, 0, 0], &K[0, 0, 0], s, p, M, &P[0, 0], False, &work[0])
             for j in range(k):
                 _mix(&A[u, 0, 0], p, M, &m[j, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
-            b_ = <int> b
             if b > 0:
                 if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
                             &C[0], &L[0], &E[0]) != 0:
                     with gil:
                         return i + 1
                 _solve(&L[0], b, N, &C[0], False)
-                # X = U Lambda, and then S^-1 C Lambda; G = L^-T (1 + U Lambda U') L^-1.
-                if b == 1:
-                    for a in range(N):
-                        X[a] = 0.0
-                    for c in range(N):
-                        total = C[c]
-                        for a in range(N):
-                            X[a] += total * Lambda[c, a]
-                    total = 1.0
-                    for a in range(N):
-                        total = total + X[a] * C[a]
-                    G[0] = total
-                else:
-                    dgemm(&no, &no, &n_, &b_, &n_, &one, &Lambda[0, 0], &n_, &C[0], &n_, &zero,
-                          &X[0], &n_)
-                    dgemm(&yes, &no, &b_, &b_, &n_, &one, &C[0], &n_, &X[0], &n_, &zero, &G[0],
-                          &b_)
-                    for j in range(b):
-                        G[j * b + j] += 1.0
-                _solve(&L[0], b, N, &X[0], True)
-                _solve(&L[0], b, b, &G[0], True)
-                for j in range(b):
-                    for l in range(j):
-                        total = G[j * b + l]
-                        G[j * b + l] = G[l * b + j]
-                        G[l * b + j] = total
-                _solve(&L[0], b, b, &G[0], True)
                 # E = L^-T (E - U r): Δ⁻¹ y of these observations.
                 for j in range(b):
                     for l in range(k):
@@ -406,33 +387,91 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                         E[j * k + l] -= total
                 _solve(&L[0], b, k, &E[0], True)
                 for j in range(b):
-                    c = site[first + j]
                     for l in range(k):
-                        r[l, c] += E[j * k + l]
-                    for a in range(N):
-                        Lambda[c, a] -= X[j * N + a]
-                        Lambda[a, c] -= X[j * N + a]
-                for j in range(b):
-                    for l in range(b):
-                        Lambda[site[first + j], site[first + l]] += G[j * b + l]
-                    if learning:
-                        total = -G[j * b + j]
-                        for l in range(k):
-                            total = total + E[j * k + l] * E[j * k + l]
-                        on_R[first + j] = total
+                        r[l, site[first + j]] += E[j * k + l]
+                _solve(&L[0], b, N, &C[0], True)
+                _inform(&site[first], &R[first], b, N, &L[0], &C[0], &X[0], &G[0], &g[0],
+                        &Lambda[0, 0])
+                for j in range(b if learning else 0):
+                    total = -g[j]
+                    for l in range(k):
+                        total = total + E[j * k + l] * E[j * k + l]
+                    on_R[first + j] = total
             if learning:
-                _learn(p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
-                       &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0], &on_Q[u, 0, 0],
-                       &on_K[0, 0], &work[0])
+                _learn(s, p, M, k, &A[u, 0, 0], &Q[u, 0, 0, 0], &K[0, 0, 0], before_m, before_P,
+                       &r[0, 0], &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0],
+                       &on_Q[u, 0, 0, 0], &on_K[0, 0, 0], &work[0])
             for j in range(k):
                 _mix(&A[u, 0, 0], p, M, &r[j, 0], True, &work[0])
-            _move(&A[u, 0, 0], NULL, NULL, p, M, &Lambda[0, 0], True, &work[0])
+            _move(&A[u, 0, 0], NULL, NULL, 0, p, M, &Lambda[0, 0], True, &work[0])
     return 0
+
+
+cdef void _inform(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_ssize_t N,
+                  const double* L, double* D, double* Y, double* G, double* g,
+                  double* Lambda) noexcept nogil:
+    """Update Lambda for observations; D (b, N), given as S^-1 C, is overwritten.
+
+    g (b,) <- diagonal of S^-1 + S^-1 C Lambda C' S^-1. Y (b, N) and G (b, b) are scratch.
+    """
+    cdef Py_ssize_t i, j, a, c
+    cdef int b_ = <int> b, n_ = <int> N, info = 0
+    cdef char up = b"U", no = b"N", yes = b"T"
+    cdef double one = 1.0, zero = 0.0, total
+    if b == 1:
+        G[0] = 1.0 / (L[0] * L[0])
+    else:
+        memcpy(G, L, b * b * sizeof(double))
+        dpotri(&up, &b_, G, &b_, &info)
+    for i in range(b):
+        for j in range(i):
+            G[j * b + i] = G[i * b + j]
+    for i in range(b):
+        for a in range(N):
+            D[i * N + a] = -D[i * N + a]
+        # For several observations of a site, with any of them: the last.
+        for j in range(b):
+            D[i * N + site[j]] = G[i * b + j] * R[j]
+    # Y = D Lambda and G = S^-1 + D Lambda D'.
+    if b == 1:
+        memset(Y, 0, N * sizeof(double))
+        for c in range(N):
+            total = D[c]
+            for a in range(N):
+                Y[a] += total * Lambda[c * N + a]
+        for a in range(N):
+            G[0] += Y[a] * D[a]
+    else:
+        dgemm(&no, &no, &n_, &b_, &n_, &one, Lambda, &n_, D, &n_, &zero, Y, &n_)
+        dgemm(&yes, &no, &b_, &b_, &n_, &one, D, &n_, Y, &n_, &one, G, &b_)
+    for j in range(b):
+        c = site[j]
+        g[j] = G[j * b + j]
+        # S^-1 C is H - D in the row whose column is written, otherwise -D.
+        for i in range(j + 1, b):
+            if site[i] == c:
+                break
+        else:
+            g[j] += Lambda[c * N + c] - 2.0 * Y[j * N + c]
+    for j in range(b):
+        memset(Lambda + site[j] * N, 0, N * sizeof(double))
+    for j in range(b):
+        for a in range(N):
+            Lambda[site[j] * N + a] += Y[j * N + a]
+    for j in range(b):
+        for i in range(b):
+            Lambda[site[j] * N + site[i]] = 0.0
+    for j in range(b):
+        for i in range(b):
+            Lambda[site[j] * N + site[i]] += G[j * b + i]
+    for j in range(b):
+        for a in range(N):
+            Lambda[a * N + site[j]] = Lambda[site[j] * N + a]
 
 
 cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t width, Py_ssize_t M, Py_ssize_t N,
                  Py_ssize_t k, const double* m, const double* P, const double* r,
-                 const double* Lambda, double* v, double* w, double* out) noexcept nogil:
+                 const double* Lambda, double* v, double* out) noexcept nogil:
     """Write smoothed means m h + r c and variance h' c - c' Lambda c, c = P h, of z_1 at a place."""
     cdef Py_ssize_t a, j, l
     cdef double weight, total, variance
@@ -468,15 +507,16 @@ cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t width, Py_ssize_t
     out[k] = variance
 
 
-cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A,
+cdef void _learn(Py_ssize_t s, Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A,
                  const double* Q, const double* K, const double* m, const double* P,
                  const double* r, const double* Lambda, double* G, double* B, double* on_A,
                  double* on_Q, double* on_K, double* work) noexcept nogil:
     """Add twice the derivatives in the move from m and P to here; G and B (N, N) are scratch.
 
-    With G = r r' - Lambda they are G : Q (x) dK and G : dQ (x) K, and 2 r' dA m + 2 G : (dA P A').
+    With G = r r' - Lambda they are G : Q_g (x) dK_g and G : dQ_g (x) K_g, and
+    2 r' dA m + 2 G : (dA P A').
     """
-    cdef Py_ssize_t N = p * M, i, j, a, b, e, l
+    cdef Py_ssize_t N = p * M, i, j, a, b, g, e, l
     cdef int p_ = <int> p, size = <int> (M * N)
     cdef char no = b"N", yes = b"T"
     cdef double total, q, one = 1.0, two = 2.0
@@ -487,16 +527,17 @@ cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A,
             q = r[l * N + i]
             for j in range(N):
                 G[i * N + j] += q * r[l * N + j]
-    for a in range(p):
-        for b in range(p):
-            e = a * p + b
-            total = 0.0
-            for i in range(M):
-                for j in range(M):
-                    q = G[(a * M + i) * N + b * M + j]
-                    on_K[i * M + j] += Q[e] * q
-                    total = total + q * K[i * M + j]
-            on_Q[e] += total
+    for g in range(s):
+        for a in range(p):
+            for b in range(p):
+                e = (g * p + a) * p + b
+                total = 0.0
+                for i in range(M):
+                    for j in range(M):
+                        q = G[(a * M + i) * N + b * M + j]
+                        on_K[(g * M + i) * M + j] += Q[e] * q
+                        total = total + q * K[(g * M + i) * M + j]
+                on_Q[e] += total
     # B = P (A (x) 1)', row by row; or as the transpose of (A (x) 1) P.
     if p > UNROLLED:
         _multiply(A, p, M * N, P, False, work)

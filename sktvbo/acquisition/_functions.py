@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     # deviation.
     Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
     Acquisition: TypeAlias = (
-        Callable[[Numbers, Numbers, AcquisitionState], Scores] | "ThompsonSampling"
+        Callable[[Numbers, Numbers, AcquisitionState], Scores]
+        | Callable[[Numbers, Numbers, AcquisitionState, Array], Scores]  # ``sees_places``
+        | "ThompsonSampling"
     )
 
 # Smaller standard deviations are replaced by this one, whose reciprocal's square does not overflow.
@@ -158,8 +160,8 @@ class PosteriorMean(AcquisitionFunction, BaseEstimator):
 
     Examples
     --------
-    >>> from sktvbo.acquisition import PosteriorMean
-    >>> PosteriorMean()(1.5, 0.3, state=None)
+    >>> from sktvbo.acquisition import AcquisitionState, PosteriorMean
+    >>> PosteriorMean()(1.5, 0.3, AcquisitionState(n=3, n_told=3, n_dims=1))
     (1.5, 1.0, 0.0)
     """
 

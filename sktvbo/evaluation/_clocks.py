@@ -233,7 +233,7 @@ class SimulatedClock(Clock):
     1.5
     """
 
-    def __init__(self, response_time: ResponseTimes, call_duration: float = 0.0) -> None:
+    def __init__(self, response_time: ResponseTimes | str, call_duration: float = 0.0) -> None:
         self.response_time = _as_response_time(response_time, self)
         self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 

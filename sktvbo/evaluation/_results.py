@@ -89,7 +89,7 @@ class RunResult:
     dataset_sizes: np.ndarray
     removed_counts: np.ndarray
     history: dict = field(default_factory=dict, repr=False)
-    optimizer: object = field(default=None, repr=False)
+    optimizer: Any = field(default=None, repr=False)
     seed: int | None = None
     violations: np.ndarray | None = None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -188,8 +188,8 @@ class Step:
     size: int
     removed: int
     initial: bool
-    surrogate: object
-    optimizer: object
+    surrogate: Any
+    optimizer: Any
 
 
 def steps(

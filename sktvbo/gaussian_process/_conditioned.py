@@ -385,7 +385,14 @@ class PosteriorView:
 
 
 class TimeSlice(PosteriorView):
-    """Posterior at one time, in the user's unit, as a function of space."""
+    """Posterior at one time, in the user's unit, as a function of space.
+
+    ``read`` converts places other than arrays, such as data frames, to an array (m, d).
+    """
+
+    def __init__(self, gp, t, moving=None, level=True, read=np.asarray):
+        super().__init__(gp, t, moving, level=level)
+        self._read = read
 
     def mean(self, S):
         """Return the mean (m,) at places S (m, d)."""
@@ -408,6 +415,7 @@ class TimeSlice(PosteriorView):
 
     def _places(self, S):
         """Return places as an array (m, d), others would be broadcast, and the time (m,)."""
+        S = S if isinstance(S, np.ndarray | list) else self._read(S)
         S, d = np.asarray(S, dtype=np.float64), self._gp.covariance.n_dims
         if S.ndim != 2 or S.shape[1] != d:
             raise invalid("Places", f"an array of shape (m, {d})", got=f"shape {S.shape}")

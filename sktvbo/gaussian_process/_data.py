@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._validation import check_int, invalid
 from .._values import GrowableArrays, append_rows
 from ._prior_mean import Polynomial
 
@@ -295,17 +294,3 @@ def are_unconfirmed(weights):
     Further rows may show that they belong to a change of the function.
     """
     return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]
-
-
-def time_position(column, n_columns, names, owner):
-    """Return the position of the time column, counted from the left."""
-    if isinstance(column, str):
-        if column in names:
-            return names.index(column)
-        known = f"one of {names}" if names else "a position, as X has no column names"
-        raise invalid("time_column", known, column, owner)
-    try:
-        return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
-    except ValueError:
-        expected = f"the position or name of one of the {n_columns} columns of X"
-        raise invalid("time_column", expected, column, owner) from None

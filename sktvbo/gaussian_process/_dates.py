@@ -10,22 +10,25 @@ UTC: neither their zone nor their side of a clock change is known.
 """
 
 from datetime import date
-from functools import wraps
-from numbers import Real
+from functools import reduce, wraps
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
+    ConstantKernel,
     ExpSineSquared,
     Kernel,
     Matern,
     RationalQuadratic,
+    WhiteKernel,
 )
 from sklearn.utils.validation import validate_data
 
 from .._durations import (
+    DEFAULT_UNIT,
     DURATION_TYPES,
     PERIOD,
     UNITS,
@@ -36,15 +39,18 @@ from .._durations import (
     number_of_period,
     scalar,
 )
-from .._tables import frame_columns
+from .._tables import frame_columns, in_memory, with_columns_in_order
 from .._validation import (
     LARGEST_X,
     LARGEST_Y,
     check_complete,
+    check_int,
     check_size,
+    finite_array,
     invalid,
     is_gap,
 )
+from ..kernels import Forgetting, Wiener
 from ._kernel_families import parameters
 
 NUMBERS = "numbers"
@@ -53,6 +59,9 @@ ZONED = "dates with a time zone"
 DURATIONS = "durations"
 
 _DATES = (date, np.datetime64)  # a datetime and a Timestamp are dates
+
+# A column that increases with the dates from this many steps on is hardly so by chance.
+_MIN_DATES = 8
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -115,6 +124,92 @@ def mixed_kinds(name, known, kind, where, advice="", error=ValueError):
         advice = "Give all of them a zone: .dt.tz_localize(zone) in pandas, replace(tzinfo=zone)."
     advice = advice or f"Convert them to {known}."
     return invalid(name, f"{known}, as {where}", got=kind, advice=advice, error=error)
+
+
+def time_position(column, table, X, kinds, owner):
+    """Return the position of the time column, counted from the left.
+
+    Parameters
+    ----------
+    column : int or label
+        Parameter ``time_column``. -1 is the only column of dates, or else the last column.
+    table : array-like of shape (n, d + 1)
+        Data as given.
+    X : ndarray of shape (n, d + 1)
+        The same as numbers.
+    kinds : dict of int to str
+        See `numeric_times`.
+    owner : object
+
+    Raises
+    ------
+    ValueError
+        No such column; or -1, and several columns may be time, or time is in the index.
+    """
+    n_columns, labels = X.shape[1], [label for label, _ in frame_columns(table) or ()]
+    if isinstance(column, Integral) and column == -1:
+        return _default_position(table, X, kinds, labels or list(range(n_columns)), owner)
+    if isinstance(column, str | tuple):
+        if column in labels:
+            return labels.index(column)
+        known, advice = f"one of {labels}", ""
+        if not labels or isinstance(labels[0], Integral):
+            known = "a position, as X has no column names"
+            advice = (
+                "Tools that pass arrays on, such as RegressorChain and SequentialFeatureSelector, "
+                "may move the columns: see 'Pipelines' in the guide."
+            )
+        raise invalid("time_column", known, column, owner, advice=advice)
+    try:
+        return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
+    except ValueError:
+        expected = f"the position or name of one of the {n_columns} columns of X"
+        raise invalid("time_column", expected, column, owner) from None
+
+
+def _default_position(table, X, kinds, labels, owner):
+    """Return the position of the only column of dates, or else the last one."""
+    last = X.shape[1] - 1
+    dates = [i for i, kind in kinds.items() if kind != DURATIONS]
+    times = dates or list(kinds)
+    found = " and ".join(f"{kinds[i]} in column {labels[i]!r}" for i in times)
+    if len(times) == 1 and times != [last]:
+        if not dates:
+            found += f", but {labels[last]!r} as last column"
+        elif last not in kinds and _counts_with(X[:, last], X[:, times[0]]):
+            found += f", and column {labels[last]!r}, which increases with them"
+        else:
+            return times[0]
+    elif len(times) < 2:
+        if not times:
+            check_index(table, f"set time_column if column {labels[last]!r} has the times")
+        return last
+    expected = "the name or position of the column of times"
+    raise invalid("time_column", expected, owner=owner, got=f"-1 for {found}")
+
+
+def _counts_with(column, dates):
+    """Return True if a column (n,) is another count of the time of dates (n,)."""
+    order = np.lexsort((column, dates))
+    steps, is_later = np.diff(column[order]), np.diff(dates[order]) > 0.0
+    return np.count_nonzero(is_later) >= _MIN_DATES and np.array_equal(steps > 0.0, is_later)
+
+
+def check_index(table, advice):
+    """Raise an error for a frame of pandas with times in its index."""
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    levels = range(getattr(index, "nlevels", 0))
+    for level in map(index.get_level_values, levels) if levels else ():
+        is_period = str(level.dtype).startswith("period")
+        first = level[0] if level.dtype == object and len(level) else None
+        if level.dtype.kind in "Mm" or is_period or isinstance(first, _DATES + DURATION_TYPES):
+            reset = f"X{'.to_timestamp()' * is_period}.reset_index()"
+            raise invalid(
+                "X",
+                "a frame with times in a column",
+                got=f"times in its index, of dtype {level.dtype}",
+                advice=f"Give {reset}, or {advice}.",
+            )
 
 
 def columns_of(table):
@@ -313,36 +408,92 @@ def numeric_periods(value, unit, owner):
     return tuple(periods)
 
 
-def numeric_durations(kernel, unit):
-    """Return a kernel with numbers in place of durations, and of pairs of durations.
+def numeric_durations(kernel, unit, kind=None):
+    """Return a kernel with numbers in place of durations, of pairs of durations, and of dates.
 
-    The given kernel is not changed; without durations it is returned itself.
+    The given kernel is not changed; without such parameters it is returned itself. ``kind`` is that
+    of the times of the data, which a date must have; None: it is not known.
     """
     if not isinstance(kernel, Kernel):
         return kernel
     numbers = {}
     for name, value in parameters(kernel).items():
-        pair = isinstance(value, tuple | list) and any(map(is_duration, value))
-        if pair or is_duration(value):
-            parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
-            numbers[name] = tuple(parts) if pair else parts[0]
+        many = parts_of(value)
+        if not isinstance(value, DURATION_TYPES) and any(map(is_duration, many)):
+            numbers[name] = tuple(number_of_duration(part, unit) for part in many)
+        elif isinstance(value, _DATES + DURATION_TYPES):
+            own, numbers[name] = read_time(value, unit, name)
+            # Durations are lengths, but for a start, which is as a time of the data.
+            is_length = own == DURATIONS and (kind == NUMBERS or not name.endswith("start"))
+            if own != kind and kind is not None and not is_length:
+                owner = f"{name} of {type(kernel).__name__}"
+                raise mixed_kinds(owner, kind, own, "in the data of fit")
     return clone(kernel).set_params(**numbers) if numbers else kernel
 
 
-def check_no_texts(kernel, durations):
-    """Raise an error for a lengthscale, a period or a bound of a kernel that is a string.
+def parts_of(value):
+    """Return the entries of a parameter of a kernel, such as both bounds, as a list."""
+    is_array = isinstance(value, np.ndarray) and value.ndim
+    return list(value) if is_array or isinstance(value, tuple | list) else [value]
 
-    With ``durations`` the remedy is a duration: the kernel is one in time.
+
+# Parameters that are lengths of time, and those of kernels that are no times.
+_LENGTHS = ("length_scale", "periodicity")
+_NO_TIMES = {
+    ExpSineSquared: "length_scale",
+    RationalQuadratic: "alpha",
+    Matern: "nu",
+    ConstantKernel: "constant_value",
+    WhiteKernel: "noise_level",
+    Forgetting: "epsilon",
+    Wiener: "drift_variance",
+}
+
+
+def check_parameters(kernel, in_time):
+    """Raise an error for a parameter of a kernel that is a text, or a wrong duration or date.
+
+    In time, lengthscales, periods and their bounds may be durations, and other parameters dates.
     """
     for name, value in parameters(kernel).items():
-        own = name.rpartition("__")[2]
-        many = value if isinstance(value, tuple | list) else [value]
-        texts = [part for part in many if isinstance(part, str) and part != "fixed"]
-        if texts and (own in ("length_scale", "periodicity") or own.endswith("_bounds")):
-            is_time = durations and texts[0][:1].isdigit()
-            advice = f"Write pandas.Timedelta({texts[0]!r})." if is_time else ""
-            expected = "numbers or durations" if durations else "numbers"
+        base, own, part = _parsed(name, kernel)
+        is_length = base in _LENGTHS or own != base
+        is_time = in_time and not any(
+            isinstance(part, kind) and base == number for kind, number in _NO_TIMES.items()
+        )
+        many = parts_of(value)
+        texts = [text for text in many if isinstance(text, str) and text != "fixed"]
+        dates = any(isinstance(value, _DATES) for value in many)
+        wrong_dates = dates and (is_length or not is_time)
+        if (texts and is_length) or wrong_dates or (any(map(is_duration, many)) and not is_time):
+            advice = "A rate is per time_unit." * (base in ("epsilon", "drift_variance"))
+            if texts and is_time and texts[0][:1].isdigit():
+                advice = f"Write pandas.Timedelta({texts[0]!r})."
+            expected = "numbers" + " or durations" * is_time
             raise invalid(f"{name} of {type(kernel).__name__}", expected, value, advice=advice)
+
+
+def check_searched_bounds(kernel, unit):
+    """Raise an error for a bound of a kernel that a search cannot have, such as infinity."""
+    for name, value in parameters(numeric_durations(kernel, unit)).items():
+        base, own, part = _parsed(name, kernel)
+        if own == base or isinstance(value, str) or not hasattr(part, f"hyperparameter_{base}"):
+            continue
+        pairs = np.asarray(value)
+        is_valid = pairs.dtype.kind in "iuf" and pairs.shape[-1:] == (2,)
+        if is_valid:
+            low, high = np.moveaxis(pairs, -1, 0)
+            is_valid = np.all((low > 0.0) & (low <= high) & (high < np.inf))
+        if not is_valid:
+            expected = "'fixed' or pairs 0 < low <= high < inf"
+            raise invalid(f"{name} of {type(kernel).__name__}", expected, value)
+
+
+def _parsed(name, kernel):
+    """Return a parameter's name without its path and "_bounds", without its path, and its owner."""
+    *path, own = name.split("__")
+    part = reduce(lambda whole, key: getattr(whole, key, None), path, kernel)
+    return own.removesuffix("_bounds"), own, part
 
 
 def _show_durations(kind):
@@ -380,23 +531,28 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     """Return X, or X and y, checked and copied: finite numbers of moderate size, no masks."""
     has_y = not (isinstance(y, str) and y == "no_validation")
     if reset:
-        estimator._fitted_unit = estimator.time_unit
+        estimator._fitted_unit = estimator.time_unit or DEFAULT_UNIT
     unit = estimator._fitted_unit
     if _is_plain(estimator, [X, y] if has_y else [X], reset):
         if not has_y:
             return np.ascontiguousarray(X)
         if reset:
             estimator.n_features_in_, estimator.time_kinds_ = X.shape[1], {}
+            estimator._time_position = time_position(estimator.time_column, X, X, {}, estimator)
         return X.copy(order="C"), y.copy()
-    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), unit)
+    table = _distinct(in_memory(_unmasked(X, "X")))
+    X, kinds = numeric_times(table, unit)
     _check_columns(X)
     options = {"dtype": np.float64, "order": "C", "reset": reset}
     if has_y:
+        y = in_memory(y, "y")
         targets = np.asarray(y)
         check_complete(targets, "y")
         if targets.ndim and read_times(targets, unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         options |= {"y": _unmasked(y, "y"), "y_numeric": True}
+    if not (reset or kinds) and estimator._time_position in estimator.time_kinds_:
+        check_index(table, "the columns of fit")
     # Arrays of other libraries become NumPy's, which all computations use.
     with config_context(array_api_dispatch=False):
         arrays = validate_data(estimator, X, **options)
@@ -407,7 +563,48 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     if not has_y:
         return check_size(arrays, "X", LARGEST_X)
     X, y = arrays
+    if reset:
+        position = time_position(estimator.time_column, table, X, kinds, estimator)
+        estimator._time_position = position
     return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
+
+
+def columns_like_fit(estimator, table, name, *, owner=None, with_time=True):
+    """Return an array (m, d + 1), or of places (m, d), whose columns are those of X at ``fit``.
+
+    As X itself: the columns of a data frame are found by name where X has names, and dates and
+    durations become numbers. In an array, numbers in the ``time_unit`` may stand for dates.
+
+    Parameters
+    ----------
+    estimator : TimeVaryingGP
+        It knows names and kinds of the columns of X.
+    table : array-like of shape (m, d + 1) or (m, d)
+    name : str
+        For messages.
+    owner : object, default=None
+        Owner of the parameter ``name``, for messages; None for an argument of a method.
+    with_time : bool, default=True
+        False: the table lacks the time column.
+
+    Raises
+    ------
+    ValueError
+        Other columns, values that are not finite, or times of another kind.
+    """
+    names, n_columns = list(getattr(estimator, "feature_names_in_", ())), estimator.n_features_in_
+    indices = list(range(n_columns))
+    if not with_time:
+        indices.remove(estimator._time_position)
+    names = [names[i] for i in indices] if names else names
+    table = _unmasked(in_memory(table, name), name)
+    table = with_columns_in_order(table, names, name, owner)
+    numbers, kinds = numeric_times(table, estimator._fitted_unit)
+    dates = estimator.time_kinds_
+    known = {place: dates[i] for place, i in enumerate(indices) if i in dates}
+    is_array = type(table) is np.ndarray or frame_columns(table) is None
+    check_kinds(known | kinds if is_array else kinds, known, names)
+    return finite_array(numbers, name, ("m", len(indices)), largest=LARGEST_X)
 
 
 def _is_plain(estimator, arrays, reset):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .._docstrings import described_like
-from .._validation import check_choice, check_int, finite_array, invalid
+from .._validation import check_choice, check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ._composite import SHORTEST_PERIODIC
+from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, process_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -23,7 +27,6 @@ _SOLVERS = ("auto", "dense", "kalman")
 _UNFILTERED = {
     "noise_model": "growing noise",
     "prior_mean": "a prior mean",
-    "level_kernel": "a level",
 }
 
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
@@ -120,8 +123,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     noise_model : NoiseModel, default=None
         Growth of an observation's noise with its age, counted from ``now_``, such as
         `QuadraticInjection` or `GeometricInjection`; None: constant noise.
-    time_column : int or str, default=-1
-        Position of time among the columns of X, or its name when X is a data frame.
+    time_column : int or label, default=-1
+        Position of time among the columns of X, or its name when X is a data frame. -1: the only
+        column of dates, or else the last column. Several columns of dates, or a last column that
+        increases with the dates, are an error.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters: a quasi-Newton method within the bounds (see Notes), or a
         callable as in scikit-learn, ``optimizer(obj_func, initial_theta, bounds) -> theta_opt,
@@ -143,10 +148,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
-    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default=None
         Unit of the numbers that dates and durations become. Dates count from 1970; dates without a
-        time zone are read as UTC. Lengthscales of ``temporal_kernel`` and their bounds may be
-        durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
+        time zone are read as UTC. Lengthscales and periods of ``temporal_kernel``, and their
+        bounds, may be durations, such as ``pandas.Timedelta``. Rates are per unit. Times that are
+        numbers are unchanged. None: seconds; with such times, durations give a warning.
     random_state : int, RandomState, Generator or None, default=None
         For the restarts.
     max_size : int, default=None
@@ -158,17 +164,18 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
     sites : array-like of shape (M, d), default=None
-        Distinct places at which the filter tracks the posterior, observed or not. None: the places
-        of the data.
+        Distinct places at which the filter tracks the posterior, observed or not. Columns of a data
+        frame are matched by name, and dates are accepted, as in X. None: the places of the data.
 
     Attributes
     ----------
     X_train_ : ndarray of shape (n, d + 1)
-        Training inputs.
+        Training inputs; read-only.
     y_train_ : ndarray of shape (n,)
-        Training targets, in the units given.
+        Training targets, in the units given; read-only.
     spatial_kernel_, temporal_kernel_ : Kernel
-        Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
+        Copies of the kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time
+        is alone.
     level_kernel_ : Kernel or None
         Kernel of the level with the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
@@ -194,6 +201,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X had names.
+    time_column_ : int
+        Position of time among the columns of X, counted from the left.
     time_kinds_ : dict of int to str
         Kind of the columns of X that held dates or durations at `fit`, by position. Later times
         must be of the same kind.
@@ -209,9 +218,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     kernel stays a single one with a callable ``optimizer``, or with a prior of a hyperparameter of
     ``temporal_kernel`` in ``hyperpriors``.
 
-    The quasi-Newton search reuses its Hessian in `refit`. From 64 rows on, `fit` starts it at the
-    kernels' lengthscales or at likelier ones. ``Matern(length_scale=[...], nu=2.5)`` learns a
-    lengthscale per column, which needs more data than the default kernel.
+    From 20 rows on, `fit` first compares hyperparameters over the whole box, of more than 150 rows
+    on a third of them, and begins at the likeliest. The order of the rows does not matter. `refit`
+    begins at the previous result, and reuses its Hessian. It compares hyperparameters as `fit` does
+    when most rows are new, or where new rows contradict the model.
+    ``Matern(length_scale=[...], nu=2.5)`` learns a lengthscale per column, which needs more data
+    than the default kernel.
 
     RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
     `~sktvbo.kernels.Forgetting` and fixed constants have compiled code; in time, also their sums
@@ -229,8 +241,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
-    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``level_kernel``,
-    ``noise_model``, ``prior_mean`` and a WhiteKernel in space.
+    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. ``level_kernel`` adds its numbers for
+    each place. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
+    ``prior_mean`` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
     place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
@@ -293,7 +306,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     solver: str = "auto"
-    sites: np.ndarray | None = None
+    sites: ArrayLike | None = None
     max_size: int | None = None
     prior_mean: QuadraticMean | None = None
 
@@ -309,15 +322,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             if not isinstance(self.prior_mean, QuadraticMean):
                 raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
             self.prior_mean.check()
-        if self.sites is not None:
-            sites = finite_array(self.sites, "sites", ("m", "d"))
-            if len(distinct(sites)) < len(sites):
-                raise invalid("sites", "distinct places", self.sites, self)
 
     def _choose_conditioning(self, covariance, rows):
-        if self.sites is not None:
-            # Here, not only with a filter: a stream may begin with a Cholesky factor.
-            finite_array(self.sites, "sites", ("m", rows.S.shape[1]))
+        self._given_sites()  # checked also where a stream begins with a Cholesky factor
         if self.solver == "kalman":
             self._check_kalman(covariance, rows)
             return Filter, self._sites(rows)
@@ -348,7 +355,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
-        places = self.sites if sites is None else sites
+        places = self._given_sites() if sites is None else sites
         m = len(distinct(rows.S) if places is None else places)
         if m * process.order > _MAX_STATE:
             return False
@@ -366,9 +373,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 expected = f"None with solver='kalman', which does not support {what}"
                 raise invalid(name, expected, value, self)
         if process_of(covariance) is None:
+            level = "" if covariance.level is None else f" with the level {covariance.level}"
             raise UnsupportedKernelError(
-                f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
-                "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
+                f"The temporal kernel {covariance.temporal}{level} has no Kalman filter. Supported "
+                "are Forgetting, Wiener without a level, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
                 f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "
                 "takes any."
@@ -379,12 +387,21 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 "noise of observations, not of places. Use noise_variance or solver='dense'."
             )
 
+    def _given_sites(self):
+        """Return the places (M, d) of ``sites``, or None."""
+        if self.sites is None:
+            return None
+        sites = columns_like_fit(self, self.sites, "sites", owner=self, with_time=False)
+        if len(distinct(sites)) < len(sites):
+            raise invalid("sites", "distinct places", self.sites, self)
+        return sites
+
     def _sites(self, rows):
         """Return the index of the given sites and those of the rows."""
-        d = rows.S.shape[1]
-        if self.sites is None:
+        sites = self._given_sites()
+        if sites is None:
             return SiteIndex(distinct(rows.S))
-        return SiteIndex(finite_array(self.sites, "sites", ("m", d))).with_places(rows.S)
+        return SiteIndex(sites).with_places(rows.S)
 
     def _exact(self):
         return self._fitted
@@ -427,10 +444,10 @@ class WeightedTimeVaryingGPRegressor(TimeVaryingGPRegressor):
     ...     GeometricInjection, TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor,
     ... )
     >>> X, y = [[0.1, 0.0], [0.5, 4.0]], [0.3, 0.7]
-    >>> options = {"noise_model": GeometricInjection(0.9), "optimizer": None}
-    >>> weighted = WeightedTimeVaryingGPRegressor(**options).fit(X, y)
-    >>> s = weighted.predict([[0.2, 4.0]], return_std=True)[1]
-    >>> std = TimeVaryingGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
+    >>> model = GeometricInjection(0.9)
+    >>> gp = TimeVaryingGPRegressor(noise_model=model, optimizer=None).fit(X, y)
+    >>> weighted = WeightedTimeVaryingGPRegressor(noise_model=model, optimizer=None).fit(X, y)
+    >>> std, s = (each.predict([[0.2, 4.0]], return_std=True)[1] for each in (gp, weighted))
     >>> bool(s < std)
     True
     """

@@ -4,11 +4,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic, Sum
 
+from .._durations import is_duration
 from .._values import extents_of_most
 from .._warnings import warn_caller
 from ..exceptions import ModelWarning
+from ..kernels import Wiener
+from ._dates import parts_of
 from ._hyperparameters import MOST, far_lengthscales, leaves, scaled_kernels
+from ._kernel_families import parameters
 from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
+from ._time_scales import far_rates, interval_and_span, rates, starts_early
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -68,6 +73,9 @@ _UNSCALED = {
     "normalize_y=True, or raise the bound",
 }
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
+_PER_UNIT = "Give it, and its bounds, per unit of the times (of dates: time_unit)"
+# Side of the bound at which a rate changes nothing: 0 is the lower.
+_SLOW = {"epsilon": 0, "drift_variance": 0, "rate": 0, "discount": 1}
 _RAISED = (
     "The bound is raised for the Kalman filter and for relevancies: use solver='dense', or start "
     "below it, to use the bound given"
@@ -121,6 +129,27 @@ def advise_on_columns(rows, names, kernel):
             )
 
 
+def advise_on_time_alone(spatial_kernel, prior_mean):
+    """Warn of parameters that have no effect because time is the only column."""
+    given = {"spatial_kernel": spatial_kernel, "prior_mean": prior_mean}
+    for name in [name for name, value in given.items() if value is not None]:
+        remedy = "Give the kernel of time as temporal_kernel" * (name == "spatial_kernel")
+        _warn(
+            f"{name} has no effect, because X has no column but time. {remedy or 'Leave it out'}."
+        )
+
+
+def advise_on_durations(*kernels):
+    """Warn of durations in kernels of time, beside times that are numbers."""
+    given = [v for kernel in kernels if kernel is not None for v in parameters(kernel).values()]
+    durations = [part for value in given for part in parts_of(value) if is_duration(part)]
+    if durations:
+        _warn(
+            f"A kernel has the duration {durations[0]}, and the times are numbers, taken as "
+            "seconds. Set time_unit, the unit of the times."
+        )
+
+
 def _advise_on_range(label, column):
     """Warn if few rows of a column (n,) are far from all others."""
     n, extent = len(column), extents_of_most(column[:, np.newaxis], MOST)[0]
@@ -155,6 +184,7 @@ def advise_on_fit(
             f"{extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
         )
     _advise_on_periods(covariance, rows)
+    _advise_on_rates(covariance, rows, learnt)
     values = _at_bounds(covariance, rows) if searched else {}
     if is_default_in_time and isinstance(covariance.temporal, Sum):
         hidden = ("noise_variance", 0)
@@ -163,6 +193,7 @@ def advise_on_fit(
         return
     extents = _extents_of(covariance, rows)
     kernels = {name: kernel for name, kernel, _ in leaves(covariance, rows)}
+    scales, span = {rate.name: rate.scale for rate in rates(covariance, rows)}, np.ptp(rows.t)
     for (name, side), value in values.items():
         in_time = name.startswith(("temporal", "level"))
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
@@ -171,6 +202,11 @@ def advise_on_fit(
             remedy = _UNSCALED.get((name, side), remedy)
         if side and name.endswith("length_scale") and in_time:
             remedy = _IN_TIME
+        own = name.rpartition("__")[2]
+        if name in scales and side == _SLOW.get(own):
+            remedy = _of_slow_rate(scales[name], span, in_time)
+        elif own in ("epsilon", "drift_variance"):
+            remedy = _REMEDIES["length_scale"][0]
         if covariance.periodic_bounds and name.startswith("temporal") and not has_priors:
             remedy += _SEASONS
         if side == 0 and name in covariance.periodic_bounds:
@@ -183,6 +219,14 @@ def advise_on_fit(
             f"{value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
+
+
+def _of_slow_rate(scale, span, in_time):
+    """Return the meaning of a rate at the bound of slow change."""
+    if scale < span:
+        extents = f"its time scale there is {scale:.4g}, and the times extend over {span:.4g}"
+        return f"{extents}. {_PER_UNIT}"
+    return _IN_TIME if in_time else "observations hardly age. Leave noise_model out"
 
 
 def _extents_of(covariance, rows):
@@ -247,6 +291,23 @@ def _advise_on_periods(covariance, rows):
             relation = f"more than twice the span of the times, {span:.4g}"
         if relation:
             _warn(f"{name}__periodicity is {period:.6g}, {relation}. {_IN_THEIR_UNIT}.")
+
+
+def _advise_on_rates(covariance, rows, learnt):
+    """Warn of rates that are not learnt, and of random walks whose start is far from the times."""
+    for name, value, scale in far_rates(covariance, rows, learnt):
+        interval, span = interval_and_span(rows.t)
+        _warn(
+            f"{name} is {value}, with a time scale of {scale:.4g}, far from the times: they extend "
+            f"over {span:.4g}, at intervals of {interval:.4g}. {_PER_UNIT}, or let it be learnt."
+        )
+    for name, kernel, _ in leaves(covariance, rows):
+        if isinstance(kernel, Wiener) and starts_early(kernel, rows.t):
+            _warn(
+                f"{name}__start is {kernel.start:.10g}, far before the times, from "
+                f"{rows.t.min():.10g} to {rows.t.max():.10g}: the function would hardly change. "
+                "Set start to the earliest time, also as a date."
+            )
 
 
 def advise_on_outliers(gp):

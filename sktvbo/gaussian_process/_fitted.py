@@ -7,14 +7,14 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from .._validation import LARGEST_X, check_real, check_rows, finite_array, invalid, known_variance
-from .._values import replaced
+from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
-from ._dates import finite_posterior, numeric_durations
+from ._dates import columns_like_fit, finite_posterior, numeric_durations
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
@@ -22,7 +22,7 @@ from ._quasi_newton import completed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
@@ -44,20 +44,24 @@ class Learnt:
 
     @property
     def X_train_(self) -> Array:
-        return self._fitted.rows.X
+        return read_only(self._fitted.rows.X)
 
     @property
     def y_train_(self) -> Array:
-        return self._fitted.rows.y
+        return read_only(self._fitted.rows.y)
 
     @property
     def now_(self) -> float:
         return self._fitted.rows.now
 
     @property
+    def time_column_(self) -> int:
+        return self._fitted.rows.layout.position
+
+    @property
     def prior_mean_(self) -> QuadraticMean | None:
         """Prior mean that is used, None if the fit is likelier without."""
-        return None if self._fitted.rows.prior_mean is None else self.prior_mean
+        return None if self._fitted.rows.prior_mean is None else copy.deepcopy(self.prior_mean)
 
     @property
     def signal_variance_(self) -> float:
@@ -69,7 +73,7 @@ class Learnt:
 
     @property
     def noise_model_(self) -> NoiseModel | None:
-        return self._fitted.covariance.noise_model
+        return copy.deepcopy(self._fitted.covariance.noise_model)
 
     @property
     def mean_(self) -> float:
@@ -83,15 +87,15 @@ class Learnt:
 
     @property
     def spatial_kernel_(self) -> Kernel:
-        return self._fitted.covariance.spatial
+        return copy.deepcopy(self._fitted.covariance.spatial)
 
     @property
     def temporal_kernel_(self) -> Kernel:
-        return self._fitted.covariance.temporal
+        return copy.deepcopy(self._fitted.covariance.temporal)
 
     @property
     def level_kernel_(self) -> Kernel | None:
-        return self._fitted.covariance.level
+        return copy.deepcopy(self._fitted.covariance.level)
 
     @property
     def outlier_weights_(self) -> Array:
@@ -226,7 +230,8 @@ class FittedGP(Learnt):
         groups : sequence of int
             First column of each parameter.
         **parameters
-            Other parameters of the model that change, such as ``sites``.
+            Parameters of the model for the new places, such as ``sites``; its spatial kernel is
+            rescaled if it is not among them.
 
         Raises
         ------
@@ -235,8 +240,8 @@ class FittedGP(Learnt):
         """
         gp, model = self.gp, copy.copy(self.model)
         X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
-        vars(model).update(parameters, n_features_in_=X.shape[1])
-        if model.spatial_kernel is not None:
+        vars(model).update(parameters, n_features_in_=X.shape[1], _time_position=len(scales))
+        if model.spatial_kernel is not None and "spatial_kernel" not in parameters:
             model.spatial_kernel = rescaled(model.spatial_kernel, scales, typical, groups)
         spatial = rescaled(gp.covariance.spatial, scales, typical, groups)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
@@ -256,7 +261,7 @@ class FittedGP(Learnt):
             Times before ``now_`` change nothing.
         """
         now = check_real(now, "now")
-        if self.noise_model_ is None or now <= self.gp.rows.now:
+        if self.gp.covariance.noise_model is None or now <= self.gp.rows.now:
             return self
         return replaced(self, gp=self.gp.at(now))
 
@@ -280,10 +285,10 @@ class FittedGP(Learnt):
             model = copy.copy(model)
             model.temporal_kernel = temporal_kernel
             model._check_kernel("temporal_kernel")
-            temporal = numeric_durations(temporal_kernel, model._fitted_unit)
+            temporal = numeric_durations(temporal_kernel, model._fitted_unit, model._fitted_kind)
             initial = initial and initial.with_temporal(temporal)
         rows = self._rows_to_search(model, extra_rows)
-        if initial is None or None in (model.spatial_kernel, model.temporal_kernel):
+        if initial is None or model._follows_data:
             initial = model._initial_covariance(rows, follow_data=True)  # for other rows
         start, record = self.gp.covariance.theta, self.record
         initial = model._suited_to(start, initial)
@@ -331,6 +336,10 @@ class FittedGP(Learnt):
 
     # --- posterior --------------------------------------------------------------------------------
 
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: bool = False) -> tuple[Array, Array]: ...
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the posterior mean (m,) of f at rows X (m, d + 1), or mean and deviation."""
         places = self.gp.rows.layout.split(np.asarray(X, dtype=np.float64))
@@ -342,7 +351,8 @@ class FittedGP(Learnt):
         self, t: float, moving: Mask | None = None, *, level: bool = True
     ) -> Posterior:
         """Return the posterior at one time; see `TimeVaryingGPRegressor.posterior_at`."""
-        return TimeSlice(self.gp, t, moving, level=level)
+        read = partial(columns_like_fit, self.model, name="places", with_time=False)
+        return TimeSlice(self.gp, t, moving, level, read)
 
     def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
         """Return the posterior as a function of space and of time in an interval.

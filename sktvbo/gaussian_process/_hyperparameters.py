@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -15,8 +14,9 @@ from scipy.stats import rv_continuous
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
+from .._durations import is_duration
 from .._validation import check_random_state, invalid
-from .._values import extents_of_most
+from .._values import extents_of_most, replaced
 from .._warnings import warn_caller
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._exact_posterior import Dense
@@ -24,7 +24,10 @@ from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
-_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-8, 1e-3
+_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-6, 1e-3
+
+# More noise is tried if the slope in its logarithm promises it, by this step in theta.
+_LEAST_SLOPE, _MORE_NOISE = 1e-4, 2.0
 
 # Step in theta of the finite differences of priors.
 _STEP = 1e-5
@@ -89,21 +92,26 @@ def search(
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
     objective = Objective(criterion, covariance, hyperpriors)
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
+    n_given = len(starts)
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
     functions, minima = (objective.value, objective.slope), []
-    for theta in starts:
+    for i, theta in enumerate(starts):
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
             minima.append(Minimum(*known, slope=None, hessian=None, first_value=np.nan))
             continue
-        options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
-        if hessian is None or minima:  # it is that of the first start
-            options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        if hessian is not None and i == 0:
+            options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
+        elif 0 < i < n_given:
+            options["least_gain"] = _LEAST_GAIN_AGAIN
         minima.append((yield from minimize(*functions, theta, bounds, **options)))
     best = min(minima, key=attrgetter("value"))
+    if not callable(optimizer) and "noise_variance" in covariance.names:
+        best = yield from _with_noise(objective, best, covariance.names.index("noise_variance"))
     if warn and best.message and not _is_flat(best, bounds):
         warn_caller(
             "The search of the hyperparameters stopped before it converged "
@@ -115,38 +123,74 @@ def search(
     return covariance.with_theta(best.x), best.hessian, gain
 
 
+def _with_noise(objective, minimum, i):
+    """Return a result, or that of a search with more noise, theta_i, if it is lower.
+
+    Where noise is negligible the objective is flat in its logarithm, and a search ends.
+    """
+    start, value, highest = minimum.x, minimum.value, objective.bounds[i, 1]
+    while minimum.slope[i] < -_LEAST_SLOPE and start[i] < highest:
+        more = start.copy()
+        more[i] = min(start[i] + _MORE_NOISE, highest)
+        known, value = value, (yield partial(objective.value, more, False))
+        if not value < known:
+            break
+        start = more
+    if start is minimum.x:
+        return minimum
+    options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+    functions = objective.value, objective.slope
+    found = yield from minimize(*functions, start, objective.bounds, **options)
+    return min(minimum, found, key=attrgetter("value"))
+
+
 def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
     uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
     return np.abs(uphill).max() <= _FLAT * max(1.0, abs(minimum.value))
 
 
-class Screening(NamedTuple):
+@dataclass(frozen=True)
+class Screening:
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    One is due when the rows have doubled. It is due at once when a search gains more than a nat for
-    each hyperparameter, as where new rows contradict the model. Then again after the same number of
-    new rows, after twice as many, and so on: rows after a change are few at first.
+    One is due at once when a search gains more than two nats for each hyperparameter, as where new
+    rows contradict the model. Others follow after the same number of new rows, after twice as many,
+    and so on, up to as many as all rows: those after a change are few at first.
 
     Attributes
     ----------
-    n : int
-        Number of rows at the latest screening.
     wait : int
-        Number of further rows until the next one.
+        Number of new rows between the latest screening and the next one.
+    n_new : int
+        Number of those until the latest search.
     """
 
-    n: int = 0
     wait: int = 0
+    n_new: int = 0
 
-    def is_due(self, n, gain, n_theta):
-        """Return True for n rows, after a search with some gain in nats."""
-        return gain > n_theta or n >= self.n + self.wait
+    @classmethod
+    def first(cls, n):
+        """Return the schedule after the first screening, of n rows."""
+        return cls(n)
 
-    def next(self, n, n_new, gain, n_theta):
-        """Return the schedule after a screening of n rows, the last n_new new."""
-        wait = max(n_new, 1) if gain > n_theta else min(2 * self.wait, n)
-        return Screening(n, wait)
+    def after(self, n, n_new, gain, n_theta):
+        """Return the schedule after a search of n rows, and True if a screening is due.
+
+        Parameters
+        ----------
+        n, n_new : int
+            Number of rows, and of those since the search before.
+        gain : float
+            Gain of the search, in nats.
+        n_theta : int
+            Number of hyperparameters.
+        """
+        contradicts, n_new_before = gain > 2.0 * n_theta, self.n_new + n_new
+        if not contradicts and n_new_before < self.wait:
+            return Screening(self.wait, n_new_before), False
+        wait = n_new if contradicts else 2 * self.wait
+        return Screening(min(max(wait, 1), n)), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +203,8 @@ class SearchRecord:
         Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
+    latest : float
+        Latest time of a row.
     screening : Screening
         When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
@@ -167,6 +213,7 @@ class SearchRecord:
 
     hessian: np.ndarray | None = None
     n: int = 0
+    latest: float = -np.inf
     screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
 
@@ -185,7 +232,12 @@ class SearchRecord:
         if len(start) != len(covariance.theta):
             start, known = covariance.theta, self
         hessian = known.scaled_to(self.n)
-        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.screening)
+        return np.clip(start, *covariance.bounds.T), replaced(self, hessian=hessian)
+
+    def n_new(self, rows):
+        """Return the number of rows that are later, or more, than those of this search."""
+        later = np.count_nonzero(rows.X[:, rows.layout.position] > self.latest)
+        return max(later, rows.n - self.n)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
@@ -287,6 +339,12 @@ class HyperPrior:
                 advice = f"Give its parameters: {kind}({shapes}scale=...)."
                 expected = "a frozen distribution"
                 raise invalid(f"hyperpriors[{name!r}]", expected, got=kind, advice=advice)
+            given = *getattr(distribution, "args", ()), *getattr(distribution, "kwds", {}).values()
+            for duration in filter(is_duration, given):
+                expected = "a distribution of numbers, in the time_unit"
+                advice = "Divide it by the unit: duration / pandas.Timedelta('1h')."
+                got = f"the duration {duration}"
+                raise invalid(f"hyperpriors[{name!r}]", expected, got=got, advice=advice)
             where = [i for i, known in enumerate(names) if known == name]
             if not where:
                 known = ", ".join(dict.fromkeys(names)) or "none"
@@ -342,37 +400,34 @@ _N_FIRST, _N_PART = 250, 500
 # A third of the subset are neighbours of this many rows, which determine short lengthscales.
 _N_CLUSTERS = 8
 
-# Starts: lengthscales in space and time, relative to the data's extents, and noise relative to y².
-_STARTS = (
-    (0.5, 0.25, 0.1),
-    (0.5, 0.05, 0.3),
-    (1.5, 0.25, 0.1),
-    (1.5, 0.05, 0.1),
-    (0.2, 0.05, 0.3),
-)
-
-# A screening needs this many rows, and uses a third of them within these limits.
-_MIN_SCREENED, _N_SCREENING = 20, (100, 250)
+# A screening needs the first number of rows. From more than the second on it begins with a third of
+# them, within the limits.
+_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
 # successive ones, and their largest number.
 _LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
 
-# Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
-# has a large signal variance with long lengthscales; an outlier may be a signal without noise.
-_VARIANCES = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
-
-# Those at which `likeliest` compares covariances.
-_TYPICAL = (1.0, 0.1)
-
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
 _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 
-# Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
-# are made.
-_ROUGH_GAIN, _N_ROUGH = 1.0, 2
+# Screened variances of signal and noise, relative to that of y, and the part of the lengthscales in
+# time, the longest first, that go with them. A smooth function has a large signal variance and long
+# lengthscales; outliers may be a fast signal with little noise.
+_VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
+
+# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
+_TYPICAL = (1.0, 0.1, 0.0, 1.0)
+_OF_SUBSETS = (1.0, 0.05, 0.0, 1.0), (30.0, 0.003, 0.0, 1.0)
+
+# Short searches end when their model predicts a smaller gain in nats. Their largest numbers of
+# steps, before and after a comparison with earlier ones.
+_ROUGH_GAIN, _STEPS = 1.0, (1, 30)
+
+# Number of searches on all rows, and the difference in nats up to which they are completed.
+_N_ROUGH, _CLOSE = 2, 5.0
 
 # The same for a comparison of two kernels on all rows.
 _FINE_GAIN = 0.1
@@ -497,17 +552,20 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         return given[np.newaxis]
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
-    cells = yield from _likeliest_cells(objective, covariance, rows)
-    minima = yield from _rough_minima(objective, [given, *cells])
+    places = yield from _likeliest_cells(objective, covariance, rows)
+    value, lowest = yield from _values(objective, [given, places[0]])
+    if value < lowest:
+        places = [given, *places]
+    minima = yield from _rough_minima(objective, places)
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [given, *(minimum.x for minimum in minima), *cells]
+        places = [*(minimum.x for minimum in minima), *places]
         values = yield from _values(objective, places)
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
         minima = yield from _rough_minima(objective, [places[i] for i in order])
     if not minima:
         return given[np.newaxis]  # `search` raises the error
-    return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
+    return np.array([m.x for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE])
 
 
 def rough_start(criterion, covariance, rows, hyperpriors):
@@ -561,7 +619,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     value = yield partial(smooth.value, covariance.theta, False)
     if value - found.value < _akaike(n_theta + 2, n) - _akaike(n_theta, n):
         return None, None
-    return rough.with_theta(found.x), SearchRecord(found.hessian, n)
+    return rough.with_theta(found.x), SearchRecord(found.hessian, n, rows.latest)
 
 
 def _rough_places(covariance, rough):
@@ -619,50 +677,51 @@ def _values(objective, thetas):
 def _rough_minima(objective, starts):
     """Return the results of short searches, the lowest first, one for each optimum.
 
-    A start, or a result, has the optimum of an earlier result if no barrier is between them: if the
-    objective half way is not larger than at the higher one.
+    After its first step, a search ends if no barrier separates it from an earlier result.
     """
     options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
-    functions = objective.value, objective.slope
-    for start in starts:
-        value = yield partial(objective.value, start)
-        if not value < np.inf:
-            continue
-        if (yield from _same_optimum(objective, start, value, minima)) is not None:
-            continue
-        found = yield from minimize(*functions, start, objective.bounds, **options)
-        same = yield from _same_optimum(objective, found.x, found.value, minima)
-        if same is None:
+    for found in starts:
+        for max_steps in _STEPS:
+            functions = objective.value, objective.slope
+            known = found, objective.bounds
+            found = yield from minimize(*functions, *known, max_steps=max_steps, **options)
+            same = yield from _same_optimum(objective, found, minima)
+            if same is not None or not found.message:
+                break
+        if same is not None:
+            minima[same] = min(minima[same], found, key=attrgetter("value"))
+        elif found.value < np.inf:
             minima.append(found)
-        elif found.value < minima[same].value:
-            minima[same] = found
     return sorted(minima, key=attrgetter("value"))
 
 
-def _same_optimum(objective, theta, value, minima):
-    """Return the index of the first minimum that no barrier separates from theta, or None."""
+def _same_optimum(objective, found, minima):
+    """Return the index of the first minimum that no barrier separates from a place, or None."""
     for i, known in enumerate(minima):
-        between = yield partial(objective.value, 0.5 * (theta + known.x), False)
-        if between <= max(value, known.value):
+        between = yield partial(objective.value, 0.5 * (found.x + known.x), False)
+        if between <= max(found.value, known.value):
             return i
     return None
 
 
 def _screening_size(n):
     """Return the number of rows on which a grid is compared."""
-    return int(np.clip(n // 3, *_N_SCREENING))
+    return n if n <= _ALL_SCREENED else int(np.clip(n // 3, *_N_SCREENING))
 
 
-def _cells(covariance, rows, signal, noise):
+def _cells(covariance, rows, signal, noise, first, last):
     """Return theta (k, n_theta) of a grid over the scales of space and time.
 
-    The variances of signal and noise are relative to that of y.
+    The variances of signal and noise are relative to that of y. A part of the scales in time is
+    used, from the ``first`` to the ``last`` share of them.
     """
     power, cells = np.var(rows.targets) or 1.0, []
     theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
     theta = _with_entries(covariance, theta, "noise_variance", noise * power)
     spatial = _scales(covariance, rows, "spatial_kernel")
-    for space, time in product(spatial, _scales(covariance, rows, "temporal_kernel")):
+    temporal = _scales(covariance, rows, "temporal_kernel")
+    temporal = temporal[int(first * len(temporal)) : int(np.ceil(last * len(temporal)))]
+    for space, time in product(spatial, temporal):
         cell = theta
         for name, values in (space | time).items():
             cell = _with_entries(covariance, cell, name, values)
@@ -748,30 +807,61 @@ def learn_from_subset(covariance, rows, options, rng):
     """
     hyperpriors = options["hyperpriors"]
     prior = HyperPrior(hyperpriors, covariance.names)
-    theta, bounds = covariance.theta, covariance.bounds
+    theta = np.clip(covariance.theta, *covariance.bounds.T)
     if not len(theta):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(completed(screened_starts(criterion, covariance, few, hyperpriors)))
-    if not any(np.array_equal(start, theta) for start in starts):
-        starts.insert(0, theta)
-    with np.errstate(over="ignore"):
-        power = np.mean(rows.targets**2) or 1.0
-    for space, time, noise in _STARTS:
-        start = _theta_at_scale(covariance, rows, space, time)
-        start = _with_entries(covariance, start, "signal_variance", power)
-        starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
-    starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
+    starts = completed(screened_starts(criterion, covariance, few, hyperpriors))
+    starts = [start for start in starts if prior(start) > -np.inf] or [theta]
     covariance, hessian, _ = completed(search(criterion, covariance, np.array(starts), **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
+    criterion = Dense.criterion(part)
+
+    def value(theta):
+        return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
+
+    # Smooth functions with little noise may be likely for more rows only.
+    smooth = likely_cells(covariance, rows)[-1]
+    other = smooth[np.argmax([value(theta) for theta in smooth])]
+    starts = np.array([covariance.theta, other][: 1 + (prior(other) > -np.inf)])
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    again = search(Dense.criterion(part), covariance, covariance.theta, **options)
-    covariance, hessian, _ = completed(again)
-    return covariance, SearchRecord(hessian, part.n)
+    learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
+    return learnt, SearchRecord(hessian, part.n)
+
+
+def with_another_optimum(value, first, groups):
+    """Return the first start, and the likeliest of others that is near another optimum, if any.
+
+    A barrier separates two optima: the value is smaller half way than at either.
+
+    Parameters
+    ----------
+    value : callable, theta (n_theta,) -> float
+    first : ndarray of shape (n_theta,)
+    groups : sequence of ndarray of shape (n, n_theta)
+        Other starts, of which the likeliest of each group counts.
+
+    Returns
+    -------
+    starts : ndarray of shape (1, n_theta) or (2, n_theta)
+    """
+    likely, known = [], value(first)
+    for group in groups:
+        values = [value(theta) for theta in group]
+        likely.append((max(values), group[np.argmax(values)]))
+    for most, other in sorted(likely, key=itemgetter(0), reverse=True):
+        if most > -np.inf and value(0.5 * (first + other)) < min(known, most):
+            return np.array([first, other])
+    return first[np.newaxis]
+
+
+def likely_cells(covariance, rows):
+    """Return theta (n_cells, n_theta) of a grid over the box for each pair of variances."""
+    return [_cells(covariance, rows, *pair) for pair in _OF_SUBSETS]
 
 
 def with_added_noise(covariance, variance):
@@ -785,7 +875,12 @@ def random_subset(rows, n, rng):
     """Return at most n of the rows, drawn uniformly, with the scale of all."""
     if rows.n <= n:
         return rows
-    return _subset(rows, rng.choice(rows.n, int(n), replace=False))
+    return _subset(rows, _canonical_order(rows)[rng.choice(rows.n, int(n), replace=False)])
+
+
+def _canonical_order(rows):
+    """Return the rows (n,) in the order of their values: draws do not depend on the order given."""
+    return np.lexsort((rows.y, *rows.S.T, rows.t))
 
 
 def canonical_subset(rows, n):
@@ -797,7 +892,7 @@ def canonical_subset(rows, n):
     """
     if rows.n <= n:
         return rows
-    known = np.lexsort((rows.y, *rows.S.T, rows.t))
+    known = _canonical_order(rows)
     order = known[np.lexsort((np.random.RandomState(0).uniform(size=rows.n), rows.t[known]))]
     earlier, latest = np.split(order, [rows.n - n // 2])
     distances = np.abs(rows.y[earlier] - np.median(rows.y))
@@ -814,13 +909,14 @@ def _clustered_subset(rows, n, rng):
     """Return at most n of the rows: two thirds drawn uniformly, and neighbours of a few rows."""
     if rows.n <= n:
         return rows
+    order = _canonical_order(rows)
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    extents = extents_of_most(rows.X, MOST)
-    columns = rows.X / np.where(extents > 0.0, extents, 1.0)
+    extents = extents_of_most(np.column_stack([rows.S, rows.t]), MOST)
+    columns = np.column_stack([rows.S, rows.t])[order] / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
     near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]
-    return _subset(rows, np.concatenate([spread, *near]))
+    return _subset(rows, order[np.concatenate([spread, *near])])
 
 
 def leaves(covariance, rows):

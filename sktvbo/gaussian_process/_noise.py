@@ -53,8 +53,9 @@ class NoiseModel(BaseEstimator):
     ...     def ratio(self, age):
     ...         return 1.0 + self.rate * age
     >>> gp = TimeVaryingGPRegressor(noise_model=LinearInjection(rate=0.5), optimizer=None)
-    >>> gp.fit([[0.1, 0.0], [0.2, 4.0]], [1.0, 2.0]).noise_model_.ratio(4.0)
-    3.0
+    >>> gp = gp.fit([[0.1, 0.0], [0.2, 4.0]], [1.0, 2.0])
+    >>> LinearInjection(rate=0.5).ratio(gp.now_ - gp.X_train_[:, -1])
+    array([3., 1.])
     """
 
     intervals: ClassVar[dict] = {}
@@ -74,7 +75,8 @@ class NoiseModel(BaseEstimator):
     @property
     def hyperparameter_names(self) -> list[str]:
         """Names of the learnt parameters."""
-        return [name for name, bounds in self._bounds().items() if not isinstance(bounds, str)]
+        given = self.bounds_by_name().items()
+        return [name for name, bounds in given if not isinstance(bounds, str)]
 
     @property
     def theta(self) -> Array:
@@ -84,11 +86,17 @@ class NoiseModel(BaseEstimator):
     @property
     def bounds(self) -> Array:
         """Logarithms of the lower and upper bounds of the hyperparameters."""
-        bounds = [bounds for bounds in self._bounds().values() if not isinstance(bounds, str)]
+        given = self.bounds_by_name().values()
+        bounds = [bounds for bounds in given if not isinstance(bounds, str)]
         return np.log(bounds) if bounds else np.empty((0, 2))
 
-    def _bounds(self):
-        """Return the bounds of all hyperparameters by name, as given."""
+    def bounds_by_name(self) -> dict[str, Bounds]:
+        """Return the bounds of all hyperparameters by name, as given.
+
+        Returns
+        -------
+        bounds : dict of str to pair of floats or "fixed"
+        """
         parameters = self.get_params(deep=False)
         named = {name: f"{name}_bounds" for name in parameters}
         return {name: parameters[key] for name, key in named.items() if key in parameters}
@@ -112,7 +120,7 @@ class NoiseModel(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError if a parameter is invalid."""
-        for name, bounds in self._bounds().items():
+        for name, bounds in self.bounds_by_name().items():
             interval = self.intervals.get(name, "(0, inf)")
             high = float(interval[1:-1].split(",")[1])
             check_bounds(bounds, f"{name}_bounds", self, high=high if high < np.inf else None)

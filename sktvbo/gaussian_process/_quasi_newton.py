@@ -8,6 +8,7 @@ slightly changed function is minimized in one or two evaluations.
 
 from dataclasses import dataclass
 from functools import partial
+from math import hypot
 
 import numpy as np
 
@@ -21,6 +22,10 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
+
+# The model has no smaller eigenvalue than this part of its trace: where the function is flat,
+# damping after damping would leave only rounding, of any sign.
+_RESOLUTION = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,9 @@ class Minimum:
     message: str = ""
 
 
-def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6):
+def minimize(
+    value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6, max_steps=_MAX_STEPS
+):
     """Minimize a function over a box: a computation in parts, see `completed`.
 
     Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
@@ -58,13 +65,14 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
     value_at : callable, (p,) -> float
         An infinite value, or NaN, makes the search turn back.
     slope_at : callable, (p,) -> gradient (p,)
-    start : ndarray of shape (p,)
-        Place in the box.
+    start : ndarray of shape (p,), or Minimum
+        Place in the box; the result of an earlier search is continued, with its Hessian.
     bounds : ndarray of shape (p, 2)
     hessian : ndarray of shape (p, p), or callable, (p,) -> such an array or None, default=None
         Positive definite approximation, or a function of the start; None: unknown.
     least_gain : float, default=1e-6
         Stop when the model predicts a smaller gain.
+    max_steps : int, default=200
 
     Returns
     -------
@@ -72,15 +80,19 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
-    x, H = start, hessian
-    value = first = yield partial(value_at, x)
-    slope = yield partial(slope_at, x)
-    if callable(hessian):
-        H = yield partial(hessian, x)
-    if not np.isfinite(value):
+    if isinstance(start, Minimum):
+        x, value, slope, H = start.x, start.value, start.slope, start.hessian
+        first = start.first_value
+    else:
+        x, H = start, hessian
+        value = first = yield partial(value_at, x)
+        slope = yield partial(slope_at, x)
+        if callable(hessian):
+            H = yield partial(hessian, x)
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
         return Minimum(x, value, slope, H, first, "the function is not finite at the start")
-    for _ in range(_MAX_STEPS):
-        model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
+    for _ in range(max_steps):
+        model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
@@ -103,9 +115,11 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         gradient = yield partial(slope_at, there)
         if np.array_equal(there, x):  # the step is below rounding
             return Minimum(x, value, slope, H, first)
+        if not np.isfinite(gradient).all():
+            return Minimum(x, value, slope, H, first, "the gradient is not finite")
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
-    return Minimum(x, value, slope, H, first, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, first, f"no convergence in {max_steps} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):
@@ -118,18 +132,24 @@ def predicted_gain(slope, hessian, x, bounds):
 def bfgs_update(H, step, change, fresh):
     """Return the damped BFGS update of H by the gradient's change along a step (Powell 1978).
 
-    A ``fresh`` H is first scaled to the curvature along the step.
+    A ``fresh`` H is first scaled to the curvature along the step. H is returned as it is if the
+    update were not positive definite up to rounding.
     """
     curvature = step @ change
     if fresh and curvature > 0.0:
-        H = np.eye(len(step)) * (change @ change / curvature)
+        H = np.eye(len(step)) * (change @ (change / curvature))
     Hs = H @ step
     model = step @ Hs
+    if not model > 0.0:
+        return H
     if curvature < 0.2 * model:
         share = 0.8 * model / (model - curvature)
         change = share * change + (1.0 - share) * Hs
         curvature = step @ change
-    return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
+    # Divided first: products of two slopes may overflow.
+    updated = H - Hs[:, np.newaxis] * (Hs / model) + change[:, np.newaxis] * (change / curvature)
+    least = np.linalg.eigvalsh(updated)[0]
+    return updated if least > _RESOLUTION * np.trace(updated) else H
 
 
 def _backtracking_factor(trial_value, value, fall):

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from itertools import islice
 from math import frexp, ldexp, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._fast.gram import Family
+from .._tables import frame_columns, with_columns_in_order
 from .._validation import (
     LARGEST_X,
     LARGEST_Y,
@@ -187,8 +188,10 @@ def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None
     array([[1.7725, 0.652 ],
            [0.652 , 1.7725]])
     """
+    labels = [label for label, _ in frame_columns(X) or ()]
     X = finite_array(X, "X", ("n", "d"))
     if Y is not None:
+        Y = with_columns_in_order(Y, labels, "Y")
         Y = finite_array(Y, "Y", ("m", X.shape[1]))
     if isinstance(kernel, Empirical):
         return kernel.convolution(X, Y)
@@ -396,7 +399,7 @@ class RelevancySweep:
             relevancies[self._past[index]] = 0.0
         return relevancies
 
-    def remove(self, position: int) -> None:
+    def remove(self, position: int | np.integer[Any]) -> None:
         """Remove the observation at a position.
 
         Parameters

@@ -15,20 +15,24 @@ from .._validation import (
     check_choice,
     check_int,
     check_random_state,
-    finite_array,
     invalid,
     plain_number,
 )
-from .._values import distinct_rows
+from .._values import distinct_rows, read_only
+from ..exceptions import NotPositiveDefiniteError
+from ._dates import columns_like_fit
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
 from ._hyperparameters import (
+    HyperPrior,
     SearchRecord,
     learn_from_subset,
+    likely_cells,
     random_subset,
     search,
     with_added_noise,
+    with_another_optimum,
 )
 from ._inducing_posterior import Inducing, bound
 from ._quasi_newton import completed
@@ -104,15 +108,17 @@ def _centres(covariance, layout, X, m, rng):
     # Imported here: seldom needed, and a tenth of the import time of this package.
     from sklearn.cluster import MiniBatchKMeans
 
-    S, t = layout.split(X)
-    scales = np.std(np.column_stack([S, t]), axis=0)
+    columns = np.column_stack(layout.split(X))
+    # A change of the origin changes no digit beyond rounding: distances are of centred columns.
+    origin = columns[0] + np.mean(columns - columns[0], axis=0)
+    columns -= origin
+    scales = np.std(columns, axis=0)
     if covariance.pair is not None and covariance.pair[0].embedding is None:
         scales = 1.0 / np.concatenate([factor.units for factor in covariance.pair])
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
-    columns = np.column_stack([S, t + layout.origin])
-    centres = clusters.fit(columns / scales).cluster_centers_ * scales
-    return np.insert(centres[:, :-1], layout.position, centres[:, -1], axis=1)
+    centres = clusters.fit(columns / scales).cluster_centers_ * scales + origin
+    return np.insert(centres[:, :-1], layout.position, centres[:, -1] + layout.origin, axis=1)
 
 
 def _greatest_determinant(covariance, layout, X, m, rng):
@@ -141,9 +147,44 @@ METHODS = {"kdpp": _kdpp_sample, "greedy": _greatest_determinant, "kmeans": _cen
 # A search uses n rows with n m² up to the first number, and at least the second number per point.
 _MAX_WORK, _ROWS_A_POINT = 2e8, 6
 
+# It is completed with all rows up to this n m².
+_MAX_WORK_AGAIN = 1e9
+
+# The bounds of starts are compared with at most this many rows and points.
+_N_COMPARED, _M_COMPARED = 250, 150
+
 # Choose other points if the variance of f at new rows given the points exceeds this part of the
 # noise variance.
 _TOLERANCE = 0.2
+
+
+def _starts_of_bound(exact, before, rows, Z, hyperpriors, rng):
+    """Return starts of a maximization of the bound: the exact result, and perhaps another.
+
+    The other is an earlier result, or of a grid. Bounds are those of a subset of the rows, each
+    repeated, with a subset of the points. The noise of all starts includes the variance that the
+    points leave unresolved.
+    """
+    few, points = random_subset(rows, _N_COMPARED, rng), _at_most(Z, _M_COMPARED, rng)
+    prior = HyperPrior(hyperpriors, exact.names)
+
+    def raised(theta, Z):
+        covariance = exact.with_theta(theta)
+        return with_added_noise(covariance, Inducing.of(covariance, few, Z).unresolved)
+
+    def value(theta):
+        try:
+            theta = raised(theta, points)
+            gp = Inducing.of(exact.with_theta(theta), few, points)
+        except NotPositiveDefiniteError:
+            return -np.inf
+        return gp.repeated(rows.n / few.n) + prior(theta)
+
+    groups = likely_cells(exact, rows) if len(exact.theta) else []
+    if before is not None:
+        groups.append(before[np.newaxis])
+    starts = with_another_optimum(value, exact.theta, groups)
+    return np.array([raised(theta, Z) for theta in starts])
 
 
 @described_like(TimeVaryingGPRegressor)
@@ -168,7 +209,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
         Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
-        greatest determinant (of at most 20,000), cluster centres, or the points themselves.
+        greatest determinant (of at most 20,000), cluster centres, or the points themselves. Columns
+        of a data frame are matched by name, and dates are accepted, as in X.
     random_state : int, RandomState, Generator or None, default=None
         For the choice of the inducing points, and for the restarts.
 
@@ -182,9 +224,11 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     Notes
     -----
     A fit learns hyperparameters by exact regression on 500 rows, from several starts. It chooses
-    the points and maximizes the bound from there; if n m² is above 2e8, the bound of a uniform
-    subset of 6 m or more rows. Then it chooses points again, and takes the larger bound. A callable
-    ``optimizer`` starts at the given kernels, with the bound of all rows.
+    the points and maximizes the bound from there, and from another start where the bound has
+    another optimum; if n m² is above 2e8, the bound of a uniform subset of 6 m or more rows. It
+    chooses points again, takes the larger bound, and completes the search, with all rows up to n m²
+    of 1e9. ``refit`` does the same from the present hyperparameters. A callable ``optimizer``
+    starts at the given kernels, with the bound of all rows. The order of the rows does not matter.
 
     A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
     bound, but not in exact regression.
@@ -216,7 +260,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     n_inducing: int | str = "auto"
-    inducing: str | np.ndarray = "kdpp"
+    inducing: str | ArrayLike = "kdpp"
 
     def check(self) -> None:
         super().check()
@@ -235,8 +279,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     def _choose_points(self, covariance, rows, m):
         """Return m inducing points (m, d + 1), in the units of X; m may be "auto"."""
         if not isinstance(self.inducing, str):
-            d = rows.X.shape[1]
-            return finite_array(self.inducing, "The array of inducing points", ("m", d))
+            return columns_like_fit(self, self.inducing, "inducing", owner=self)
         rng = check_random_state(self.random_state)
         return choose(self.inducing, covariance, rows, m, rng)
 
@@ -248,47 +291,66 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
         With uninformative points and a start at little noise, the trace term of the bound drives a
         search to pure noise. So an exact fit learns the hyperparameters for the choice of points,
-        and the noise is raised by the variance that the points leave unresolved. Points are chosen
-        again for the hyperparameters that maximize the bound.
+        and the noise is raised by the variance that the points leave unresolved.
         """
         rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
         if covariance is None:
             covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         learns = self._can_learn_from(rows)
         rows = rows.with_held_scale() if learns else rows
-        built_in, known = learns and self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        elif built_in:
-            covariance, known = learn_from_subset(covariance, rows, self._search_options, rng)
-        noise_variance = covariance.noise_variance
-        _, Z = self._choose_conditioning(covariance, rows)
         if not learns:
+            gp, exact = self._condition(covariance, rows), covariance
+        elif callable(self.optimizer):
+            _, Z = self._choose_conditioning(covariance, rows)
+            options = self._search_options | {"warn": warn}
+            exact, criterion = covariance, Inducing.criterion(rows, Z)
+            covariance, _, _ = completed(search(criterion, exact, **options))
             gp = Inducing.of(covariance, rows, Z)
         else:
-            most = max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if built_in else np.inf
-            gp = self._bounded(covariance, random_subset(rows, most, rng), Z, known, warn)
-            gp = Inducing.of(gp.covariance, rows, gp.Z)
+            exact, known = learn_from_subset(covariance, rows, self._search_options, rng)
+            before = None if start is None else covariance.theta
+            gp = self._bounded(exact, before, rows, known, rng, warn)
         if warn:
-            advise_on_points(gp, noise_variance, auto)
-        return gp, SearchRecord()
+            advise_on_points(gp, exact.noise_variance, auto)
+        return gp, SearchRecord(n=rows.n if learns else 0)
 
-    def _bounded(self, covariance, rows, Z, known, warn):
-        """Maximize the bound, and choose points for its hyperparameters.
+    def _bounded(self, exact, before, rows, known, rng, warn):
+        """Choose points for the result of an exact fit, and maximize the bound.
 
-        ``known`` is the `SearchRecord` of an exact fit that ended at the covariance.
+        Points are chosen again for the hyperparameters that maximize it, and the search is
+        completed with the better ones.
+
+        Parameters
+        ----------
+        exact : SeparableCovariance
+        before : ndarray of shape (n_theta,), or None
+            Earlier result, for fewer rows.
+        rows : Rows
+        known : SearchRecord
+            Of the exact fit.
+        rng : RandomState
+        warn : bool
         """
-        start, options = covariance.theta, self._search_options | {"warn": warn}
-        if known is not None:
-            start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
-            options["hessian"] = known.scaled_to(rows.n)
-        criterion = Inducing.criterion(rows, Z)
-        learnt, _, _ = completed(search(criterion, covariance, start, **options))
-        gp = Inducing.of(learnt, rows, Z)
-        if not isinstance(self.inducing, str):
-            return gp
-        again = Inducing.of(learnt, rows, self._choose_points(learnt, rows, len(Z)))
-        return max(gp, again, key=lambda gp: gp.objective)
+        options = self._search_options
+        _, Z = self._choose_conditioning(exact, rows)
+        part = random_subset(rows, max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)), rng)
+        starts = _starts_of_bound(exact, before, part, Z, options["hyperpriors"], rng)
+        hessian = known.scaled_to(part.n)
+        first = options | {"warn": warn, "hessian": hessian}
+        learnt, hessian, _ = completed(search(Inducing.criterion(part, Z), exact, starts, **first))
+        gp = Inducing.of(learnt, part, Z)
+        if isinstance(self.inducing, str):
+            again = Inducing.of(learnt, part, self._choose_points(learnt, rows, len(Z)))
+            gp = max(gp, again, key=lambda gp: gp.objective)
+        whole = rows if rows.n * len(Z) ** 2 <= _MAX_WORK_AGAIN else part
+        if whole is not part or gp.Z is not Z:
+            criterion = Inducing.criterion(whole, gp.Z)
+            scaled = None if hessian is None else hessian * (whole.n / part.n)
+            again = options | {"n_restarts": 0, "hessian": scaled}
+            learnt, _, _ = completed(search(criterion, learnt, learnt.theta, **again))
+        return gp if learnt is gp.covariance and part is rows else Inducing.of(learnt, rows, gp.Z)
 
     def _adapt_to_rows(self, gp, n_new):
         """Choose other points if the present ones explain the new rows poorly."""
@@ -303,7 +365,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     @property
     def inducing_points_(self) -> Array:
-        return self._fitted.Z
+        return read_only(self._fitted.Z)
 
     @property
     def elbo_(self) -> float:

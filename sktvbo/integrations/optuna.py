@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
+    from .._typing import Real
+
 try:
     from optuna.distributions import (
         BaseDistribution,
@@ -129,6 +131,7 @@ class TimeVaryingSampler(BaseSampler):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import optuna
     >>> from sktvbo.integrations.optuna import TimeVaryingSampler
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -147,7 +150,7 @@ class TimeVaryingSampler(BaseSampler):
         self,
         algorithm: str | BayesianOptimizer = "W-DBO",
         *,
-        time: str | Callable[[FrozenTrial], float] = "start",
+        time: str | Callable[[Study, FrozenTrial], Real] = "start",
         group: bool = True,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         seed: int | None = None,

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from .._sklearn import BaseEstimator, MetaEstimatorMixin
+from .._tables import in_memory
 from .._validation import (
     LARGEST_Y,
     check_complete,
@@ -204,6 +205,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         """
         check_int(self.batch_size, "batch_size", self)
         new = copy.copy(self)
+        X, y = in_memory(X), in_memory(y, "y")
         validate_data(new, X, y, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
@@ -245,6 +247,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     def _step(self, X, y, classes, *, first):
         """Score and learn a batch. Attributes are replaced, never changed in place."""
         self._check_parameters()
+        X, y = in_memory(X), in_memory(y, "y")
         validate_data(self, X, y, reset=first, skip_check_array=True)
         X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
@@ -305,8 +308,12 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         try:
             space.validate_point(settings[0])
         except ValueError as exc:
-            exc.add_note("The estimator's own setting must lie in the space.")
-            raise
+            got = ", ".join(f"{name}={value!r}" for name, value in settings[0].items())
+            advice = f"Set a value in the space, or let it be a category. {exc}"
+            expected = "an estimator whose own setting lies in the space"
+            raise invalid(
+                "estimator", expected, owner=self, got=got, advice=advice, error=type(exc)
+            ) from exc
         rng = copy.deepcopy(check_random_state(self.random_state))
         shape = (self.n_settings - 1, space.n_dims)
         ranks = rng.uniform(size=shape).argsort(axis=0)
@@ -477,7 +484,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def _mean_output(self, X):
         check_is_fitted(self)
-        return np.tensordot(self._voter_weights(), self._outputs(_as_rows(X))[0], 1)
+        return np.tensordot(self._voter_weights(), self._outputs(_as_rows(in_memory(X)))[0], 1)
 
     def _outputs(self, X):
         """Return outputs (v, m, k) of the voters, and the indices of learners that failed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from dataclasses import dataclass, field, is_dataclass
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         PointLike,
         PointsLike,
         RandomState,
+        Real,
         Time,
         TimeSource,
     )
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
     from ..domain._context import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
-    from ..staleness import StaleDataPolicy, Surrogate
+    from ..staleness import Surrogate
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -155,6 +157,7 @@ class AskTell(Durable):
     belief_ : estimator or None
         Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
     policy_ : stale-data policy
+        A copy, as are ``surrogate_`` and ``belief_``: changes of them do not reach the run.
     n_told_, n_removed_ : int
         Observations told, and removed from the data set, in the whole run.
     told_X_ : ndarray of shape (m, d + 1)
@@ -464,11 +467,11 @@ class AskTell(Durable):
     def tell(
         self,
         x_or_query: PointLike | Query | None = None,
-        y: float | None = None,
+        y: Real | None = None,
         t: Time | None = None,
         *,
         context: ContextLike = None,
-        y_variance: float | None = None,
+        y_variance: Real | None = None,
         outcomes: Mapping[str, float | None] | pd.Series | None = None,
         failed: bool = False,
         x: PointLike | None = None,
@@ -936,8 +939,8 @@ class AskTell(Durable):
         return as_estimator(self._current().query_surrogate)
 
     @property
-    def policy_(self) -> StaleDataPolicy:
-        return self._current().policy
+    def policy_(self) -> Any:
+        return copy.deepcopy(self._current().policy)
 
     @property
     def n_told_(self) -> int:

@@ -167,9 +167,6 @@ def _check_places(surrogate):
 
 # --- a run that goes on with other parameters -----------------------------------------------------
 
-# Parameters of a surrogate that depend on the domain.
-_OF_DOMAIN = ("sites", "prior_mean")
-
 
 def changed(run, changes, begun):
     """Return an optimizer with other parameters than a run's.
@@ -253,7 +250,7 @@ def continued(run, new, change, n_started, changes):
     ).with_part(Start(n_started))
     if run.surrogate is None:
         return after
-    if _is_given("surrogate", changes) or _has_other_model(run, after):
+    if _is_given("surrogate", changes) or _makes_other_model(run, after):
         return _with_new_models(after)
     return _with_rescaled_models(after, change)
 
@@ -276,8 +273,12 @@ def _differ(one, other):
     return outline(one) != outline(other)
 
 
-def _has_other_model(run, after):
-    """Return True if the surrogate that begins a run depends on what has changed."""
+def _makes_other_model(run, after):
+    """Return True if two configurations make different surrogates of the same observations.
+
+    This is the only comparison of models: that of ``run`` and that of ``after``, both in the domain
+    and at the times of ``after``.
+    """
     times = after.data.rows[:, -1]
     config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
     before = replaced(after, config=config, policy=run.policy)
@@ -347,8 +348,9 @@ def _rescaled(target, change):
     X = training(run, data)[0]
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
-            parameters = new_surrogate(target, X[:, -1]).get_params(deep=False).items()
-            parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
+            parameters = new_surrogate(target, X[:, -1]).get_params(deep=False)
+            if run.algorithm.surrogate is not None:
+                del parameters["spatial_kernel"]  # the user's keeps its meaning in the user's unit
             groups = tuple(run.domain.unit_columns.tolist())
             surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)
         else:

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._sklearn import BaseEstimator
 from .._validation import plain_number
-from .._values import containers_copied, replaced
+from .._values import owned, replaced
 from .._warnings import warn_caller
 from ..exceptions import AskTellError, JournalError
 from ..journal import Journal
@@ -195,7 +195,7 @@ class Durable(BaseEstimator):
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(new, name, clone(value))
             else:  # an owner may change dicts and lists later
-                setattr(new, name, containers_copied(plain_number(value)))
+                setattr(new, name, owned(plain_number(value)))
         return new
 
     # --- journals, JSON and pickles ---------------------------------------------------------------
@@ -331,7 +331,7 @@ class Durable(BaseEstimator):
         for name, value in state.items():
             # Mappings other than dicts need not have copies or pickles.
             if isinstance(value, Mapping) and not isinstance(value, dict):
-                state[name] = containers_copied(value)
+                state[name] = owned(value)
         return state | {"_version": version("sktvbo")}
 
     def __setstate__(self, state):

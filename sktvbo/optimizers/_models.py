@@ -185,7 +185,7 @@ def times_of(run, times, of_outcome=False):
         tuple(domain.unit_columns.tolist()),
         tuple(domain.steps.tolist()),
         domain.n_chosen < domain.n_dims,
-        domain.is_constrained or bool(run.config.limits),
+        run.excludes_places,
         of_outcome,
     )
 

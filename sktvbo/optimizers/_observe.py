@@ -130,7 +130,7 @@ def _learns_from(run, answer, data, now, hold, first):
 
     ``data`` is the data set with the observation; the policy may remove from it.
     """
-    policy, timer, target, n = copy.copy(run.policy), run.timer, objective(run), len(data)
+    policy, timer, target, n = copy.deepcopy(run.policy), run.timer, objective(run), len(data)
     fresh, max_size = False, None
     if timer is not None:
         timer.lap(REST)

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
+from .._tables import Row, as_row, as_table, in_memory, is_one, is_table, rows_of
 from .._validation import check_variances, invalid, invalid_observation
 from .._values import replaced
 from .._warnings import warn_caller
@@ -383,6 +383,7 @@ def columns_of(run, X, y, t, y_variance, context, failed):
     """
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
     X, places = without_outcomes(run, X), None
+    X = in_memory(X)
     if not handles and np.size(X) == 0:
         if context is not None:
             run.domain.contexts(context, 0)

@@ -16,7 +16,7 @@ from importlib import metadata
 import numpy as np
 
 from .._validation import invalid, plain_number
-from .._values import containers_copied
+from .._values import owned
 from .._warnings import warn_caller
 from ..domain import as_domain
 from ..domain._change import Change, renumbered
@@ -350,7 +350,7 @@ def encode_parameters(parameters):
     for name, value in parameters.items():
         if name != "journal":
             try:
-                encoded[name] = {"value": encode(containers_copied(plain_number(value)))}
+                encoded[name] = {"value": encode(owned(plain_number(value)))}
             except NotPlainError:
                 encoded[name] = {"outline": outline(value)}
     return encoded

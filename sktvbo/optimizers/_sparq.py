@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils.random import sample_without_replacement
 
+from .._tables import in_memory
 from .._validation import LARGEST_Y, check_real, finite_array, invalid
 from .._values import distinct_rows, replaced
 from ..acquisition import InformationGainBeta
@@ -196,6 +197,7 @@ class SparQGPUCB(Algorithm):
                 t = run.part("expert").asked_at
             else:
                 t, run = run.read_present_time(t)
+            X = in_memory(X)
             if np.size(X) == np.size(y) == 0:
                 return
             X = run.domain.validate_points(X)

@@ -18,6 +18,7 @@ import numpy as np
 from .._durations import nanoseconds
 from .._validation import invalid, invalid_observation
 from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
+from ..domain._base import Domain
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._dates import (
     NAIVE,
@@ -768,6 +769,13 @@ class RunState:
 
     domain = property(attrgetter("config.domain"))
     algorithm = property(attrgetter("config.algorithm"))
+
+    @property
+    def excludes_places(self):
+        """True if constraints, or limits of outcomes, exclude a part of the domain."""
+        algorithm, known = self.algorithm, self.algorithm.domain
+        is_constrained = isinstance(known, Domain) and known.is_constrained
+        return is_constrained or algorithm.constraints is not None or bool(self.config.limits)
 
     @property
     def sign(self):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..optimizers import BayesianOptimizer
 from ..optimizers._names import label_of
 from . import (
     _bardou2024,
@@ -67,7 +66,7 @@ def available() -> list[Available]:
     return [Available(name, *paper) for name, (_, *paper) in _ALGORITHMS.items()]
 
 
-def published(name: str, domain: DomainLike | None = None, **parameters: Any) -> BayesianOptimizer:
+def published(name: str, domain: DomainLike | None = None, **parameters: Any) -> Any:
     """Return an optimizer with an algorithm as its paper has it, in the setting of its experiments.
 
     The classes of `sktvbo.optimizers` with the same names differ from the papers: they learn the

@@ -718,6 +718,7 @@ class OutcomeDisplay(PanelDisplay):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sktvbo import WDBO
     >>> from sktvbo.plotting import OutcomeDisplay
     >>> opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": (None, 0.8)}, random_state=0)

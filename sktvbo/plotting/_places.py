@@ -369,10 +369,7 @@ class RelevancyDisplay(Display):
             ``now`` is before a training row.
         """
         relevancy = gp.relevancy(now)
-        column = gp.time_column
-        if isinstance(column, str):
-            column = gp.feature_names_in_.tolist().index(column)
-        S, t = split_time(gp.X_train_, column)
+        S, t = split_time(gp.X_train_, gp.time_column_)
         now, places = float(t.max() if now is None else now), S[:, 0] if S.shape[1] == 1 else None
         return cls(t[:, 0], relevancy, now=now, places=places, **labels)
 

@@ -21,11 +21,12 @@ from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
-from ._surrogate import Surrogate
+from ._surrogate import HeldSurrogate, Surrogate
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [
     "EventTriggeredReset",
+    "HeldSurrogate",
     "KeepAll",
     "MaximumSize",
     "NoiseThreshold",

@@ -169,7 +169,14 @@ class KeepAll(StaleDataPolicy):
 
     Examples
     --------
+    >>> from sktvbo import TimeVaryingGPRegressor
     >>> from sktvbo.staleness import KeepAll
-    >>> KeepAll().after_add(surrogate=None, now=1.0).size
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit([[0.1, 0.0], [0.9, 1.0]], [1.0, 2.0])
+    >>> KeepAll().after_add(gp, now=1.0).size
     0
     """
+
+    if TYPE_CHECKING:  # the base class lets others return any array-like
+
+        def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> Indices: ...
+        def after_add(self, surrogate: Surrogate, now: float) -> Indices: ...

@@ -11,10 +11,9 @@ from .._validation import invalid
 from ._base import StaleDataPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from numpy.typing import ArrayLike
-
+    from .._typing import Indices
     from ._base import RunSoFar
     from ._surrogate import Surrogate
 
@@ -54,7 +53,7 @@ class NoiseThreshold(StaleDataPolicy):
     steps_: int | None = None
     cap_: float | None = None
 
-    def __init__(self, cap: float | str = "log") -> None:
+    def __init__(self, cap: float | str | Callable[[int], float] = "log") -> None:
         self.cap = cap
 
     def check(self, surrogate: Surrogate | None = None) -> None:
@@ -68,7 +67,7 @@ class NoiseThreshold(StaleDataPolicy):
         """Count the observations so far, removed ones included."""
         self.steps_ = run.n_told
 
-    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+    def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the rows whose noise variance at time ``now`` exceeds g σ²."""
         _check_noise_model(surrogate.noise_model_, surrogate)
         times = surrogate.X_train_[:, -1]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from .._typing import Indices
     from ._base import RunSoFar
     from ._surrogate import Surrogate
 
@@ -105,7 +106,7 @@ class RelevancyBudget(StaleDataPolicy):
         """Record the largest data set allowed."""
         self._allowed_size = run.max_size
 
-    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+    def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the least relevant rows; the surrogate's kernels must support relevancies.
 
         Parameters and kernels are checked in the first call.
@@ -218,7 +219,7 @@ class RelevancyCap(StaleDataPolicy):
             if model.known:
                 self.response_time_ = model
 
-    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+    def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
         surrogate = held(surrogate)
@@ -280,7 +281,7 @@ class MaximumSize(StaleDataPolicy):
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_int(self.max_size, "max_size", self)
 
-    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+    def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the rows beyond the number."""
         self.check()
         X, size = surrogate.X_train_, int(self.max_size)

@@ -13,9 +13,7 @@ from ._windows import check_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import ArrayLike
-
-    from .._typing import Array
+    from .._typing import Array, Indices
     from ._surrogate import Surrogate
 
 
@@ -75,7 +73,7 @@ class PeriodicReset(StaleDataPolicy):
             return False
         return self.steps_ >= self.period_
 
-    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
+    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> Indices:
         """Return all rows when a block is full."""
         n = len(surrogate.X_train_)
         steps = (n if self.steps_ is None else self.steps_) + 1
@@ -151,7 +149,7 @@ class EventTriggeredReset(StaleDataPolicy):
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
 
-    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
+    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> Indices:
         """Return all rows when the observation is out of bounds."""
         self.check()
         n = len(surrogate.X_train_)

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class Surrogate(Protocol):
     """Protocol of surrogates; a custom regressor with these methods can be used as one.
 
-    Of a fitted `~sktvbo.gaussian_process.TimeVaryingGPRegressor`, ``fitted_`` has all of them: an
-    optimizer holds this value, and its ``surrogate_`` is the regressor. A surrogate is a
-    scikit-learn estimator; the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in
-    the unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. If
-    the optimizer minimizes, y has the opposite sign. Methods leave the surrogate unchanged.
+    ``fit(X, y)``, which returns self, learns from rows X (n, d + 1) with values y (n,).
+    A `~sktvbo.gaussian_process.TimeVaryingGPRegressor` has these methods, and its ``fitted_`` those
+    of `HeldSurrogate` as well: an optimizer holds this value, and its ``surrogate_`` is the
+    regressor. A surrogate is a scikit-learn estimator; the optimizer fits a
+    `~sklearn.base.clone`. Rows are (x, t), with x in the unit box and time, in the user's unit,
+    last: a parameter ``time_column`` is set to -1. If the optimizer minimizes, y has the opposite
+    sign. Methods leave the surrogate unchanged.
 
     Every optimizer needs ``fit``, ``condition_on``, ``without``, ``with_rows``, ``refit``, ``at``,
     ``predict``, ``posterior_at`` and ``X_train_``. Some parts need more:
@@ -61,14 +63,9 @@ class Surrogate(Protocol):
         Its ``ratio(ages)`` returns noise variances at these ages, relative to age 0.
     """
 
-    def fit(self, X: Array, y: Array) -> Self:
-        """Learn from all rows and condition on them; return self.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d + 1)
-        y : ndarray of shape (n,)
-        """
+    @property
+    def X_train_(self) -> Array:
+        """Rows conditioned on (n, d + 1), in the order of arrival."""
 
     def condition_on(
         self,
@@ -100,26 +97,6 @@ class Surrogate(Protocol):
         ----------
         indices : ndarray of int
             Rows to drop, in any order; at least one and not all.
-        restandardize : bool
-            See ``condition_on``.
-        """
-
-    def with_rows(
-        self,
-        X: Array,
-        y: Array,
-        y_variance: Array | None = None,
-        *,
-        restandardize: bool | None = None,
-    ) -> Self:
-        """Return a surrogate with other rows, hyperparameters held.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d + 1)
-        y : ndarray of shape (n,)
-        y_variance : ndarray of shape (n,), default=None
-            See ``condition_on``.
         restandardize : bool
             See ``condition_on``.
         """
@@ -174,6 +151,33 @@ class Surrogate(Protocol):
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
             `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
             ``mean(S)``, and ``compiled()``, see `sktvbo.acquisition._compiled.objective_of`.
+        """
+
+
+class HeldSurrogate(Surrogate, Protocol):
+    """Surrogate as an optimizer holds it: with what optimizers, or some parts, need beyond it.
+
+    ``fitted_`` of the regressors is one; of a custom surrogate it is what `Surrogate` lists.
+    """
+
+    def with_rows(
+        self,
+        X: Array,
+        y: Array,
+        y_variance: Array | None = None,
+        *,
+        restandardize: bool | None = None,
+    ) -> Self:
+        """Return a surrogate with other rows, hyperparameters held.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d + 1)
+        y : ndarray of shape (n,)
+        y_variance : ndarray of shape (n,), default=None
+            See ``condition_on``.
+        restandardize : bool
+            See ``condition_on``.
         """
 
     def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:

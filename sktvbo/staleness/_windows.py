@@ -16,8 +16,7 @@ from ._base import StaleDataPolicy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import ArrayLike
-
+    from .._typing import Indices
     from ._surrogate import Surrogate
 
 
@@ -57,7 +56,7 @@ class SlidingWindow(StaleDataPolicy):
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_length(self.window, "window", self)
 
-    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+    def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return all but the latest rows, by the times of the observations."""
         if self.window_ is None:
             window = self.window(surrogate) if callable(self.window) else self.window

@@ -1,5 +1,7 @@
 """Presets of the papers: their tasks, the functions that are drawn, and the published numbers."""
 
+import copy
+import functools
 import json
 from pathlib import Path
 
@@ -12,31 +14,68 @@ from _tasks import AS_PUBLISHED
 from benchmarks.cases import run
 from datasets import MissingDataError
 from numpy.testing import assert_array_equal
+from rounding import assert_stored
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import WDBO, TimeVaryingGPRegressor, evaluation, problems
 
-# --- the algorithms as published repeat their runs ------------------------------------------------
+# --- decisions of the algorithms as published -----------------------------------------------------
 
-# Average regrets of one run each, of the beginning of each paper's table.
-TABLES = json.loads(Path(__file__).with_name("tables.json").read_text(encoding="utf-8"))
+# At the beginning of each paper's experiment: queries between given observations, in units of the
+# domain, posterior mean and standard deviation there, and the size of the data set at the end.
+DECISIONS = json.loads(Path(__file__).with_name("decisions.json").read_text(encoding="utf-8"))
+N_QUERIES = 10
+TOLERANCE = 1e-4
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['preset']}-{table['problem']}")
-def test_tables_are_repeated(table, tmp_path):
-    preset, regrets = PRESETS[table["preset"]], table["regrets"]
+def times_of(task):
+    """Return the times of the initial design, and of the queries of what forgets nothing."""
+    clock = copy.deepcopy(task.clock)
+    initial, start = clock.initial_times(task.n_initial, task.horizon, np.random.RandomState(0))
+    clock.start(start)
+    times = list(initial)
+    while clock.now() < task.horizon:
+        times.append(clock.answer(len(times), clock.now()))
+        clock.told()
+    return np.array(times)
+
+
+def decisions(optimizer, domain, X, times, y):
+    """Return `DECISIONS` of an optimizer that is told given observations."""
+    opt = clone(optimizer).set_params(domain=domain, random_state=0, maximize=True)
+    last, found = len(y) - 1, []
+    asks = set(np.linspace(min(16, last - N_QUERIES), last, N_QUERIES).astype(int).tolist())
+    for i, (x, t, value) in enumerate(zip(X, times, y)):
+        if i in asks:
+            query = opt.suggest(t)
+            opt.cancel(query)
+            place = query.x[np.newaxis]
+            found += [*domain.to_unit(place)[0], *np.ravel(opt.predict(place, t, return_std=True))]
+        opt.tell(x, value, t)
+    return np.append(found, len(opt.X_))
+
+
+@pytest.mark.parametrize(
+    "stored", DECISIONS, ids=lambda stored: f"{stored['preset']}-{stored['problem']}"
+)
+def test_decisions_are_as_stored(stored):
+    preset, numbers = PRESETS[stored["preset"]], stored["decisions"]
     try:
-        task = preset.task(table["problem"], list(regrets), table["horizon"], as_published=True)
+        task = preset.task(stored["problem"], list(numbers), stored["horizon"], as_published=True)
     except MissingDataError as exc:
         pytest.skip(str(exc))
-    task.optimizers = {name: task.optimizers[name + AS_PUBLISHED] for name in regrets}
-    results = run([task], tmp_path, seeds=[3]).results
-    found = {name: results[name, task.name][0].average_regret for name in regrets}
-    assert found == pytest.approx(regrets, rel=1e-4)
+    problem, times = task.problem(3), times_of(task)
+    X = problem.domain.sample(len(times), np.random.RandomState(3))
+    y = [problem.observe(x, t) for x, t in zip(X, times)]
+    for name, expected in numbers.items():
+        published = task.optimizers[name + AS_PUBLISHED]
+        decide = functools.partial(decisions, published, problem.domain, X, times)
+        assert_stored(decide, y, expected, atol=TOLERANCE)
 
 
 def test_every_preset_with_algorithms_as_published_is_there():
-    assert {table["preset"] for table in TABLES} == PRESETS.keys() - {"sensors"}
+    assert {stored["preset"] for stored in DECISIONS} == PRESETS.keys() - {"sensors"}
 
 
 # --- tasks ----------------------------------------------------------------------------------------

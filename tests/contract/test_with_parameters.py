@@ -1,11 +1,12 @@
 """Optimizers that go on with other parameters, and with another domain."""
 
+import itertools
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract.cases import ARMS, BOX, BY_NAME, NAMED, ROUNDING, STEPS, in_turns, same_state
+from contract.cases import ARMS, BOX, BY_NAME, NAMED, ROUNDING, STEPS, in_turns, same_state, some
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
@@ -15,6 +16,8 @@ from stored import parts_of
 from sktvbo import GPUCB, WDBO, BayesianOptimizer, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
 from sktvbo.exceptions import AskTellError, DomainError, JournalError
+from sktvbo.gaussian_process._hyperparameters import log_posterior
+from sktvbo.journal._encoding import outline
 from sktvbo.kernels import Empirical
 from sktvbo.staleness import SlidingWindow
 
@@ -282,7 +285,8 @@ def test_another_surrogate_is_fitted_to_the_observations():
 
 def test_a_policy_with_other_parameters_starts_again():
     opt, _ = BY_NAME["WDBO"].after()
-    assert opt.with_parameters(max_step=0.5).policy_ is opt.policy_
+    same = opt.with_parameters(max_step=0.5)._run.policy
+    assert same is opt._run.policy
     new = opt.with_parameters(alpha=0.25)
     assert (new.policy_.alpha, new.policy_.budget_) == (0.25, None)
     assert new._run.surrogate is opt._run.surrogate
@@ -552,3 +556,73 @@ def test_a_lengthscale_for_each_category_is_refused():
 def test_the_queried_part_is_checked(spec, match):
     with pytest.raises(DomainError, match=match):
         ParameterSpace({"p": spec})
+
+
+# --- sequences of changes -------------------------------------------------------------------------
+
+# Changes of a run over a box, each of which the others may precede or follow.
+CHANGES = {
+    "wider": {"domain": [(0.0, 3.0), (-2.0, 1.0)]},
+    "other": {"domain": [(-1.0, 2.0), (-1.0, 1.5)]},
+    "constraints": {"constraints": LinearConstraint([1.0, 1.0], -np.inf, 1.5)},
+    "none": {"constraints": None},
+    "seasons": {"seasonal_periods": 7.0},
+    "robust": {"robust": True},
+    "limit": {"outcome_constraints": {"objective": (-9.0, None)}},
+    "step": {"max_step": 0.3},
+    "policy": {"max_size": 12},
+}
+
+
+def assert_like_a_fresh_run(opt):
+    """Assert that a run has the parts and the model of a new run with its parameters."""
+    fresh = clone(opt)
+    fresh.tell_many(opt.told_X_[:, :-1], opt.told_y_, opt.told_X_[:, -1])
+    run, other = opt._run, fresh._run
+    assert run.parts.keys() == other.parts.keys()
+    assert_array_equal(run.domain.upper, other.domain.upper)
+    assert (run.config.limits, run.excludes_places) == (other.config.limits, other.excludes_places)
+    opt.refit(), fresh.refit()
+    models = [each._run.surrogate for each in (opt, fresh)]
+    names = [set(model.gp.covariance.names) for model in models]
+    assert names[0] == names[1]
+    for name in ("solver", "robust", "sites", "hyperpriors"):
+        one, two = (getattr(model.model, name) for model in models)
+        assert outline(one) == outline(two), name
+    assert [model.model.prior_mean is None for model in models] in ([True] * 2, [False] * 2)
+    if len(opt.X_) == len(fresh.X_):
+        one, two = (log_posterior(model.gp, model.model.hyperpriors) for model in models)
+        assert one > two - 1.0
+    x = opt.ask(opt.told_X_[-1, -1] + 1.0)
+    assert opt._run.domain.contains(x)
+    opt.tell(x, 0.0)
+
+
+PAIRS = [(kind, pair) for pair in itertools.permutations(CHANGES, 2) for kind in (WDBO, GPUCB)]
+
+
+@pytest.mark.parametrize("pair", some(PAIRS, PAIRS[::4]), ids=str)
+def test_after_two_changes_a_run_is_a_fresh_run_that_is_told_the_same(pair):
+    kind, names = pair
+    options = [CHANGES[name] for name in names]
+    if kind is GPUCB:
+        options = [change for change in options if "seasonal_periods" not in change]
+    opt = kind(BOX, n_initial_points=5, random_state=1)
+    for t in range(14):
+        x = opt.ask(t)
+        opt.tell(x, -float(np.sum((x - [1.0, 0.0]) ** 2)))
+    for change in options:
+        opt = opt.with_parameters(**change)
+    assert_like_a_fresh_run(opt)
+
+
+@pytest.mark.parametrize("seed", [*range(3), *some(range(3, 12), ())])
+def test_after_many_changes_a_run_is_a_fresh_run_that_is_told_the_same(seed):
+    rng = np.random.default_rng(seed)
+    opt = WDBO(BOX, n_initial_points=5, random_state=seed)
+    for t in range(24):
+        x = opt.ask(t)
+        opt.tell(x, -float(np.sum((x - [1.0, 0.0]) ** 2)))
+        if t % 4 == 3:
+            opt = opt.with_parameters(**CHANGES[rng.choice(list(CHANGES))])
+    assert_like_a_fresh_run(opt)

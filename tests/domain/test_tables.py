@@ -48,6 +48,9 @@ TABLES = {
         {k: float for k in columns if k != "loss"}
     ),
     "polars": lambda columns: pl.DataFrame(columns),
+    "dask": lambda columns: pytest.importorskip("dask.dataframe").from_pandas(
+        pd.DataFrame(columns), npartitions=2
+    ),
     "dict": dict,
     "dict of arrays": lambda columns: {k: np.array(v, dtype=object) for k, v in columns.items()},
     "dict of Series": lambda columns: dict(pd.DataFrame(columns).items()),
@@ -77,7 +80,22 @@ def test_a_table_of_arrow_is_refused_with_the_remedy():
         TimeVaryingGPRegressor().fit(pa.table({"t": [datetime(2026, 3, 1)]}), [1.0])
 
 
-@pytest.mark.parametrize("form", ["pandas in Arrow", "polars", "dict"])
+def test_a_lazy_frame_is_refused_with_the_remedy():
+    lazy = pl.DataFrame({"rate": [0.5, 0.1, 0.3]}).lazy()
+    space = {"rate": SPACE["rate"]}
+    opt = RandomSearch(space)
+    calls = [
+        ParameterSpace(space).validate_points,
+        lambda lazy: opt.tell_many(lazy, np.zeros(3), np.arange(3.0)),
+        lambda lazy: GPUCB(space, start_points=lazy).ask(0.0),
+        lambda lazy: FiniteSet(lazy).validate_points([[0.5]]),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidObservationError, match=r"lazy frame .* Call collect\(\) first"):
+            call(lazy)
+
+
+@pytest.mark.parametrize("form", ["pandas in Arrow", "polars", "dask", "dict"])
 def test_every_call_takes_tables(form):
     table = TABLES[form](columns_of(POINTS, PERMUTED))
     options = {"n_initial_points": 3, "random_state": 0}
@@ -229,7 +247,7 @@ def test_a_finite_set_has_the_names_of_its_points():
 LOADS = {"power": ("real", 0.0, 1.0), "load": Context(0.0, 100.0), "day": Context(["yes", "no"])}
 
 
-@pytest.mark.parametrize("form", ["pandas", "polars", "dict"])
+@pytest.mark.parametrize("form", ["pandas", "polars", "dask", "dict"])
 def test_tables_of_contexts(form):
     contexts = TABLES[form]({"day": ["no", "yes"], "load": [30.0, 120.0]})
     listed = [{"load": 30.0, "day": "no"}, {"load": 120.0, "day": "yes"}]

@@ -29,7 +29,8 @@ def valid():
     convolution = few[0], few[0].copy(), pair[1], 8, 1.0
     move, start, site = integers(0, 0, 0), integers(0, 1, 2, 3), integers(0, 1, 0)
     rows = [start, site, np.ones((3, 2)), np.ones(3), np.zeros((2, 4)), np.eye(4)]
-    filtering = [move, np.eye(2)[np.newaxis], np.eye(2)[np.newaxis], np.eye(2), *rows]
+    one = np.eye(2)[np.newaxis]
+    filtering = [move, one, one[np.newaxis], one, *rows]
     moments = [np.zeros((3, 2, 4)), np.zeros((3, 4, 4))]
     kalman.filter(*(np.copy(A) for A in filtering), np.zeros((2, 3)), *moments)
     return {

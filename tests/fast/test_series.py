@@ -37,7 +37,7 @@ def case(request):
 def moments(arguments):
     """Return the mean and covariance of the prior."""
     order, _, line, weight, _, Y, *_ = arguments
-    P = block_diag(*(w * Stationary(order[i], 1.0).prior(0.0) for w, i in zip(weight, line)))
+    P = block_diag(*(w * Stationary(order[i], 1.0).prior(0.0)[0] for w, i in zip(weight, line)))
     return np.zeros((Y.shape[1], len(P))), P
 
 

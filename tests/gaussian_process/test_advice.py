@@ -154,9 +154,12 @@ def test_a_hyperparameter_of_a_part_is_named_with_its_kernel_and_seasons_with_th
     assert "temporal_kernel__k1__length_scale (of Matern(length_scale=1.5, nu=2.5)) ended" in text
 
 
-def test_a_hyperparameter_of_a_custom_kernel_at_its_bound():
-    text = "temporal_kernel__epsilon ended at its lower bound, 0.6: Lower the bound, or fix it."
-    assert text in at_bounds(temporal_kernel=Forgetting(0.7, (0.6, 0.9)))
+def test_a_rate_at_its_bound():
+    (text, *_) = at_bounds(temporal_kernel=Forgetting(0.7, (0.6, 0.9)))
+    assert text.startswith("temporal_kernel__epsilon ended at its lower bound, 0.6: its time scale")
+    assert "2.183, and the times extend over 9.7" in text
+    (text, *_) = at_bounds(STATIC, temporal_kernel=Forgetting(0.1))
+    assert text.startswith("temporal_kernel__epsilon ended at its lower bound, 0.0001: f hardly ch")
 
 
 def test_the_advice_for_a_static_function_is_followed():

@@ -164,7 +164,6 @@ REGRESSORS = {
 def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
     temporal = Matern(pd.Timedelta("36h"), (pd.Timedelta("6h"), pd.Timedelta("30D")), nu=1.5)
     level = ConstantKernel(0.5, "fixed") * Matern(np.timedelta64(90, "m"), "fixed", nu=0.5)
-    level = None if name == "kalman" else level
     options = {"optimizer": None, "time_unit": unit, "level_kernel": level}
     gp, X = REGRESSORS[name](RBF(0.3), temporal, **options), FORMS["pandas"][0]
     hours = {"h": 1.0, "D": 24.0}[unit]
@@ -174,9 +173,8 @@ def test_durations_have_the_same_unit_however_a_model_begins(name, unit):
         found = model.temporal_kernel_.get_params()
         assert found["length_scale"] == pytest.approx(36.0 / hours, rel=1e-12)
         assert_allclose(found["length_scale_bounds"], (6.0 / hours, 720.0 / hours), rtol=1e-12)
-        if level is not None:
-            found = model.level_kernel_.get_params()["k2__length_scale"]
-            assert found == pytest.approx(1.5 / hours, rel=1e-12)
+        found = model.level_kernel_.get_params()["k2__length_scale"]
+        assert found == pytest.approx(1.5 / hours, rel=1e-12)
     assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-9)
     assert temporal.length_scale == pd.Timedelta("36h")  # the given kernel is unchanged
 

@@ -1,14 +1,16 @@
 """Errors: their messages, and that they change nothing."""
 
 import copy
+import re
+import reprlib
 from functools import partial
 
 import numpy as np
 import pytest
-from gaussian_process.cases import X0, Y0, data, everything, make
+from gaussian_process.cases import X0, Y0, data, each, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import NotPositiveDefiniteError
@@ -77,7 +79,7 @@ def test_a_first_fit_that_fails_leaves_nothing():
 # --- errors ---------------------------------------------------------------------------------------
 
 POSITIVE = r"must be a float in the range \(0, inf\)\. Got"
-PAIR = r"must be 'fixed' or a pair 0 < low <= high\. Got"
+PAIR = r"must be 'fixed' or a pair 0 < low <= high < inf\. Got"
 KERNEL = "must be a scikit-learn kernel or None. Got"
 COUNT = r"must be an int in the range \[0, inf\)\. Got"
 COLUMN = r"must be the position or name of one of the 3 columns of X\. Got"
@@ -112,10 +114,28 @@ def test_wrong_parameters(parameters, message, method):
         getattr(gp, method)(*data())
 
 
-def test_a_search_needs_finite_bounds():
-    message = "bounds of all hyperparameters to be searched must be finite"
-    with pytest.raises(ValueError, match=message):
-        TimeVaryingGPRegressor(RBF(1.0, (1e-3, np.inf))).fit(*data())
+BOUNDS = [(1e-3, np.inf), (0.0, 1.0), (-np.inf, np.inf), (2.0, 1.0), (np.nan, 1.0), None]
+BOUNDED = {
+    "length_scale_bounds of RBF": lambda pair: RBF(1.0, pair),
+    "k2__noise_level_bounds of Sum": lambda pair: RBF(1.0) + WhiteKernel(0.1, pair),
+    "k1__constant_value_bounds of Product": lambda pair: ConstantKernel(1.0, pair) * RBF(1.0),
+}
+
+
+@each
+@pytest.mark.filterwarnings("error:.*in log:RuntimeWarning")
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("part", ["spatial_kernel", "temporal_kernel", "level_kernel"])
+def test_a_search_needs_finite_bounds(kind, name, part):
+    for pair in BOUNDS:
+        gp = kind(**{part: BOUNDED[name](pair)})
+        expected = (
+            rf"{name} must be 'fixed' or pairs .* Got {re.escape(reprlib.repr(pair))} instead"
+        )
+        with pytest.raises(ValueError, match=expected):
+            gp.fit(*data())
+        if pair == (1e-3, np.inf):
+            gp.set_params(optimizer=None).fit(*data())
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,7 @@ def test_the_rate_is_per_unit_of_time(unit):
     X, y = draw("grid", 0.1, seed=0)
     by_step = learn("grid", X, y).temporal_kernel_.epsilon
     by_unit = learn("grid", X * [1.0, unit], y).temporal_kernel_
-    # At most 0.9 of everything is forgotten in a unit, as the bounds say.
-    expected = min(1.0 - (1.0 - by_step) ** (1.0 / unit), 0.9)
+    expected = 1.0 - (1.0 - by_step) ** (1.0 / unit)
     assert by_unit.epsilon == pytest.approx(expected, rel=1e-3)
 
 

@@ -76,6 +76,62 @@ def test_given_points_stay():
     assert_array_equal(gp.inducing_points_, X[:700:14])
 
 
+# --- what the choice does not depend on -----------------------------------------------------------
+
+
+def moved(X):
+    """Return X with other origins and units of all columns, exact in floats."""
+    X = np.round(X * 2.0**20) / 2.0**20
+    return {
+        "given": X,
+        "Unix seconds": X + np.array([0.0, 1.7e9]),
+        "far": X + np.array([5.6e6, 0.0]),
+        "other units": X * [2.0**10, 2.0**-12],
+        "other order": X[np.random.default_rng(1).permutation(len(X))],
+    }
+
+
+@pytest.mark.parametrize("inducing", ["kmeans", "greedy", "kdpp"])
+def test_origin_unit_and_order_do_not_matter(inducing):
+    X, _ = rows(400, end=100.0)
+    bounds = {}
+    for name, Z in moved(X).items():
+        units = [2.0**10, 2.0**-12] if name == "other units" else [1.0, 1.0]
+        kernels = Matern(0.3 * units[0], nu=2.5), Matern(2.0 * units[1], nu=2.5)
+        order = np.argsort(Z[:, 1], kind="stable")
+        where = np.argsort(order) if name == "other order" else np.arange(len(Z))
+        y = np.sin(6.0 * X[:, 0] + X[:, 1])[where]
+        options = {"inducing": inducing, "n_inducing": 80, "optimizer": None, "random_state": 0}
+        gp = SparseTimeVaryingGPRegressor(*kernels, noise_variance=0.01, **options).fit(Z, y)
+        bounds[name] = gp.elbo_
+    # Times in Unix seconds are rounded to 1e-7.
+    assert_allclose(list(bounds.values()), bounds["given"], atol=1e-2)
+
+
+@pytest.mark.parametrize("inducing", ["kmeans", "kdpp"])
+def test_dates_are_numbers(inducing):
+    pd = pytest.importorskip("pandas")
+    X, y = rows(400, end=100.0)
+    X[:, 1] = np.round(X[:, 1] * 64.0) / 64.0
+    dates = pd.Timestamp("2026-01-01") + pd.to_timedelta(X[:, 1], unit="s")
+    frame = pd.DataFrame({"x": X[:, 0], "t": dates})
+    options = {"inducing": inducing, "n_inducing": 80, "noise_variance": 0.01, "random_state": 0}
+    kernels = Matern(0.3, nu=2.5), Matern(2.0, nu=2.5)
+    gp = SparseTimeVaryingGPRegressor(*kernels, optimizer=None, **options)
+    assert gp.fit(frame, y).elbo_ == pytest.approx(gp.fit(X, y).elbo_, abs=1e-3)
+
+
+def test_the_order_of_the_rows_does_not_decide_a_fit():
+    X, y = rows(600)
+    given = SparseTimeVaryingGPRegressor(n_inducing=40, normalize_y=True, random_state=0)
+    other = np.random.default_rng(0).permutation(len(X))
+    bounds = [given.fit(X[order], y[order]).elbo_ for order in (slice(None), other)]
+    assert bounds[1] == pytest.approx(bounds[0], abs=1.0)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
 def stream(n_batches, size, window, end):
     """Return R² of each batch before it is added, and the size of the largest data set."""
     rng = np.random.RandomState(0)

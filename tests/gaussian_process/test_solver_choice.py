@@ -12,12 +12,13 @@ from sktvbo.kernels import Forgetting, with_seasons
 
 DAY = ExpSineSquared(1.5, 24.0)
 KERNELS = {
-    "forgetting": Forgetting(0.05),
-    "matern": Matern(20.0, nu=2.5),
-    "sum": Matern(20.0, nu=1.5) + 0.5 * Matern(5.0, nu=0.5),
-    "season": Matern(48.0, nu=2.5) + Matern(100.0, nu=1.5) * DAY,
-    "seasons": with_seasons(Matern(48.0, nu=2.5), 24.0, 168.0),
-    "decays": Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 7.0) * Matern(9.0, nu=0.5),
+    "forgetting": (Forgetting(0.05), None),
+    "matern": (Matern(20.0, nu=2.5), None),
+    "sum": (Matern(20.0, nu=1.5) + 0.5 * Matern(5.0, nu=0.5), None),
+    "season": (Matern(48.0, nu=2.5) + Matern(100.0, nu=1.5) * DAY, None),
+    "seasons": (with_seasons(Matern(48.0, nu=2.5), 24.0, 168.0), None),
+    "decays": (Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 7.0) * Matern(9.0, nu=0.5), None),
+    "level": (Matern(20.0, nu=1.5), 0.5 * Matern(5.0, nu=0.5)),
 }
 # Kernel, rows, places, times, and the solver that took less than half of the processor time in
 # benchmarks/speed/solvers.py.
@@ -33,6 +34,8 @@ FASTER = [
     ("seasons", 2500, 1, "regular", "Filter"),
     ("decays", 500, 1, "regular", "Dense"),
     ("decays", 1500, 1, "irregular", "Dense"),
+    ("level", 600, 5, "coincident", "Filter"),
+    ("level", 600, 50, "irregular", "Dense"),
 ]
 
 
@@ -48,7 +51,8 @@ def case(kernel, n, n_places, times):
     S = rng.uniform(size=(n_places, 2 * (n_places > 1)))
     X = np.column_stack([S[i % n_places], t[times]])
     spatial = Matern(0.3, nu=2.5) if n_places > 1 else None
-    gp = TimeVaryingGPRegressor(spatial, KERNELS[kernel], optimizer=None)
+    temporal, level = KERNELS[kernel]
+    gp = TimeVaryingGPRegressor(spatial, temporal, level_kernel=level, optimizer=None)
     return gp, X, np.sin(i / 10.0) + 0.1 * rng.normal(size=n)
 
 

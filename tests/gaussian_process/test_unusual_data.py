@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import JitterWarning
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.relevancy import wasserstein_relevancy
 
 KINDS = {
@@ -111,6 +112,39 @@ def test_a_relative_spread_of_1e_12(level):
     # Adding the level rounds to about 4 digits.
     gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, level + 1e-12 * level * y)
     assert_allclose((gp.predict(X) - level) / (1e-12 * level), expected, atol=5e-3)
+
+
+SMALL_SPREAD = {
+    "constant": lambda y: np.full_like(y, 3.3),
+    "zero": lambda y: 0.0 * y,
+    "rounding of 1e6": lambda y: 1e6 + 1e-12 * y,
+    "1e-9 of 1e6": lambda y: 1e6 + 1e-9 * y,
+    "1e-12 of 3.3": lambda y: 3.3 + 1e-12 * y,
+    "all but one": lambda y: np.eye(len(y))[0],
+    "tiny": lambda y: 1e-150 * y,
+    "subnormal": lambda y: 1e-310 * y,
+    "large": lambda y: 1e99 * y,
+    "single": lambda y: y.astype(np.float32),
+}
+SPREAD_KINDS = KINDS | {"weighted": WeightedTimeVaryingGPRegressor}
+MEANS = [{}, {"mean_prior_std": np.inf}, {"normalize_y": True}]
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.ModelWarning")
+@pytest.mark.filterwarnings("ignore:.*ended at its:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", SPREAD_KINDS.values(), ids=list(SPREAD_KINDS))
+@pytest.mark.parametrize("name", SMALL_SPREAD)
+def test_a_search_stays_finite_whatever_the_spread_of_y(kind, name):
+    for seed, options in enumerate(MEANS):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.uniform(size=40), np.arange(40.0)])
+        y = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1]) + 0.05 * rng.normal(size=40)
+        X = X.astype(np.float32 if name == "single" else float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            gp = kind(random_state=0, **options).fit(X, SMALL_SPREAD[name](y))
+        assert np.isfinite(gp.theta_).all()
+        assert np.isfinite(gp.predict(X, return_std=True)).all()
 
 
 @every_kind

@@ -455,7 +455,16 @@ def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
         ({"estimator": Ridge()}, TypeError, "'estimator' .* predict_one. Got .* window=200"),
         ({"space": {"eta": (*ETA["eta0"],)}}, ValueError, "'space' .* of SGDRegressor. Got 'eta'"),
         ({"space": {"window": ("integer", 5, 9)}}, ValueError, "Got 'window'"),
-        ({"space": {"eta0": ("real", 0.5, 1.0)}}, DomainError, r"'eta0'.*0\.01"),
+        (
+            {"space": {"eta0": ("real", 0.5, 1.0)}},
+            ValueError,
+            r"own setting .* eta0=0\.01 ins.*0\.5",
+        ),
+        (
+            {"estimator": DecisionTreeClassifier(), "space": {"max_depth": ("integer", 1, 9)}}
+            | {"window": 50},
+            *(ValueError, "own setting lies in the space. Got max_depth=None inst.* a category"),
+        ),
         ({"space": {}}, DomainError, "at least one named parameter"),
         ({"space": [(0.0, 1.0)]}, DomainError, "a dict of at least one named parameter"),
         ({"n_settings": 0}, ValueError, r"'n_settings' .* range \[1, inf\). Got 0"),

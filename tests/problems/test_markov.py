@@ -143,3 +143,17 @@ def test_noise_has_the_stated_variance_and_is_independent_of_the_function(name):
     # With that kernel the function is white: its values are the draws.
     f = everywhere(problem, 0.0)
     assert abs(np.corrcoef(noise, f)[0, 1]) < 5.0 / np.sqrt(n)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_grid", "n_dims"), [(RBF, 101, 1), (Matern, 101, 1), (RBF, 20, 2), (Matern, 15, 2)]
+)
+@pytest.mark.parametrize("name", ALL)
+def test_rounding_does_not_change_the_function(name, kernel, n_grid, n_dims):
+    # Points of a symmetric grid are equally good pivots of the covariance.
+    plain, *rounded = (
+        everywhere(small(name, kernel=kernel(0.2 * scale), n_grid=n_grid, n_dims=n_dims), 8.0)
+        for scale in (1.0, 1.0 + 1e-15, 1.0 - 1e-15, 1.0 + 3e-15)
+    )
+    for f in rounded:
+        assert_allclose(f, plain, atol=1e-4)

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def _moved(A, Q, K, m, P):
-    A, Q = np.kron(A, np.eye(len(K))), np.kron(Q, K)
+    A, Q = np.kron(A, np.eye(K.shape[1])), sum(map(np.kron, Q, K))
     return A, m @ A.T, A @ P @ A.T + Q
 
 

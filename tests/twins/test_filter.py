@@ -409,7 +409,6 @@ def test_models_without_a_filter_are_errors():
     kalman, wrong = {"solver": "kalman", "optimizer": None}, "parameter of .* must be"
     for message, gp in {
         r"has no Kalman filter\. Supported are": TimeVaryingGPRegressor(None, RBF(), **kalman),
-        f"'level_kernel' {wrong}": TimeVaryingGPRegressor(level_kernel=Matern(), **kalman),
         f"'noise_model' {wrong}": TimeVaryingGPRegressor(
             noise_model=GeometricInjection(0.9), **kalman
         ),

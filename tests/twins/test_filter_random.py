@@ -29,9 +29,12 @@ def composite(rng, depth=2):
 
 
 def model(rng):
-    """Return a temporal kernel: a composite, or a walk from a time amid the rows."""
+    """Return a temporal kernel, and one of a level or None: composites, or a walk amid the rows."""
     walk = Wiener(rng.uniform(0.05, 0.5), start=rng.uniform(-5.0, 25.0), before="constant")
-    return walk if rng.uniform() < 0.2 else Matern(5.0, nu=0.5) + composite(rng)
+    if rng.uniform() < 0.2:
+        return walk, None
+    temporal = Matern(5.0, nu=0.5) + composite(rng)
+    return temporal, composite(rng, 1) if rng.uniform() < 0.4 else None
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,7 @@ def model(rng):
 )
 def test_random_models(seed):
     rng = np.random.RandomState(seed)
-    temporal = model(rng)
+    temporal, level = model(rng)
     n, d, n_places = 40, 2, rng.randint(1, 4)
     places = rng.uniform(size=(n_places, d))
     t = np.round(rng.uniform(0.0, 20.0, n), rng.randint(0, 3))
@@ -51,7 +54,7 @@ def test_random_models(seed):
     if n_places == 1 and rng.uniform() < 0.7:
         X, Q, options = X[:, d:], Q[:, d:], {"spatial_kernel": None}
     X[:, -1], Q[:, -1] = X[:, -1] + far, Q[:, -1] + far
-    options |= {"temporal_kernel": temporal}
+    options |= {"temporal_kernel": temporal, "level_kernel": level}
     options |= {"mean_prior_std": rng.choice([0.0, 2.0]), "normalize_y": bool(rng.randint(2))}
     dense, kalman = both(X[:30], rng.normal(size=n)[:30], **options)
     (one, slope), (other, found) = likelihoods([dense, kalman], 0.0)

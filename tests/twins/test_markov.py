@@ -31,10 +31,10 @@ def implied(process, times):
     """Return the covariance of f at increasing times under the process."""
     n, p = len(times), process.order
     A, Q = process.transitions(np.diff(times, prepend=times[0]))
-    P, K = process.prior(times[0]), np.empty((n, n))
+    P, K = process.prior(times[0])[0], np.empty((n, n))
     for i in range(n):
         if i:
-            P = A[i] @ P @ A[i].T + Q[i]
+            P = A[i] @ P @ A[i].T + Q[i, 0]
         cross = P.copy()
         for j in range(i, n):
             cross = A[j] @ cross if j > i else cross
@@ -57,17 +57,17 @@ def test_the_transition_is_the_matrix_exponential_and_the_noise_balances_it(nu):
     # (s + 1)^p without its leading coefficient, ascending.
     F[-1] = -np.poly(-np.ones(process.order))[:0:-1]
     assert_allclose(A[0], expm(F * process.rate * 0.4), rtol=1e-12, atol=1e-13)
-    P = process.prior(0.0)
+    P = process.prior(0.0)[0]
     lost = F @ P + P @ F.T  # minus the noise, which drives the last component alone
     assert_allclose(lost.ravel()[:-1], 0.0, atol=1e-14)
     assert lost[-1, -1] < 0.0
-    assert_allclose(Q[0], P - A[0] @ P @ A[0].T, rtol=1e-11, atol=1e-13)
+    assert_allclose(Q[0, 0], P - A[0] @ P @ A[0].T, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize(("nu", "power"), [(0.5, 1), (1.5, 3), (2.5, 5)])
 def test_the_noise_of_a_tiny_gap_has_all_its_digits(nu, power):
     """Var f grows as x^{2p−1}: its ratio over a decade shows cancellation."""
-    Q = state_space(Matern(1.0, nu=nu)).transitions([1e-9, 1e-8])[1][:, 0, 0]
+    Q = state_space(Matern(1.0, nu=nu)).transitions([1e-9, 1e-8])[1][:, 0, 0, 0]
     assert_allclose(Q[1] / Q[0], 10.0**power, rtol=1e-6)
 
 

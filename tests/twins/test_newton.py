@@ -108,3 +108,33 @@ def test_a_singular_model_has_a_minimum_too():
     H = np.array([[2.0, 2.0], [2.0, 2.0]])
     step = model_minimum(H, np.array([-4.0, -4.0]), np.full(2, -9.0), np.full(2, 9.0))
     assert_allclose(step, [1.0, 1.0])
+
+
+def test_a_function_without_curvature_keeps_a_definite_model(rng):
+    """Each damping leaves a fifth of the model's curvature along a step: rounding, in the end."""
+    H = quadratic(rng)[1]
+    for _ in range(100):
+        for step in (np.array([2.0, 0.0, 0.0, 2.0]), rng.normal(size=4)):
+            H = _quasi_newton.bfgs_update(H, step, np.zeros(4), fresh=False)
+        assert np.isfinite(H).all()
+        assert np.linalg.eigvalsh(H).min() > 0.0
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_functions_of_any_size(size):
+    def function(x):
+        return size * np.sum((x - 1.0) ** 2), 2.0 * size * (x - 1.0)
+
+    found, _ = counted(function, np.zeros(4), BOX, least_gain=1e-12 * size)
+    assert np.isfinite(found.x).all()
+    if size >= 1.0:
+        assert_allclose(found.x, 1.0, atol=1e-5)
+
+
+def test_a_gradient_that_is_not_finite_ends_the_search():
+    def function(x):
+        return -x.sum(), (-np.ones(2) if x.sum() < 1.0 else np.array([np.nan, -1.0]))
+
+    found, _ = counted(function, np.zeros(2), BOX[:2])
+    assert found.message == "the gradient is not finite"
+    assert_allclose(found.x, 0.0)

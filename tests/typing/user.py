@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 from scipy.optimize import Bounds, LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -27,13 +29,23 @@ from sktvbo.acquisition import UCB, AcquisitionState, ExpectedImprovement, LogBe
 from sktvbo.domain import Arms, Box, FiniteSet
 from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.gaussian_process import GeometricInjection
+from sktvbo.integrations.optuna import TimeVaryingSampler
 from sktvbo.journal import events
 from sktvbo.kernels import Forgetting
 from sktvbo.model_selection import OnlineRun, OnlineTuner
 from sktvbo.optimizers import BayesianOptimizer
 from sktvbo.plotting import RegretDisplay
 from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyBudget, StaleDataPolicy
+from sktvbo.staleness import (
+    HeldSurrogate,
+    KeepAll,
+    NoiseThreshold,
+    PeriodicReset,
+    RelevancyBudget,
+    SlidingWindow,
+    StaleDataPolicy,
+    Surrogate,
+)
 from sktvbo.theory import recommended_dataset_size
 
 
@@ -82,6 +94,42 @@ class Latest(StaleDataPolicy):
 
 def greedy(mean, std, state: AcquisitionState):
     return mean - state.incumbent, 1.0, 0.0
+
+
+class OfPlaces:
+    sees_places = True
+
+    def __call__(self, mean, std, state: AcquisitionState, X: np.ndarray):
+        return mean + X[:, 0], np.ones(len(X)), np.zeros(len(X))
+
+
+class Listed(StaleDataPolicy):
+    def after_add(self, surrogate: Surrogate, now: float) -> list[int]:
+        return [int(i) for i in np.argsort(surrogate.X_train_[:, -1])[:-9]]
+
+
+def documented(X: np.ndarray, y: np.ndarray, study: Study, trial: FrozenTrial) -> float:
+    """Types of arguments and results that the documentation names."""
+    gp = TimeVaryingGPRegressor(sites=[[0.0], [1.0]], max_size=30).fit(X, y)
+    SparseTimeVaryingGPRegressor(inducing=[[0.0, 1.0], [0.5, 2.0]]).fit(X, y)
+    surrogate: Surrogate = gp
+    held: HeldSurrogate = gp.fitted_
+    dropped = KeepAll().after_add(surrogate, now=3.0).size + Listed().after_add(gp, 3.0)[0]
+    dropped += RelevancyBudget().after_add(gp, 3.0).size + SlidingWindow(9).after_add(gp, 3.0).size
+    dropped += int(held.relevancy_sweep(3.0).relevancy().argmin())
+    evaluation.SimulatedClock(response_time="papers")
+    NoiseThreshold(cap=lambda n: 2.0 * n)
+    terms, stds = gp.predict_terms(X, return_std=True)
+    total = gp.predict_terms(X).sum() + stds.sum() + terms.shape[0]
+    total += Forgetting(0.1)(X).sum() + Forgetting(0.1)(X, eval_gradient=True)[1].sum()
+    opt = BayesianOptimizer([(0, 1)], acquisition=OfPlaces(), policy=PeriodicReset(10))
+    opt.tell(opt.ask(np.int64(3)), np.float32(0.5), np.float32(3.0))
+    opt.suggest(np.arange(5)[4])
+    resets = opt.policy_.n_resets_
+    result = evaluation.run(WDBO(), problems.make("ackley"))
+    sampler = TimeVaryingSampler("W-DBO", time=lambda study, trial: 1.0 * trial.number)
+    sampler.sample_relative(study, trial, {})
+    return total + dropped + resets + len(result.optimizer.X_)
 
 
 def composed() -> None:

@@ -8,7 +8,7 @@ Both are exact. Two columns of targets are filtered, y and 1. They give a learnt
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
 At other places f(x, t) = Σ_j w_j f(x_j, t) plus an independent rest, with w from the Gram matrix in
-space.
+space. A level l(t) is a part of f and of the state: f − l is interpolated.
 """
 
 from dataclasses import dataclass, replace
@@ -43,6 +43,11 @@ _MAX_LATE_ROWS = 32
 # Columns of targets, and rows, of a filter for `FilteredTerm`: bounds products of the columns, and
 # the memory of the transitions.
 _MAX_COLUMNS, _MAX_MOVES = 64, 1024
+
+
+# First words of the names of hyperparameters: of all kernels, and of those of each group.
+_OF_GROUPS = ("signal", "spatial", "temporal"), ("signal", "level")
+_OF_KERNELS = (*_OF_GROUPS[0], "level")
 
 
 class SiteIndex:
@@ -127,8 +132,7 @@ class Filter(Conditioned):
         data = _observations(rows, sites, rows.noise(covariance), units)
         try:
             process = process_of(covariance)
-            K = covariance.cross(sites.S, _at(process, len(sites)))
-            state = FilterState.of(process, K, data)
+            state = FilterState.of(process, _in_space(covariance, process, sites.S), data)
             return cls._from_state(covariance, rows, sites, state, units, dense_fallback)
         except NotPositiveDefiniteError:
             if not dense_fallback:
@@ -199,7 +203,7 @@ class Filter(Conditioned):
         if sites is self.sites:
             return self
         W, _ = self._interpolate(sites.S[len(self.sites) :])
-        K = self.covariance.cross(sites.S, _at(self.state.process, len(sites)))
+        K = _in_space(self.covariance, self.state.process, sites.S)
         return replace(self, sites=sites, state=self.state.extended(K, W), tail=())
 
     def _append_in_order(self, rows):
@@ -257,22 +261,24 @@ class Filter(Conditioned):
     @cached_property
     def _pivots(self):
         """Pivot sites (r,) that span all sites, and the Cholesky factor of their covariance."""
-        factor, order, rank, _ = lapack.dpstrf(self.state.K, lower=1)
+        factor, order, rank, _ = lapack.dpstrf(self.state.K[0], lower=1)
         return order[:rank] - 1, np.tril(factor[:rank, :rank])
 
     def _interpolate(self, S):
-        """Return weights (m, M) of the sites at places (m, d), and L⁻¹ K (m, r)."""
+        """Return weights (m, c) of the state's first numbers at places (m, d), and L⁻¹ K (m, r)."""
         chosen, L = self._pivots
         where = _at(self.state.process, len(S)), _at(self.state.process, len(chosen))
-        K = self.covariance.cross(S, where[0], self.sites.S[chosen], where[1])
+        K = self.covariance.varying.cross(S, where[0], self.sites.S[chosen], where[1])
         half = solve_triangular(L, K.T, lower=True)
-        W = np.zeros((len(S), len(self.sites)))
+        W = np.zeros((len(S), self.state.n_shown))
         W[:, chosen] = solve_triangular(L, half, lower=True, trans=1).T
+        if self.state.process.level:
+            W[:, -1] = 1.0 - W.sum(axis=1)
         return W, half.T
 
     def _residual_covariance(self, S, half, full=False):
         """Return the prior covariance (m, m), or variance (m,), in space given the sites."""
-        at, covariance = _at(self.state.process, len(S)), self.covariance
+        at, covariance = _at(self.state.process, len(S)), self.covariance.varying
         prior = covariance.cross(S, at) if full else covariance.variance(S, at)
         return prior - squares(half, full)
 
@@ -302,7 +308,7 @@ class Filter(Conditioned):
         later = t >= self.state.t
         columns, variance = np.empty((len(t), 2)), np.empty(len(t))
         residual = np.zeros(len(t))
-        W = np.empty((0, len(self.sites)))
+        W = np.empty((0, self.state.n_shown))
         if len(outside):
             W, half = self._interpolate(S[outside])
             residual[outside] = self._residual_covariance(S[outside], half)
@@ -323,7 +329,7 @@ class Filter(Conditioned):
             columns[past], variance[past] = answers[:, :2], answers[:, 2]
         if len(outside):
             times, index = np.unique(t[outside], return_inverse=True)
-            in_time = np.array([self.state.process.prior(time)[0, 0] for time in times])
+            in_time = np.array([self.state.process.prior(time)[0, 0, 0] for time in times])
             variance[outside] += residual[outside] * in_time[index]
         return columns, variance
 
@@ -331,7 +337,7 @@ class Filter(Conditioned):
         """Return columns (m, 2) and covariance (m, m) of f for a mean of 0."""
         site = self.sites.find(S)
         outside = np.flatnonzero(site < 0)
-        H = np.zeros((len(t), len(self.sites)))
+        H = np.zeros((len(t), self.state.n_shown))
         inside = np.flatnonzero(site >= 0)
         H[inside, site[inside]] = 1.0
         if len(outside):
@@ -357,12 +363,18 @@ class Filter(Conditioned):
         return _observations(self.rows, self.sites, self.rows.noise(self.covariance), self.units)
 
     def state_at(self, t):
-        """Return standardized mean (M,), filtered 1 (M,) and covariance (M, M) at the sites."""
+        """Return standardized mean, filtered 1 and covariance of f at the sites, and of the level.
+
+        (M,) or (M + 1,) each, (M, M) or (M + 1, M + 1).
+        """
+        H = np.eye(self.state.n_shown)
+        if self.state.process.level:
+            H = np.delete(H, slice(len(self.sites), -1), axis=0)
         if t >= self.state.t:
             m, P = self.state.at(t)
-            return *self._rescaled(m.T), P
-        line, M = Timeline.of(self.state.process, self._data(), [t]), len(self.sites)
-        columns, P = line.joint(self.state.K, np.full(M, np.searchsorted(line.t, t)), np.eye(M))
+            return *self._rescaled(H @ m.T), H @ P @ H.T
+        line = Timeline.of(self.state.process, self._data(), [t])
+        columns, P = line.joint(self.state.K, np.full(len(H), np.searchsorted(line.t, t)), H)
         return *self._rescaled(columns), P
 
 
@@ -414,55 +426,85 @@ class FilteredTerm(ProcessPosterior):
 class Snapshot(BasisPosterior):
     """Posterior of a filter as weights on the sites at one time, for `TimeSlice`.
 
-    Without ``level`` it is that of differences between places: the constant mean is known.
+    Without ``level`` it is that of differences between places: level and constant mean are known.
+
+    With a level l, f − l at a place is a weighted sum of those at the sites, whose covariances with
+    it are k − v for those k of f, and v the prior variance of l. So moments are polynomials in k.
     """
 
     def __init__(self, gp, t, level=True):
         self._gp, self._t, self._level = gp, t, level
-        self.rows, self.covariance = gp.rows, gp.covariance
+        self.rows, self.covariance = gp.rows, gp.covariance if level else gp.covariance.varying
+        # Prior variance of the level in ``covariance``.
+        self._shared = 0.0
+        if level and gp.covariance.level is not None:
+            self._shared = gp.covariance.of_level.variance(*self._origin)[0]
 
     @property
     def basis(self):
         return self._gp.sites.S, np.full(len(self._gp.sites), self._t)
 
+    @property
+    def _origin(self):
+        return np.zeros((1, self._gp.covariance.n_dims)), np.array([self._t])
+
     @cached_property
     def mean(self):
-        """Mean of the filter, with its direction in this basis."""
-        mean = self._gp.mean
+        """Mean of the filter with that of the level, and its direction in this basis."""
+        mean, (weights, of_level) = self._gp.mean, self._projection[:2]
+        value, share = of_level - self._shared * weights.sum(axis=1)
+        mean = replace(mean, value=float(mean.value + value))
         if not mean.is_learnt:
             return mean
-        share = mean.share if self._level else 0.0
-        return replace(mean, direction=self._projection[0][1], share=share)
+        share = mean.share - share if self._level else 0.0
+        return replace(mean, direction=weights[1], share=share)
 
     @cached_property
     def _projection(self):
-        """Weights (2, M) of y and 1, pivots, and matrix of the reduction."""
+        """Weights (2, M) of y and 1, their parts (2,) in the level, pivots, and the reduction.
+
+        Of a place with k at the pivots it is k' G k − 2 k' u + c, for k less the level's part.
+        """
         gp = self._gp
         y, one, P = gp.state_at(self._t)
+        columns, of_level = np.array([y - gp.mean.value * one, one]), np.zeros(2)
+        if gp.state.process.level:
+            # From f and l at the sites to f − l and l.
+            T = np.eye(len(y))
+            T[:-1, -1] = -1.0
+            columns, P = columns @ T.T, T @ P @ T.T
+            of_level = columns[:, -1]
         chosen, L = gp._pivots
-        variance = gp.state.process.prior(self._t)[0, 0]
+        variance = gp.state.process.prior(self._t)[0, 0, 0]
 
         def solve(X):
             return cho_solve((L, True), X) / variance
 
         at = np.ix_(chosen, chosen)
-        weights = np.zeros((2, len(y)))
-        weights[:, chosen] = solve(np.array([y - gp.mean.value * one, one]).T[chosen]).T
-        return weights, chosen, solve(solve(variance * gp.state.K[at] - P[at]).T)
+        weights = np.zeros((2, len(gp.sites)))
+        weights[:, chosen] = solve(columns.T[chosen]).T
+        G = solve(solve(variance * gp.state.K[0][at] - P[at]).T)
+        u, c = np.zeros(len(chosen)), 0.0
+        if self._shared:
+            u, c = solve(P[chosen, -1]), self._shared - P[-1, -1]
+        return weights, of_level, chosen, (G, u, c)
 
     @property
     def weights(self):
         return self._projection[0][0]
 
     def variance_reduction(self, K, full=False):
-        _, chosen, inner = self._projection
-        K = K[..., chosen]
-        return K @ inner @ K.T if full else np.einsum("ij,jk,ik->i", K, inner, K, optimize=True)
+        *_, chosen, (G, u, c) = self._projection
+        K = K[..., chosen] - self._shared
+        if full:
+            on_level = K @ u
+            return K @ G @ K.T - on_level - on_level[:, np.newaxis] + c
+        return np.einsum("ij,jk,ik->i", K, G, K, optimize=True) - 2.0 * K @ u + c
 
     def half_gradient(self, k):
-        _, chosen, inner = self._projection
+        *_, chosen, (G, u, _) = self._projection
         slope = np.zeros(len(k))
-        slope[chosen] = inner @ k[chosen]
+        slope[chosen] = G @ (k[chosen] - self._shared) - u
         return slope
 
     def variance_reduction_with_slope(self, k):
@@ -502,7 +544,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     process, noise = process_of(covariance), rows.noise(covariance)
     units = rows.location, rows.scale
     data = _observations(rows, sites, noise, units)
-    K, M = covariance.cross(sites.S, _at(process, len(sites))), len(sites)
+    K, M = _in_space(covariance, process, sites.S), len(sites)
     learnt = covariance.mean_variance > 0.0
     if not learnt:
         data = replace(data, Y=data.Y[:, :1].copy())
@@ -524,10 +566,13 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
     (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
-    W, points, names = -0.5 * (on_K + on_K.T), (sites.S, _at(process, M)), covariance.names
-    in_space = covariance.gradient(*points, K, W, np.zeros(M))
-    in_time = [i for i, name in enumerate(names) if name.startswith("temporal_")]
-    in_space[in_time] += slopes
+    kinds = np.array([name.split("_")[0] for name in covariance.names])
+    in_space = np.zeros(np.count_nonzero(np.isin(kinds, _OF_KERNELS)))
+    for part, K_part, W, own in zip(_groups(covariance), K, on_K, _OF_GROUPS):
+        W = -0.5 * (W + W.T)
+        slopes_part = part.gradient(sites.S, _at(process, M), K_part, W, np.zeros(M))
+        in_space[np.isin(kinds, own)[: len(in_space)]] += slopes_part
+    in_space[np.isin(kinds, ("temporal", "level"))[: len(in_space)]] += slopes
     in_rows = np.empty(rows.n)
     in_rows[np.argsort(rows.t, kind="stable")] = on_R
     return value, 0.5 * np.append(in_space, rows.noise_gradient(covariance, in_rows))
@@ -540,6 +585,17 @@ def has_white_noise(covariance, S):
     """
     at = _at(process_of(covariance), len(S))
     return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
+
+
+def _groups(covariance):
+    """Return the covariances of the part of f that depends on the place, and of a level if any."""
+    return [covariance.varying] + ([] if covariance.level is None else [covariance.of_level])
+
+
+def _in_space(covariance, process, S):
+    """Return the covariances (s, M, M) of places (M, d) in space, one of each group."""
+    at = _at(process, len(S))
+    return np.array([group.cross(S, at) for group in _groups(covariance)])
 
 
 def _at(process, m):

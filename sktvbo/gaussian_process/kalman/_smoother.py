@@ -4,7 +4,8 @@ All observations at once: a `Timeline` of any number of places, or a `Series` of
 after another: a `FilterState`.
 
 Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
-means. K (M, M) is K_S. See ``_fast/kalman.pyx`` for the recursions.
+means. K (s, M, M) is K_S, and the covariance of a level in space if there is one. See
+``_fast/kalman.pyx`` for the recursions.
 """
 
 from dataclasses import dataclass, field, replace
@@ -132,7 +133,7 @@ class Timeline:
         return cls(process, t, gaps, gap, start, data, after is None)
 
     def transitions(self):
-        """Return A (u, p, p) and Q (u, p, p) of the gaps.
+        """Return A (u, p, p) and Q (u, s, p, p) of the gaps.
 
         At the beginning A is 0, and Q the prior.
         """
@@ -157,7 +158,7 @@ class Timeline:
 
     def filter_all(self, K):
         """Filter from the prior; returns the sums, and the moments after the last time."""
-        k, N = self.data.Y.shape[1], self.process.order * len(K)
+        k, N = self.data.Y.shape[1], self.process.order * K.shape[1]
         m, P = np.zeros((k, N)), np.zeros((N, N))
         return self.filter(K, m, P), m, P
 
@@ -198,12 +199,13 @@ class Timeline:
 
         Parameters
         ----------
-        K : ndarray of shape (M, M)
+        K : ndarray of shape (s, M, M)
         combine : ndarray of shape (k, k'), default=None
             Combines the columns of targets whose outer products enter the derivatives.
         learning : bool
         queries : (time, place, W), default=None
-            Times among ``stops`` (q,), ascending; places (q,); weights (w, M) of the others.
+            Times among ``stops`` (q,), ascending; places (q,); weights (w, c) of the first numbers
+            of the state at the others.
 
         Returns
         -------
@@ -215,7 +217,7 @@ class Timeline:
         if combine is not None:
             data = Observations(data.t, data.site, data.Y @ combine, data.R)
         line = Timeline(self.process, self.t, self.gaps, self.gap, self.start, data, self.begins)
-        (A, Q), T, N = line.transitions(), len(self.t), self.process.order * len(K)
+        (A, Q), T, N = line.transitions(), len(self.t), self.process.order * K.shape[1]
         k = data.Y.shape[1]
         length = max(1, int(np.ceil(np.sqrt(T))))
         blocks = [slice(i, min(i + length, T)) for i in range(0, T, length)]
@@ -258,14 +260,14 @@ class Timeline:
 
         Parameters
         ----------
-        K : ndarray of shape (M, M)
+        K : ndarray of shape (s, M, M)
         at : ndarray of int of shape (q,)
             Positions among the times, ascending.
-        H : ndarray of shape (q, M)
-            Weights of the places.
+        H : ndarray of shape (q, c)
+            Weights of the first numbers of the state.
         """
-        (A, Q), p, M, q = self.transitions(), self.process.order, len(K), len(at)
-        k, N = self.data.Y.shape[1], p * M
+        (A, Q), p, (q, c) = self.transitions(), self.process.order, H.shape
+        k, N = self.data.Y.shape[1], p * K.shape[1]
         m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((k, q)), np.zeros((q, q)), np.zeros((N, q))
         # The variances that data take from queries, as products Vᵀ V: many rows at once.
@@ -300,9 +302,9 @@ class Timeline:
                 V[filled : filled + b, :old] = covariances
                 filled += b
             if new.start < new.stop:
-                C[:, new] = P[:, :M] @ H[new].T
-                mean[:, new] = m[:, :M] @ H[new].T
-                cov[: new.stop, new] = C[:M, : new.stop].T @ H[new].T
+                C[:, new] = P[:, :c] @ H[new].T
+                mean[:, new] = m[:, :c] @ H[new].T
+                cov[: new.stop, new] = C[:c, : new.stop].T @ H[new].T
                 cov[new, :old] = cov[:old, new].T
         return mean.T, cov - V.T @ V
 
@@ -364,8 +366,8 @@ class Series:
         if learning:
             on_weight += chains.contract_prior(r.T @ r - Lambda)
             on_K = on_weight @ chains.weight
-            arguments = chains.weight, K[0, 0] * on_weight, on_rate, on_H
-            slopes = self.process.contract_chains(self.t, *arguments), np.array([[on_K]]), on_R
+            arguments = chains.weight, K[0, 0, 0] * on_weight, on_rate, on_H
+            slopes = self.process.contract_chains(self.t, *arguments), np.array([[[on_K]]]), on_R
         if queries is not None:
             _, place, W = queries
             answers = out[self.asked]
@@ -375,7 +377,7 @@ class Series:
         return slopes, answers
 
     def _prior(self, K, data=None):
-        P = K[0, 0] * self.chains.prior
+        P = K[0, 0, 0] * self.chains.prior
         return np.zeros(((data or self.data).Y.shape[1], len(P))), P
 
     def _compiled(self, K, data=None):
@@ -384,7 +386,7 @@ class Series:
             chains.order,
             chains.rate,
             chains.line,
-            K[0, 0] * chains.weight,
+            K[0, 0, 0] * chains.weight,
             self.gap,
             data.Y,
             data.R,
@@ -434,7 +436,7 @@ class FilterState:
     With many places the covariance is not rewritten at every step. It is that of an earlier time,
     P₀, propagated, less the outer products of the steps since then,
 
-        P(t) = A P₀ Aᵀ + Q ⊗ K − Σ_k u_k(t) u_k(t)ᵀ,     u_k(t) = A(t − t_k) c_k / √s_k.
+        P(t) = A P₀ Aᵀ + Σ_g Q_g ⊗ K_g − Σ_k u_k(t) u_k(t)ᵀ,     u_k(t) = A(t − t_k) c_k / √s_k.
 
     A step needs one row of P, O(N r) with r steps pending. `_MAX_PENDING` pending steps are applied
     in one matrix product: O(N²) a step at the speed of BLAS. P₀ and the u_k are shared with earlier
@@ -443,8 +445,8 @@ class FilterState:
     Attributes
     ----------
     process : Stationary, Brownian or Composed
-    K : ndarray of shape (M, M)
-        Prior covariance of the places.
+    K : ndarray of shape (s, M, M)
+        Prior covariances of the places, of each group of components.
     t : float
         Time of the latest observation.
     m : ndarray of shape (k, N)
@@ -479,12 +481,12 @@ class FilterState:
     @classmethod
     def of(cls, process, K, data):
         """Filter all observations, from the prior."""
-        sums, m, P = timeline(process, len(K), data).filter_all(K)
+        sums, m, P = timeline(process, K.shape[1], data).filter_all(K)
         return cls._without_pending(process, K, float(data.t[-1]), m, P, sums, len(data))
 
     @classmethod
     def _without_pending(cls, process, K, t, m, P, sums, n):
-        M, p = len(K), process.order
+        M, p = K.shape[1], process.order
         blocks = np.einsum("aibi->abi", P.reshape(p, M, p, M)).copy()
         return cls(process, K, t, m, blocks, sums, n, P, t, np.empty((0, p * M)), np.empty(0))
 
@@ -499,7 +501,12 @@ class FilterState:
 
     @property
     def M(self):
-        return len(self.K)
+        return self.K.shape[1]
+
+    @property
+    def _variances(self):
+        """Prior variances (s, M) of the places."""
+        return np.diagonal(self.K, axis1=1, axis2=2)
 
     @cached_property
     def P(self):
@@ -562,7 +569,7 @@ class FilterState:
             if p > 1
             else (A[0, 0, 0] ** 2 * self.blocks)
         )
-        blocks += np.multiply.outer(Q[0], np.diagonal(self.K))
+        blocks += np.tensordot(Q[0], self._variances, (0, 0))
         blocks -= u[:, np.newaxis] * u
         # The subtraction may cancel the digits of the observed variance.
         blocks[:, 0, site] = blocks[0, :, site] = c[:, site] * (R / variance)
@@ -590,7 +597,7 @@ class FilterState:
         """Return the covariance (p, M) of the state at time t with f at a place."""
         p, M, r = self.process.order, self.M, self.n_pending
         rows = self.base_P[site::M].reshape(p, p, M)
-        c = A @ np.tensordot(A[0], rows, 1) + np.outer(Q[:, 0], self.K[site])
+        c = A @ np.tensordot(A[0], rows, 1) + Q[:, :, 0].T @ self.K[:, site]
         if r:
             moved = self._transitions(t, self.pending_t)[0]
             U = self.pending_u.reshape(r, p, M)
@@ -600,15 +607,15 @@ class FilterState:
         return c
 
     def extended(self, K, W):
-        """Return the state with more places, interpolated with weights W (w, M) of the others.
+        """Return the state with more places, interpolated with weights W (w, c) of `at`.
 
-        K (M + w, M + w) is the prior covariance of all places.
+        K (s, M + w, M + w) are the prior covariances of all places.
         """
-        p, M, M2, prior = self.process.order, self.M, len(K), self.process.prior(self.t)
+        p, M, M2, prior = self.process.order, self.M, K.shape[1], self.process.prior(self.t)
         # Variance reduction at the present places, interpolated to the others.
-        reduction = np.kron(prior, self.K) - self.P
+        reduction = sum(map(np.kron, prior, self.K)) - self.P
         reduction = self._interpolated(self._interpolated(reduction, W).T, W)
-        P = (np.kron(prior, K) - reduction).reshape(p, M2, p, M2)
+        P = (sum(map(np.kron, prior, K)) - reduction).reshape(p, M2, p, M2)
         # Without round-off at the present places.
         P[:, :M, :, :M] = self.P.reshape(p, M, p, M)
         m, P = self._interpolated(self.m.T, W).T.copy(), P.reshape(p * M2, -1)
@@ -616,8 +623,13 @@ class FilterState:
 
     def _interpolated(self, X, W):
         """Return columns X (N, r) of the state with more places; see `extended`."""
-        X = X.reshape(-1, self.M, X.shape[1])
-        return np.concatenate([X, np.matmul(W, X)], axis=1).reshape(-1, X.shape[2])
+        X, level = X.reshape(-1, self.M, X.shape[1]), self.process.level
+        new = np.matmul(W[:, : self.M], X)
+        if level:
+            # The level is that of the other places.
+            new[0] += np.outer(W[:, -1], X[level, 0])
+            new[level:] = X[level:, :1]
+        return np.concatenate([X, new], axis=1).reshape(-1, X.shape[2])
 
     # --- posterior --------------------------------------------------------------------------------
 
@@ -627,18 +639,28 @@ class FilterState:
             A, Q = self._transitions(t[:1], self.t)
             m = np.tensordot(self.m.reshape(len(self.m), -1, self.M), A[0, 0], (1, 0))
             v = np.einsum("a,b,abi->i", A[0, 0], A[0, 0], self.blocks)
-            v += Q[0, 0, 0] * np.diagonal(self.K)
+            v += Q[0, :, 0, 0] @ self._variances
             return m[:, site].T, v[site]
         A, Q = self._transitions(t, self.t)
         m = np.einsum("qa,kaq->qk", A[:, 0], self.m.reshape(len(self.m), -1, self.M)[:, :, site])
         v = np.einsum("qa,qb,abq->q", A[:, 0], A[:, 0], self.blocks[:, :, site])
-        return m, v + Q[:, 0, 0] * self.K[site, site]
+        return m, v + np.einsum("qs,sq->q", Q[:, :, 0, 0], self._variances[:, site])
+
+    @property
+    def n_shown(self):
+        """Number c of the state's first numbers, with which f is a weighted sum at any place.
+
+        These are f at the places; up to the level at the first place, if there is one.
+        """
+        level = self.process.level
+        return level * self.M + 1 if level else self.M
 
     def at(self, t):
-        """Return means (k, M) and covariance (M, M) of f at the places at a time from t on."""
-        p, M = self.process.order, self.M
+        """Return means (k, c) and covariance (c, c) of the state's first numbers, from t on."""
+        p, M, c = self.process.order, self.M, self.n_shown
         A, Q = self._transitions(t, self.t)
-        A = A[0, 0]
-        m = np.tensordot(self.m.reshape(-1, p, M), A, (1, 0))
-        P = np.einsum("a,aibj,b->ij", A, self.P.reshape(p, M, p, M), A, optimize=True)
-        return m, P + Q[0, 0, 0] * self.K
+        A, Q = A[0, : self.process.level + 1], Q[0, :, : self.process.level + 1]
+        m = np.einsum("ea,kai->kei", A, self.m.reshape(-1, p, M))
+        P = np.einsum("ea,aibj,fb->eifj", A, self.P.reshape(p, M, p, M), A, optimize=True)
+        P += np.einsum("gef,gij->eifj", Q[:, :, : len(A)], self.K)
+        return m.reshape(len(m), -1)[:, :c], P.reshape(len(A) * M, -1)[:c, :c]

@@ -21,6 +21,9 @@ factors (Solin and Särkkä 2014): of A and P∞, and with M = A P∞ Aᵀ = P�
     Q = Q₁ ⊗ P₂ + M₁ ⊗ Q₂,
 
 which has no cancellation.
+
+With a level f = g + l, of covariances in space K and 1 1ᵀ. P∞ and Q are stacks of s matrices: one
+for each group of components with a covariance in space, zero elsewhere. Without a level s = 1.
 """
 
 from dataclasses import dataclass, field
@@ -116,7 +119,7 @@ class Stationary:
     log_slope: float | None = None
     start: float = field(default=0.0, init=False)
 
-    has_chains = True
+    has_chains, level = True, 0
 
     @property
     def observed(self):
@@ -128,12 +131,12 @@ class Stationary:
         return t
 
     def prior(self, t):
-        """Return the prior covariance (p, p) of the state at time t."""
-        return _STATIONARY[self.order]
+        """Return the prior covariance (s, p, p) of the state at time t."""
+        return _STATIONARY[self.order][np.newaxis]
 
     def prior_slopes(self, t):
-        """Return the derivatives (n_theta, p, p) of `prior` in theta."""
-        return np.zeros((int(self.log_slope is not None), self.order, self.order))
+        """Return the derivatives (n_theta, s, p, p) of `prior` in theta."""
+        return np.zeros((int(self.log_slope is not None), 1, self.order, self.order))
 
     def chains(self, t):
         """Return the process at times (n,) as `Chains`, if ``has_chains``."""
@@ -149,24 +152,24 @@ class Stationary:
         return np.eye(self.order)
 
     def transitions(self, gaps):
-        """Return A and Q, (k, p, p) each, of time gaps (k,)."""
+        """Return A (k, p, p) and Q (k, s, p, p) of time gaps (k,)."""
         x = self.rate * np.asarray(gaps, dtype=np.float64)
         # Beyond this many lengthscales A is 0; infinite x would give 0 · ∞.
         x = np.minimum(x, 1e4)
-        return self._transition(x), self._noise(x)
+        return self._transition(x), self._noise(x)[:, np.newaxis]
 
     def slopes(self, gaps):
-        """Return the derivatives of A and Q in theta, (n_theta, k, p, p) each."""
+        """Return the derivatives of A and Q in theta, (n_theta, k, ...) each."""
         p, x = self.order, self.rate * np.asarray(gaps, dtype=np.float64)
         if self.log_slope is None:
-            return np.zeros((0, len(x), p, p)), np.zeros((0, len(x), p, p))
+            return np.zeros((0, len(x), p, p)), np.zeros((0, len(x), 1, p, p))
         x = np.minimum(x, 1e4)
         A = self._transition(x)
         # dA/dx = F A, dQ/dx = q A L Lᵀ Aᵀ with L the last unit vector, and dx/dθ = −x log_slope.
         by = (-self.log_slope * x)[:, np.newaxis, np.newaxis]
         last = A[:, :, -1]
         on_noise = _INTENSITY[p] * last[:, :, np.newaxis] * last[:, np.newaxis, :]
-        return (by * (_companion(p) @ A))[np.newaxis], (by * on_noise)[np.newaxis]
+        return (by * (_companion(p) @ A))[np.newaxis], (by * on_noise)[np.newaxis, :, np.newaxis]
 
     def _transition(self, x):
         steps = _nilpotent(self.order)
@@ -201,7 +204,7 @@ class Brownian:
     kernel: Wiener
     order: int = field(default=1, init=False)
 
-    has_chains = False
+    has_chains, level = False, 0
 
     @property
     def start(self):
@@ -213,20 +216,20 @@ class Brownian:
         return self.kernel.elapsed(np.asarray(t)[:, np.newaxis])
 
     def prior(self, t):
-        return self.kernel.diag([[t]])[np.newaxis]
+        return self.kernel.diag([[t]])[np.newaxis, np.newaxis]
 
     def prior_slopes(self, t):
         return self.slopes(self.clock([t]))[1][:, 0]
 
     def transitions(self, gaps):
         Q = self.kernel.drift_variance * np.asarray(gaps)[:, np.newaxis, np.newaxis]
-        return np.ones_like(Q), Q
+        return np.ones_like(Q), Q[:, np.newaxis]
 
     def slopes(self, gaps):
         # theta is log σ_w², so Q is its own derivative.
         is_learnt = not self.kernel.hyperparameter_drift_variance.fixed
         on_noise = self.transitions(gaps)[1][np.newaxis][: int(is_learnt)]
-        return np.zeros_like(on_noise), on_noise
+        return np.zeros_like(on_noise[:, :, 0]), on_noise
 
 
 @dataclass(frozen=True)
@@ -251,10 +254,10 @@ class Oscillators:
         return np.append(1.0, np.arange(self.order - 1) % 2 == 0)
 
     def prior(self, t):
-        return np.diag(self.weight)
+        return np.diag(self.weight)[np.newaxis]
 
     def prior_slopes(self, t):
-        return self.weight_slopes[..., np.newaxis] * np.eye(self.order)
+        return self.weight_slopes[:, np.newaxis, :, np.newaxis] * np.eye(self.order)
 
     @staticmethod
     def _repeated(q):
@@ -289,7 +292,7 @@ class Oscillators:
     def transitions(self, gaps):
         A = self._rotations(gaps)
         A[:, 0, 0] = 1.0
-        return A, np.zeros_like(A)
+        return A, np.zeros_like(A[:, np.newaxis])
 
     def slopes(self, gaps):
         dA = np.zeros((self.leaf.n_theta, len(gaps), self.order, self.order))
@@ -298,7 +301,7 @@ class Oscillators:
             j = np.repeat(np.arange(self.order // 2 + 1.0), [1] + [2] * (self.order // 2))
             x = j[:, np.newaxis] * self.leaf.frequency * gaps[:, np.newaxis, np.newaxis]
             dA[-1] = -x * self._rotations(gaps, 0.5 * np.pi)
-        return dA, np.zeros_like(dA)
+        return dA, np.zeros_like(dA[:, :, np.newaxis])
 
     def _rotations(self, gaps, shift=0.0):
         """Return the rotations in gaps (k,), (k, p, p), without the constant."""
@@ -312,9 +315,10 @@ class Oscillators:
 
 @dataclass(frozen=True)
 class Composed:
-    """Process of a `Composite` kernel, of variance 1.
+    """Process of a `Composite` kernel, of variance 1; with shared terms, these have variance 1 too.
 
-    The first component of the state is f, the sum of components of the factors' states.
+    The first component of the state is f, the sum of components of the factors' states. The first
+    component of the shared terms is their sum, the level, which is part of f.
 
     Parameters
     ----------
@@ -334,10 +338,32 @@ class Composed:
         return len(self._observed)
 
     @cached_property
+    def _terms(self):
+        """Weights (r,) of the factors' components in each term; the first one is 1."""
+        factors = [[self._factors[i].observed for i in term] for term in self.composite.terms]
+        return [reduce(np.kron, term) for term in factors]
+
+    @cached_property
     def _observed(self):
-        """Weights (p,) of the factors' components in f; the first one is 1."""
-        terms = [[self._factors[i].observed for i in term] for term in self.composite.terms]
-        return np.concatenate([reduce(np.kron, term) for term in terms])
+        """Weights (p,) of the factors' components in f."""
+        return np.concatenate(self._terms)
+
+    @cached_property
+    def level(self):
+        """Component of the state that is the level, 0 for none."""
+        if not self.composite.n_shared:
+            return 0
+        return sum(map(len, self._terms[: -self.composite.n_shared]))
+
+    @cached_property
+    def _sums(self):
+        """Components that replace the first ones of groups, with weights (p,) of all; f is last."""
+        if not self.level:
+            return [(0, self._observed)]
+        shared = np.where(np.arange(self.order) < self.level, 0.0, self._observed)
+        whole = self._observed - shared
+        whole[self.level] = 1.0
+        return [(self.level, shared), (0, whole)]
 
     def shortest_periodic(self, n_places):
         """Return the lower bound of periodic lengthscales in a search, for a number of places."""
@@ -376,7 +402,7 @@ class Composed:
 
     @property
     def has_chains(self):
-        return self._chained is not None
+        return self._chained is not None and not self.level
 
     def chains(self, t):
         constant = Stationary(1, 0.0)
@@ -428,10 +454,10 @@ class Composed:
     clock = Stationary.clock
 
     def prior(self, t):
-        return self._matrices([], False)[0][0]
+        return self._matrices([], False)[0][0, 0]
 
     def prior_slopes(self, t):
-        return self._matrices([], True)[0][1:]
+        return self._matrices([], True)[0][1:, 0]
 
     def transitions(self, gaps):
         _, A, Q = self._matrices(gaps, False)
@@ -442,20 +468,22 @@ class Composed:
         return A[1:], Q[1:]
 
     def _matrices(self, gaps, learning):
-        """Return P∞, A and Q (1 + q, ..., p, p): values and, with ``learning``, slopes in theta."""
+        """Return P∞, A and Q (1 + q, k or 1, ...): values and, with ``learning``, slopes."""
         gaps = np.asarray(gaps, dtype=np.float64)
         q, p, first = self.composite.n_theta if learning else 0, self.order, 0
         leaves = [self._leaf(i, gaps, q) for i in range(len(self._factors))]
-        A = np.zeros((1 + q, len(gaps), p, p))
-        P, Q = np.zeros((1 + q, 1, p, p)), np.zeros_like(A)
+        A, s = np.zeros((1 + q, len(gaps), p, p)), 1 + (self.level > 0)
+        P, Q = np.zeros((1 + q, 1, s, p, p)), np.zeros((1 + q, len(gaps), s, p, p))
         for term in self.composite.terms:
             prior, move, noise = reduce(_product, [leaves[i] for i in term])
             block = slice(first, first + prior.shape[-1])
-            for X, part in ((P, prior), (A, move), (Q, noise)):
-                X[:, :, block, block] = part
+            group = int(0 < self.level <= first)
+            for X, part in ((P[:, :, group], prior), (A, move), (Q[:, :, group], noise)):
+                X[..., block, block] = part
             first = block.stop
-        P, A, Q = self._normalized(P[:, 0]), self._with_sum(A), self._normalized(Q)
-        return self._with_sum(P, True), A, self._with_sum(Q, True)
+        for X in (P, Q):
+            self._normalize(X)
+        return self._with_sums(P, True), self._with_sums(A), self._with_sums(Q, True)
 
     def _leaf(self, i, gaps, q):
         """Return P∞, A and Q of a factor, (1 + q, k or 1, r, r)."""
@@ -466,29 +494,27 @@ class Composed:
             matrices[-1][0] = value
             if q:
                 matrices[-1][1:][self.composite.slices[i]] = slope
-        matrices[0] = matrices[0][:, np.newaxis]
-        return matrices
+        prior, A, Q = matrices
+        return prior, A, Q[:, :, 0]
 
-    def _normalized(self, X):
-        """Divide covariances X (1 + q, ...) by the variance."""
-        variance = self.composite.variance
-        X = X / variance
-        if len(X) > 1:
-            slopes = self.composite.variance_slopes / variance
-            X[1:] -= np.multiply.outer(slopes, X[0])
-        return X
+    def _normalize(self, X):
+        """Divide covariances X (1 + q, k, s, p, p) by the variances of the groups, in place."""
+        composite = self.composite
+        for g, group in enumerate([composite.varying, composite.shared][: X.shape[2]]):
+            X[:, :, g] /= group.variance
+            if len(X) > 1:
+                slopes = group.variance_slopes / group.variance
+                X[1 : 1 + len(slopes), :, g] -= np.multiply.outer(slopes, X[0, :, g])
 
-    def _with_sum(self, X, symmetric=False):
-        """Replace the first component by f: T X T⁻¹, or T X Tᵀ if X is ``symmetric``.
-
-        T is the identity except for its first row.
-        """
-        h = self._observed
-        X[..., 0, :] = h @ X
-        if symmetric:
-            X[..., :, 0] = X @ h
-        else:
-            X[..., :, 1:] -= X[..., :, :1] * h[1:]
+    def _with_sums(self, X, symmetric=False):
+        """Replace first components by sums: T X T⁻¹, or T X Tᵀ if X is ``symmetric``."""
+        for i, h in self._sums:
+            # T is the identity except for row i, which is h.
+            X[..., i, :] = h @ X
+            if symmetric:
+                X[..., :, i] = X @ h
+            else:
+                X -= X[..., :, i : i + 1] * (h - np.eye(1, self.order, i)[0])
         return X
 
 
@@ -512,20 +538,23 @@ def _kronecker(X, Y):
     return products.reshape(*products.shape[:-4], p, p)
 
 
-def state_space(kernel):
+def state_space(kernel, level=None):
     """Return the Markov process of a temporal kernel, or None if it has no known one.
 
     Parameters
     ----------
     kernel : Kernel
+    level : Kernel, default=None
+        Kernel of a level that all places share.
 
     Returns
     -------
     process : Stationary, Brownian, Composed or None
     """
-    if type(kernel) is Wiener:
+    if type(kernel) is Wiener and level is None:
         return Brownian(kernel)
-    temporal = recognize(kernel, 1) or Composite.of(kernel)
+    temporal = recognize(kernel, 1) if level is None else None
+    temporal = temporal or Composite.of(kernel, level)
     if isinstance(temporal, Composite):
         return None if temporal.series is None else Composed(temporal)
     return None if temporal is None else _stationary(temporal)
@@ -533,7 +562,7 @@ def state_space(kernel):
 
 def process_of(covariance):
     """Return the Markov process of a `SeparableCovariance` in time, or None."""
-    return state_space(covariance.temporal) if covariance.level is None else None
+    return state_space(covariance.temporal, covariance.level)
 
 
 def _stationary(factor):
