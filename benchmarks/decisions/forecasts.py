@@ -78,7 +78,9 @@ def measure(kernel, Y, interval, n, ahead=6):
     """Return the errors one and six intervals ahead and in gaps, coverage, likelihood, seconds."""
     X, y = rows(Y, interval)
     m, start = Y.shape[1], process_time()
-    gp = TimeVaryingGPRegressor(temporal_kernel=kernel, normalize_y=True).fit(X[: n * m], y[: n * m])
+    gp = TimeVaryingGPRegressor(temporal_kernel=kernel, normalize_y=True).fit(
+        X[: n * m], y[: n * m]
+    )
     seconds, value = process_time() - start, gp.log_marginal_likelihood_value_
     errors, latest, inside = [], [], []
     for i in range(n, len(Y) - ahead + 1):

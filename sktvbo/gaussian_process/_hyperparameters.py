@@ -438,8 +438,8 @@ _FINE_GAIN = 0.1
 MOST, _NARROW, _WIDE = 0.8, 0.5, 0.95
 _SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
 
-# Bounds of the variance of the rough part in time, relative to the smooth one. With the lower one it
-# explains nothing; with the upper one it explains all.
+# Bounds of the variance of the rough part in time, relative to the smooth one. With the lower one,
+# it explains nothing; with the upper one, all.
 _ROUGH_VARIANCE = (1e-3, 1e2)
 
 # Lengthscale of a slow part in time, relative to the upper bound: a quarter of the span.

@@ -103,7 +103,7 @@ def test_posterior_and_likelihood_are_those_of_scikit_learn():
     time = OfTime(gp.temporal_kernel_.k1, gp.temporal_kernel_.k2)
     kernel = ConstantKernel(gp.signal_variance_) * space * time + WhiteKernel(gp.noise_variance_)
     theirs = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
-    new = X + [0.1, 0.0, 0.5]
+    new = X + np.array([0.1, 0.0, 0.5])
     np.testing.assert_allclose(gp.predict(new), theirs.predict(new), rtol=1e-6, atol=1e-8)
     value = theirs.log_marginal_likelihood_value_
     np.testing.assert_allclose(gp.log_marginal_likelihood_value_, value, rtol=1e-8)
@@ -170,7 +170,7 @@ def test_the_order_of_the_rows_does_not_matter():
 def test_it_goes_with_other_parameters(parameters):
     X, y = _walks(0, n=120, n_sites=2)
     gp = _fitted(X, y, **parameters)
-    mean, std = gp.predict(X[-4:] + [0.0, 0.0, 1.0], return_std=True)
+    mean, std = gp.predict(X[-4:] + np.array([0.0, 0.0, 1.0]), return_std=True)
     assert np.isfinite(mean).all()
     assert (std > 0.0).all()
     again = gp.refit()
