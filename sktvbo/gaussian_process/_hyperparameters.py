@@ -405,9 +405,9 @@ _N_CLUSTERS = 8
 _MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
-# shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
-# successive ones, and their largest number.
-_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
+# shortest ones, relative to the distance of neighbours on a regular grid, and to the median
+# interval. Then the ratio of successive ones, and their largest number.
+_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (2.0, 1.5), 4.0, 6
 
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
@@ -783,7 +783,7 @@ def _levels(columns, rows, in_time):
     if in_time:
         shortest *= np.median(np.diff(np.unique(columns))) / extent
     else:
-        shortest = max(shortest, rows.n ** (-1.0 / rows.S.shape[1]))
+        shortest *= rows.n ** (-1.0 / rows.S.shape[1])
     n_levels = 1 + max(int(np.log(longest / shortest) / np.log(_SCALE_RATIO)), 0)
     levels = _SCALE_RATIO ** -np.arange(min(n_levels, _MAX_SCALES))
     return list(extent * longest * levels)
