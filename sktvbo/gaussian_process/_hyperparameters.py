@@ -429,8 +429,8 @@ _ROUGH_GAIN, _STEPS = 1.0, (1, 30)
 # Number of searches on all rows, and the difference in nats up to which they are completed.
 _N_ROUGH, _CLOSE = 2, 5.0
 
-# The same for a comparison of two kernels on all rows.
-_FINE_GAIN = 0.1
+# The same for a comparison of two kernels on all rows, after some steps from each start.
+_FINE_GAIN, _FIRST_STEPS = 0.1, 3
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -600,12 +600,14 @@ def rough_start(criterion, covariance, rows, hyperpriors):
         return None, None
     few = canonical_subset(rows, _screening_size(n))
     objective = Objective(Dense.criterion(few), rough, hyperpriors)
-    places = _rough_places(covariance, rough)
-    values, minima = (yield from _values(objective, places)), []
+    minima, functions = [], (objective.value, objective.slope)
     options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
-    for i in np.argsort(values, kind="stable")[:_N_ROUGH]:
-        functions = objective.value, objective.slope
-        minima.append((yield from minimize(*functions, places[i], objective.bounds, **options)))
+    for place in _rough_places(covariance, rough):
+        first = minimize(*functions, place, objective.bounds, max_steps=_FIRST_STEPS, **options)
+        minima.append((yield from first))
+    minima = sorted(minima, key=attrgetter("value"))[:_N_ROUGH]
+    for i, minimum in enumerate(minima):
+        minima[i] = yield from minimize(*functions, minimum, objective.bounds, **options)
     objective = Objective(criterion, rough, hyperpriors)
     values = yield from _values(objective, [minimum.x for minimum in minima])
     start = minima[np.argmin(values)]
@@ -623,12 +625,12 @@ def rough_start(criterion, covariance, rows, hyperpriors):
 
 
 def _rough_places(covariance, rough):
-    """Return theta (3, n_theta) with a rough part in time, from a covariance without one.
+    """Return theta (5, n_theta) with a rough part in time, from a covariance without one.
 
-    The rough part explains most of the signal: it changes as fast, or more slowly. The smooth part
-    is slow.
+    The rough part explains most of the signal. It changes as fast, or more slowly, and the smooth
+    part is slow; or it hardly changes, an effect of the place alone, and the smooth part is fast.
     """
-    longest = covariance.temporal.length_scale_bounds[1]
+    interval, longest = covariance.temporal.length_scale_bounds
     fast, slow = covariance.temporal.length_scale, _SLOW * longest
     signal, noise = covariance.signal_variance, covariance.noise_variance
     names = (
@@ -643,6 +645,8 @@ def _rough_places(covariance, rough):
         (0.2 * signal, 8.0 * fast, 4.0, 2.0 * fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, 4.0 * slow, 0.5 * noise),
+        (0.05 * signal, 0.5 * fast, 20.0, longest, 0.5 * noise),
+        (0.05 * signal, 4.0 * interval, 20.0, longest, 0.5 * noise),
     ):
         theta = rough.theta
         for name, value in zip(names, values):
