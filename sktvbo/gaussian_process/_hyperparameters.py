@@ -25,7 +25,10 @@ from ._quasi_newton import Minimum, completed, minimize, predicted_gain
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
-_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-8, 1e-3
+_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-6, 1e-3
+
+# More noise is tried if the slope in its logarithm promises it, by this step in theta.
+_LEAST_SLOPE, _MORE_NOISE = 1e-4, 2.0
 
 # Step in theta of the finite differences of priors.
 _STEP = 1e-5
@@ -90,21 +93,26 @@ def search(
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
     objective = Objective(criterion, covariance, hyperpriors)
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
+    n_given = len(starts)
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
     functions, minima = (objective.value, objective.slope), []
-    for theta in starts:
+    for i, theta in enumerate(starts):
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
             minima.append(Minimum(*known, slope=None, hessian=None, first_value=np.nan))
             continue
-        options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
-        if hessian is None or minima:  # it is that of the first start
-            options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+        if hessian is not None and i == 0:
+            options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
+        elif 0 < i < n_given:
+            options["least_gain"] = _LEAST_GAIN_AGAIN
         minima.append((yield from minimize(*functions, theta, bounds, **options)))
     best = min(minima, key=attrgetter("value"))
+    if not callable(optimizer) and "noise_variance" in covariance.names:
+        best = yield from _with_noise(objective, best, covariance.names.index("noise_variance"))
     if warn and best.message and not _is_flat(best, bounds):
         warn_caller(
             "The search of the hyperparameters stopped before it converged "
@@ -116,6 +124,27 @@ def search(
     return covariance.with_theta(best.x), best.hessian, gain
 
 
+def _with_noise(objective, minimum, i):
+    """Return a result, or that of a search with more noise, theta_i, if it is lower.
+
+    Where noise is negligible the objective is flat in its logarithm, and a search ends.
+    """
+    start, value, highest = minimum.x, minimum.value, objective.bounds[i, 1]
+    while minimum.slope[i] < -_LEAST_SLOPE and start[i] < highest:
+        more = start.copy()
+        more[i] = min(start[i] + _MORE_NOISE, highest)
+        known, value = value, (yield partial(objective.value, more, False))
+        if not value < known:
+            break
+        start = more
+    if start is minimum.x:
+        return minimum
+    options = {"hessian": objective.information, "least_gain": _LEAST_GAIN}
+    functions = objective.value, objective.slope
+    found = yield from minimize(*functions, start, objective.bounds, **options)
+    return min(minimum, found, key=attrgetter("value"))
+
+
 def _is_flat(minimum, bounds):
     """Return True if a search that was stopped has converged."""
     uphill = minimum.x - np.clip(minimum.x - minimum.slope, *bounds.T)
@@ -125,9 +154,10 @@ def _is_flat(minimum, bounds):
 class Screening(NamedTuple):
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    One is due when the rows have doubled. It is due at once when a search gains more than a nat for
-    each hyperparameter, as where new rows contradict the model. Then again after the same number of
-    new rows, after twice as many, and so on: rows after a change are few at first.
+    The next one is due when there are a third more rows. It is due at once when a search
+    gains more than a nat for each hyperparameter, as where new rows contradict the model. After
+    that one, others follow after the same number of new rows, twice as many, and so on: rows after
+    a change are few at first.
 
     Attributes
     ----------
@@ -140,14 +170,19 @@ class Screening(NamedTuple):
     n: int = 0
     wait: int = 0
 
+    @classmethod
+    def first(cls, n):
+        """Return the schedule after the first screening, of n rows."""
+        return cls(n, n // 3)
+
     def is_due(self, n, gain, n_theta):
         """Return True for n rows, after a search with some gain in nats."""
         return gain > n_theta or n >= self.n + self.wait
 
     def next(self, n, n_new, gain, n_theta):
         """Return the schedule after a screening of n rows, the last n_new new."""
-        wait = max(n_new, 1) if gain > n_theta else min(2 * self.wait, n)
-        return Screening(n, wait)
+        wait = max(n_new, 1) if gain > n_theta else 2 * self.wait
+        return Screening(n, min(wait, n // 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,28 +384,34 @@ _N_FIRST, _N_PART = 250, 500
 # A third of the subset are neighbours of this many rows, which determine short lengthscales.
 _N_CLUSTERS = 8
 
-# A screening needs this many rows, and uses a third of them within these limits.
-_MIN_SCREENED, _N_SCREENING = 20, (100, 250)
+# A screening needs the first number of rows. From more than the second on it begins with a third of
+# them, within the limits.
+_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
 # successive ones, and their largest number.
 _LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
 
-# Screened variances of signal and noise, relative to that of y. A smooth function, such as a trend,
-# has a large signal variance with long lengthscales; an outlier may be a signal without noise.
-_VARIANCES = ((1.0, 0.4), (1.0, 0.05), (1.0, 0.003), (30.0, 0.003))
-
-# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
-_TYPICAL, _OF_SUBSETS = (1.0, 0.1), ((1.0, 0.05), (30.0, 0.003))
-
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
 _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 
-# Short searches end when their model predicts a smaller gain in nats; on all rows at most this many
-# are made.
-_ROUGH_GAIN, _N_ROUGH = 1.0, 2
+# Screened variances of signal and noise, relative to that of y, and the part of the lengthscales in
+# time, the longest first, that go with them. A smooth function has a large signal variance and long
+# lengthscales; outliers may be a fast signal with little noise.
+_VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
+
+# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
+_TYPICAL = (1.0, 0.1, 0.0, 1.0)
+_OF_SUBSETS = ((1.0, 0.05, 0.0, 1.0), (30.0, 0.003, 0.0, 1.0))
+
+# Short searches end when their model predicts a smaller gain in nats. Their largest numbers of
+# steps, before and after a comparison with earlier ones.
+_ROUGH_GAIN, _STEPS = 1.0, (1, 30)
+
+# Number of searches on all rows, and the difference in nats up to which they are completed.
+_N_ROUGH, _CLOSE = 2, 5.0
 
 # The extent of a column is that of this part of its rows; a skewed column has a narrow and a wide
 # one as well. Default lengthscales have the ratios of these extents, the likeliest ones of those
@@ -471,17 +512,20 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         return given[np.newaxis]
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
-    cells = yield from _likeliest_cells(objective, covariance, rows)
-    minima = yield from _rough_minima(objective, [given, *cells])
+    places = yield from _likeliest_cells(objective, covariance, rows)
+    value, lowest = yield from _values(objective, [given, places[0]])
+    if value < lowest:
+        places = [given, *places]
+    minima = yield from _rough_minima(objective, places)
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [given, *(minimum.x for minimum in minima), *cells]
+        places = [*(minimum.x for minimum in minima), *places]
         values = yield from _values(objective, places)
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
         minima = yield from _rough_minima(objective, [places[i] for i in order])
     if not minima:
         return given[np.newaxis]  # `search` raises the error
-    return np.array([m.x for m in minima if m.value <= minima[0].value + _ROUGH_GAIN])
+    return np.array([m.x for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE])
 
 
 def _likeliest_cells(objective, covariance, rows):
@@ -505,50 +549,51 @@ def _values(objective, thetas):
 def _rough_minima(objective, starts):
     """Return the results of short searches, the lowest first, one for each optimum.
 
-    A start, or a result, has the optimum of an earlier result if no barrier is between them: if the
-    objective half way is not larger than at the higher one.
+    After its first step, a search ends if no barrier separates it from an earlier result.
     """
     options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
-    functions = objective.value, objective.slope
-    for start in starts:
-        value = yield partial(objective.value, start)
-        if not value < np.inf:
-            continue
-        if (yield from _same_optimum(objective, start, value, minima)) is not None:
-            continue
-        found = yield from minimize(*functions, start, objective.bounds, **options)
-        same = yield from _same_optimum(objective, found.x, found.value, minima)
-        if same is None:
+    for found in starts:
+        for max_steps in _STEPS:
+            functions = objective.value, objective.slope
+            known = found, objective.bounds
+            found = yield from minimize(*functions, *known, max_steps=max_steps, **options)
+            same = yield from _same_optimum(objective, found, minima)
+            if same is not None or not found.message:
+                break
+        if same is not None:
+            minima[same] = min(minima[same], found, key=attrgetter("value"))
+        elif found.value < np.inf:
             minima.append(found)
-        elif found.value < minima[same].value:
-            minima[same] = found
     return sorted(minima, key=attrgetter("value"))
 
 
-def _same_optimum(objective, theta, value, minima):
-    """Return the index of the first minimum that no barrier separates from theta, or None."""
+def _same_optimum(objective, found, minima):
+    """Return the index of the first minimum that no barrier separates from a place, or None."""
     for i, known in enumerate(minima):
-        between = yield partial(objective.value, 0.5 * (theta + known.x), False)
-        if between <= max(value, known.value):
+        between = yield partial(objective.value, 0.5 * (found.x + known.x), False)
+        if between <= max(found.value, known.value):
             return i
     return None
 
 
 def _screening_size(n):
     """Return the number of rows on which a grid is compared."""
-    return int(np.clip(n // 3, *_N_SCREENING))
+    return n if n <= _ALL_SCREENED else int(np.clip(n // 3, *_N_SCREENING))
 
 
-def _cells(covariance, rows, signal, noise):
+def _cells(covariance, rows, signal, noise, first, last):
     """Return theta (k, n_theta) of a grid over the scales of space and time.
 
-    The variances of signal and noise are relative to that of y.
+    The variances of signal and noise are relative to that of y. A part of the scales in time is
+    used, from the ``first`` to the ``last`` share of them.
     """
     power, cells = np.var(rows.targets) or 1.0, []
     theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
     theta = _with_entries(covariance, theta, "noise_variance", noise * power)
     spatial = _scales(covariance, rows, "spatial_kernel")
-    for space, time in product(spatial, _scales(covariance, rows, "temporal_kernel")):
+    temporal = _scales(covariance, rows, "temporal_kernel")
+    temporal = temporal[int(first * len(temporal)) : int(np.ceil(last * len(temporal)))]
+    for space, time in product(spatial, temporal):
         cell = theta
         for name, values in (space | time).items():
             cell = _with_entries(covariance, cell, name, values)

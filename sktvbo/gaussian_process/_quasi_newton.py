@@ -53,7 +53,9 @@ class Minimum:
     message: str = ""
 
 
-def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6):
+def minimize(
+    value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6, max_steps=_MAX_STEPS
+):
     """Minimize a function over a box: a computation in parts, see `completed`.
 
     Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
@@ -63,13 +65,14 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
     value_at : callable, (p,) -> float
         An infinite value, or NaN, makes the search turn back.
     slope_at : callable, (p,) -> gradient (p,)
-    start : ndarray of shape (p,)
-        Place in the box.
+    start : ndarray of shape (p,), or Minimum
+        Place in the box; the result of an earlier search is continued, with its Hessian.
     bounds : ndarray of shape (p, 2)
     hessian : ndarray of shape (p, p), or callable, (p,) -> such an array or None, default=None
         Positive definite approximation, or a function of the start; None: unknown.
     least_gain : float, default=1e-6
         Stop when the model predicts a smaller gain.
+    max_steps : int, default=200
 
     Returns
     -------
@@ -77,14 +80,18 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
         Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
-    x, H = start, hessian
-    value = first = yield partial(value_at, x)
-    slope = yield partial(slope_at, x)
-    if callable(hessian):
-        H = yield partial(hessian, x)
+    if isinstance(start, Minimum):
+        x, value, slope, H = start.x, start.value, start.slope, start.hessian
+        first = start.first_value
+    else:
+        x, H = start, hessian
+        value = first = yield partial(value_at, x)
+        slope = yield partial(slope_at, x)
+        if callable(hessian):
+            H = yield partial(hessian, x)
     if not (np.isfinite(value) and np.isfinite(slope).all()):
         return Minimum(x, value, slope, H, first, "the function is not finite at the start")
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
@@ -112,7 +119,7 @@ def minimize(value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6
             return Minimum(x, value, slope, H, first, "the gradient is not finite")
         H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, trial_value, gradient
-    return Minimum(x, value, slope, H, first, f"no convergence in {_MAX_STEPS} steps")
+    return Minimum(x, value, slope, H, first, f"no convergence in {max_steps} steps")
 
 
 def predicted_gain(slope, hessian, x, bounds):

@@ -661,7 +661,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows, n, n_theta = rows.with_held_scale(), rows.n, len(initial.bounds)
         initial, criterion = kind.searchable(initial, *basis), kind.criterion(rows, *basis)
         known = record and record.hessian_for(n_theta, n)
-        screening, screen = Screening(n, n), screen and not callable(self.optimizer)
+        screening, screen = Screening.first(n), screen and not callable(self.optimizer)
         if start is None and screen:
             start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
         elif record is not None:
