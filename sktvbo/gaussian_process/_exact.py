@@ -208,9 +208,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
-    The quasi-Newton search reuses its Hessian in `refit`. From 64 rows on, `fit` starts it at the
-    kernels' lengthscales or at likelier ones. ``Matern(length_scale=[...], nu=2.5)`` learns a
-    lengthscale per column, which needs more data than the default kernel.
+    From 20 rows on, `fit` first compares hyperparameters over the whole box, of more than 150 rows
+    on a third of them, and begins at the likeliest. The order of the rows does not matter. `refit`
+    begins at the previous result, and reuses its Hessian. It compares hyperparameters as `fit` does
+    when most rows are new, or where new rows contradict the model.
+    ``Matern(length_scale=[...], nu=2.5)`` learns a lengthscale per column, which needs more data
+    than the default kernel.
 
     RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
     `~sktvbo.kernels.Forgetting` and fixed constants have compiled code; in time, also their sums

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from .._durations import is_duration
 from .._validation import check_random_state, invalid
-from .._values import extents_of_most
+from .._values import extents_of_most, replaced
 from .._warnings import warn_caller
 from ..kernels import ChordalMatern, Forgetting, ProportionalMatern
 from ._exact_posterior import Dense
@@ -154,35 +154,43 @@ def _is_flat(minimum, bounds):
 class Screening(NamedTuple):
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    The next one is due when there are a third more rows. It is due at once when a search
-    gains more than a nat for each hyperparameter, as where new rows contradict the model. After
-    that one, others follow after the same number of new rows, twice as many, and so on: rows after
-    a change are few at first.
+    One is due at once when a search gains more than a nat for each hyperparameter, as where new
+    rows contradict the model. Others follow after the same number of new rows, after twice as many,
+    and so on, up to as many as all rows: those after a change are few at first.
 
     Attributes
     ----------
-    n : int
-        Number of rows at the latest screening.
     wait : int
-        Number of further rows until the next one.
+        Number of new rows between the latest screening and the next one.
+    n_new : int
+        Number of those until the latest search.
     """
 
-    n: int = 0
     wait: int = 0
+    n_new: int = 0
 
     @classmethod
     def first(cls, n):
         """Return the schedule after the first screening, of n rows."""
-        return cls(n, n // 3)
+        return cls(n)
 
-    def is_due(self, n, gain, n_theta):
-        """Return True for n rows, after a search with some gain in nats."""
-        return gain > n_theta or n >= self.n + self.wait
+    def after(self, n, n_new, gain, n_theta):
+        """Return the schedule after a search of n rows, and True if a screening is due.
 
-    def next(self, n, n_new, gain, n_theta):
-        """Return the schedule after a screening of n rows, the last n_new new."""
-        wait = max(n_new, 1) if gain > n_theta else 2 * self.wait
-        return Screening(n, min(wait, n // 3))
+        Parameters
+        ----------
+        n, n_new : int
+            Number of rows, and of those since the search before.
+        gain : float
+            Gain of the search, in nats.
+        n_theta : int
+            Number of hyperparameters.
+        """
+        contradicts, n_new_before = gain > n_theta, self.n_new + n_new
+        if not contradicts and n_new_before < self.wait:
+            return Screening(self.wait, n_new_before), False
+        wait = n_new if contradicts else 2 * self.wait
+        return Screening(min(max(wait, 1), n)), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +203,22 @@ class SearchRecord:
         Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
+    latest : float
+        Latest time of a row.
     screening : Screening
         When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
         Result and record of the latest search with the other choice of prior mean, if any.
+    points : ndarray of shape (m, d + 1), or None
+        Inducing points of the result, of a sparse model.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
+    latest: float = -np.inf
     screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
+    points: np.ndarray | None = None
 
     def hessian_for(self, n_theta, n):
         """Return the Hessian if it has this size and n differs by at most a tenth, or None."""
@@ -221,7 +235,12 @@ class SearchRecord:
         if len(start) != len(covariance.theta):
             start, known = covariance.theta, self
         hessian = known.scaled_to(self.n)
-        return np.clip(start, *covariance.bounds.T), SearchRecord(hessian, self.n, self.screening)
+        return np.clip(start, *covariance.bounds.T), replaced(self, hessian=hessian)
+
+    def n_new(self, rows):
+        """Return the number of rows that are later, or more, than those of this search."""
+        later = np.count_nonzero(rows.X[:, rows.layout.position] > self.latest)
+        return max(later, rows.n - self.n)
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
@@ -402,9 +421,8 @@ _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 # lengthscales; outliers may be a fast signal with little noise.
 _VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
 
-# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
-_TYPICAL = (1.0, 0.1, 0.0, 1.0)
-_OF_SUBSETS = ((1.0, 0.05, 0.0, 1.0), (30.0, 0.003, 0.0, 1.0))
+# Those of typical functions, and those of smooth functions with little noise.
+_TYPICAL, _SMOOTH = (1.0, 0.1, 0.0, 1.0), (30.0, 0.003, 0.3, 1.0)
 
 # Short searches end when their model predicts a smaller gain in nats. Their largest numbers of
 # steps, before and after a comparison with earlier ones.
@@ -692,48 +710,22 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     criterion = Dense.criterion(part)
-
-    def value(theta):
-        return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
-
-    # Smooth functions with little noise may be likely for more rows only.
-    smooth = likely_cells(covariance, rows)[-1]
-    other = smooth[np.argmax([value(theta) for theta in smooth])]
-    starts = np.array([covariance.theta, other][: 1 + (prior(other) > -np.inf)])
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
+    learnt, hessian, _ = completed(search(criterion, covariance, **options))
     return learnt, SearchRecord(hessian, part.n)
 
 
-def with_another_optimum(value, first, groups):
-    """Return the first start, and the likeliest of others that is near another optimum, if any.
+def cells_of_bound(covariance, rows):
+    """Return theta (n_cells, n_theta) of a grid of typical functions, and of one of smooth ones.
 
-    A barrier separates two optima: the value is smaller half way than at either.
-
-    Parameters
-    ----------
-    value : callable, theta (n_theta,) -> float
-    first : ndarray of shape (n_theta,)
-    groups : sequence of ndarray of shape (n, n_theta)
-        Other starts, of which the likeliest of each group counts.
-
-    Returns
-    -------
-    starts : ndarray of shape (1, n_theta) or (2, n_theta)
+    A few inducing points suffice for smooth functions, which their bound favours.
     """
-    likely, known = [], value(first)
-    for group in groups:
-        values = [value(theta) for theta in group]
-        likely.append((max(values), group[np.argmax(values)]))
-    for most, other in sorted(likely, key=itemgetter(0), reverse=True):
-        if most > -np.inf and value(0.5 * (first + other)) < min(known, most):
-            return np.array([first, other])
-    return first[np.newaxis]
-
-
-def likely_cells(covariance, rows):
-    """Return theta (n_cells, n_theta) of a grid over the box for each pair of variances."""
-    return [_cells(covariance, rows, *pair) for pair in _OF_SUBSETS]
+    smooth = _cells(covariance, rows, *_SMOOTH)
+    in_space = [
+        name.startswith("spatial") and name.endswith("length_scale") for name in covariance.names
+    ]
+    longer = np.clip(smooth + np.log(_SCALE_RATIO) * np.array(in_space), *covariance.bounds.T)
+    return _cells(covariance, rows, *_TYPICAL), np.concatenate([smooth, longer])
 
 
 def with_added_noise(covariance, variance):

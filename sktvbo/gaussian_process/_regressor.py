@@ -415,8 +415,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return an estimator with the same rows whose hyperparameters are searched again.
 
         The search starts from ``theta_``, or from the kernels as given if ``temporal_kernel`` has
-        another number of free hyperparameters. Without an ``optimizer`` nothing changes. With
-        ``normalize_y`` y is standardized by the rows of the search.
+        another number of free hyperparameters. When as many rows are new as there were, or they
+        contradict the model, others are compared as in `fit`. Without an ``optimizer`` nothing
+        changes. With ``normalize_y`` y is standardized by the rows of the search.
 
         Parameters
         ----------
@@ -661,21 +662,21 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows, n, n_theta = rows.with_held_scale(), rows.n, len(initial.bounds)
         initial, criterion = kind.searchable(initial, *basis), kind.criterion(rows, *basis)
         known = record and record.hessian_for(n_theta, n)
-        screening, screen = Screening.first(n), screen and not callable(self.optimizer)
+        screening, is_due = Screening.first(n), False
+        screen = screen and not callable(self.optimizer)
         if start is None and screen:
             start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
-        elif record is not None:
-            screening = record.screening
         options = self._search_options | {"warn": warn, "hessian": known}
         covariance, hessian, gain = yield from search(criterion, initial, start, **options)
-        if record is not None and screen and screening.is_due(n, gain, n_theta):
-            screening = screening.next(n, n - record.n, gain, n_theta)
+        if record is not None:
+            screening, is_due = record.screening.after(n, record.n_new(rows), gain, n_theta)
+        if screen and is_due:
             starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
             if not np.array_equal(starts[0], covariance.theta):
                 options |= {"warn": False, "n_restarts": 0, "hessian": None}
                 covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
-        return gp, SearchRecord(hessian, n, screening)
+        return gp, SearchRecord(hessian, n, rows.latest, screening)
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
