@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -151,10 +150,11 @@ def _is_flat(minimum, bounds):
     return np.abs(uphill).max() <= _FLAT * max(1.0, abs(minimum.value))
 
 
-class Screening(NamedTuple):
+@dataclass(frozen=True)
+class Screening:
     """Schedule of the screenings of the whole box, which `screened_starts` does.
 
-    One is due at once when a search gains more than a nat for each hyperparameter, as where new
+    One is due at once when a search gains more than two nats for each hyperparameter, as where new
     rows contradict the model. Others follow after the same number of new rows, after twice as many,
     and so on, up to as many as all rows: those after a change are few at first.
 
@@ -186,7 +186,7 @@ class Screening(NamedTuple):
         n_theta : int
             Number of hyperparameters.
         """
-        contradicts, n_new_before = gain > n_theta, self.n_new + n_new
+        contradicts, n_new_before = gain > 2.0 * n_theta, self.n_new + n_new
         if not contradicts and n_new_before < self.wait:
             return Screening(self.wait, n_new_before), False
         wait = n_new if contradicts else 2 * self.wait
@@ -408,9 +408,9 @@ _N_CLUSTERS = 8
 _MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
-# shortest ones, in space relative to the extent, in time to the median interval. Then the ratio of
-# successive ones, and their largest number.
-_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (0.1, 1.5), 4.0, 6
+# shortest ones, relative to the distance of neighbours on a regular grid, and to the median
+# interval. Then the ratio of successive ones, and their largest number.
+_LONGEST, _SHORTEST, _SCALE_RATIO, _MAX_SCALES = (2.0, 1.0), (2.0, 1.5), 4.0, 6
 
 # Lengthscales, relative to the extents, where a single column matters: its own and the others'.
 # Then the lengthscale of the other parts of a sum or product, relative to that of a long one.
@@ -673,7 +673,7 @@ def _levels(columns, rows, in_time):
     if in_time:
         shortest *= np.median(np.diff(np.unique(columns))) / extent
     else:
-        shortest = max(shortest, rows.n ** (-1.0 / rows.S.shape[1]))
+        shortest *= rows.n ** (-1.0 / rows.S.shape[1])
     n_levels = 1 + max(int(np.log(longest / shortest) / np.log(_SCALE_RATIO)), 0)
     levels = _SCALE_RATIO ** -np.arange(min(n_levels, _MAX_SCALES))
     return list(extent * longest * levels)

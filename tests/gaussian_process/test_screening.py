@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from gaussian_process.test_search import lost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
@@ -129,34 +130,55 @@ def test_refits_follow_a_stream_that_becomes_fast(first, step):
     assert np.sum(np.array(losses) > 1.0) <= 1
 
 
+@pytest.mark.parametrize("seed", [4, 31])
+def test_a_refit_to_other_rows_leaves_hyperparameters_of_noise(seed):
+    gp, X, y = lost(seed)
+    found = gp.fitted_.with_rows(X, y).refit().regressor()
+    fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
+    assert found.log_marginal_likelihood_value_ > fresh.log_marginal_likelihood_value_ - 1.0
+
+
 def test_a_screening_in_a_refit_is_never_less_likely(monkeypatch):
     cases = [(kind, seed) for kind in (cycle, glitch, late_change, noise) for seed in range(3)]
     given = []
     for kind, seed in cases:
         X, y = sample(kind, seed, 110)
         given.append(regressor(kind).fit(X[:60], y[:60]).condition_on(X[60:], y[60:]))
-    monkeypatch.setattr(Screening, "is_due", lambda *args: True)
-    screened = [gp.refit().log_marginal_likelihood_value_ for gp in given]
-    monkeypatch.setattr(Screening, "is_due", lambda *args: False)
-    held = [gp.refit().log_marginal_likelihood_value_ for gp in given]
-    gains = np.subtract(screened, held)
+    values = []
+    for is_due in (True, False):
+        monkeypatch.setattr(Screening, "after", lambda self, *args: (self, is_due))  # noqa: B023
+        values.append([gp.refit().log_marginal_likelihood_value_ for gp in given])
+    gains = np.subtract(*values)
     assert gains.min() > -1e-6
     assert gains.max() > 1.0
 
 
 def test_screenings_become_rare_after_a_change_and_without_one():
     schedule = Screening.first(50)
-    assert not schedule.is_due(65, 0.5, 4)
-    assert schedule.is_due(66, 0.5, 4)
-    assert schedule.is_due(60, 4.5, 4)
-    due, n = [], 60
-    schedule = schedule.next(60, 5, 4.5, 4)  # five new rows contradict the model
-    while n < 500:
-        n += 1
-        if schedule.is_due(n, 0.1, 4):
-            due.append(n)
-            schedule = schedule.next(n, 1, 0.1, 4)
-    assert due == [65, 75, 95, 126, 168, 224, 298, 397]
+    assert schedule.after(99, 49, 0.5, 4) == (Screening(50, 49), False)
+    assert schedule.after(100, 50, 0.5, 4) == (Screening(100), True)
+    schedule, is_due = schedule.after(60, 5, 8.5, 4)  # five new rows contradict the model
+    assert is_due
+    due = []
+    for n in range(61, 500):
+        schedule, is_due = schedule.after(n, 1, 0.1, 4)
+        due += [n] * is_due
+    assert due == [65, 75, 95, 135, 215, 375]
+    due = []
+    for n in range(500):  # new rows replace old ones
+        schedule, is_due = schedule.after(100, 1, 0.1, 4)
+        due += [n] * is_due
+    assert len(due) <= 10
+
+
+def test_new_rows_are_later_or_more():
+    X, y = sample(cycle, 0, 40)
+    gp = regressor(cycle).fit(X, y)
+    record, rows = gp._search_record, gp._gp.rows
+    assert record.n_new(rows) == 0
+    assert record.n_new(rows.append(X[:3], y[:3], np.zeros(3), np.zeros(3, dtype=bool))) == 3
+    X[:, -1] += 30.0
+    assert record.n_new(clone(gp).fit(X, y)._gp.rows) == 30
 
 
 # --- computation in parts -------------------------------------------------------------------------

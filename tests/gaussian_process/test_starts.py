@@ -25,25 +25,6 @@ def test_a_start_far_from_the_data_reaches_the_same_optimum(scale):
     assert ours == pytest.approx(near.log_marginal_likelihood_value_, abs=1e-3)
 
 
-def test_a_start_near_the_data_is_the_only_one():
-    def starts(length_scale):
-        seen = []
-
-        class Noting(RBF):
-            def __call__(self, X, Y=None, eval_gradient=False):
-                seen.append(self.length_scale)
-                return super().__call__(X, Y, eval_gradient)
-
-        TimeVaryingGPRegressor(Noting(length_scale, (1e-10, 1e2)), Matern(2.0)).fit(*data())
-        assert seen[0] == pytest.approx(length_scale)
-        return seen
-
-    near, far = starts(0.5), starts(1e-9)
-    assert near.count(near[0]) < len(near)
-    assert len(far) > 5
-    assert max(far) > 0.1
-
-
 DAY = 86_400.0
 
 
