@@ -1,15 +1,16 @@
 """Immutable values: copies with other fields, and arrays that grow without copies."""
 
 import copy
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
+from ._locks import Lock
+
 # Values in two threads may append to the same arrays.
-GROW_LOCK = threading.Lock()
+GROW_LOCK = Lock()
 
 
 def replaced(value, **changes):
@@ -49,6 +50,21 @@ def owned(value):
         vars(new).update((name, owned(part)) for name, part in vars(value).items())
         return new
     return copy.copy(value) if hasattr(value, "to_numpy") else value  # a table or a column
+
+
+# Values of these types cannot change.
+_CONSTANT = frozenset({int, float, str, bool, bytes, type(None), np.float64, np.int64})
+
+
+def deep_copy(value):
+    """Return a deep copy of an object with attributes, a tenth of the calls of `copy.deepcopy`."""
+    if not hasattr(value, "__dict__"):
+        return copy.deepcopy(value)
+    new, memo = copy.copy(value), {}
+    for name, part in vars(value).items():
+        if type(part) not in _CONSTANT:
+            vars(new)[name] = copy.deepcopy(part, memo)
+    return new
 
 
 def read_only(array):

@@ -145,7 +145,8 @@ class UCB(AcquisitionFunction, BaseEstimator):
         if callable(beta):
             beta = beta(state)
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
-            expected = "'dimension', 'log', 'growing', a float in the range [0, inf), or a callable"
+            names = ", ".join(map(repr, _NAMED))
+            expected = f"{names}, a float in the range [0, inf), or a callable"
             raise invalid("beta", expected, beta, self)
         return float(beta)
 

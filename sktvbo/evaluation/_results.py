@@ -58,7 +58,8 @@ class RunResult:
     removed_counts : ndarray of shape (n,)
         Number of observations removed so far.
     history : dict of str to ndarray of shape (n,)
-        The optimizer's ``history_``, such as resets, budget or window.
+        The optimizer's ``history_``, such as resets, budget or window; NaN before the latest
+        ``history`` observations that it exposes.
     optimizer : estimator or None
         Optimizer at the end of the run.
     seed : int or None

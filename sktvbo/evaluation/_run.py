@@ -120,12 +120,20 @@ def record(trial, progress=False):
         problem=trial.problem.name,
         horizon=trial.horizon,
         n_initial=trial.n_initial,
-        history=dict(getattr(trial.optimizer, "history_", {})),
+        history=_whole(getattr(trial.optimizer, "history_", {}), len(rows)),
         optimizer=trial.optimizer,
         seed=trial.seed,
         violations=violations,
         **arrays,
     )
+
+
+def _whole(history, n):
+    """Return columns of n rows; NaN in those that an optimizer with ``history`` has lost."""
+    return {
+        name: np.concatenate([np.full(n - len(column), np.nan), column])
+        for name, column in history.items()
+    }
 
 
 def _with_bar(trial):

@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, RationalQuadratic, Sum
 
 from .._durations import is_duration
 from .._values import extents_of_most
@@ -165,11 +165,14 @@ def _advise_on_range(label, column):
         )
 
 
-def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
+def advise_on_fit(
+    covariance, rows, searched, is_standardized, has_priors, is_default_in_time=False
+):
     """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
 
     The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y,
-    ``has_priors`` to the hyperparameters.
+    ``has_priors`` to the hyperparameters. Of the parts of a default kernel in time no bound is
+    reported: the sum may be a random walk, or leave nothing to noise.
     """
     learnt = set(covariance.names if searched else ())
     scaled = scaled_kernels(covariance, rows)
@@ -183,6 +186,9 @@ def advise_on_fit(covariance, rows, searched, is_standardized, has_priors):
     _advise_on_periods(covariance, rows)
     _advise_on_rates(covariance, rows, learnt)
     values = _at_bounds(covariance, rows) if searched else {}
+    if is_default_in_time and isinstance(covariance.temporal, Sum):
+        hidden = ("noise_variance", 0)
+        values = {k: v for k, v in values.items() if k != hidden and "temporal_kernel" not in k[0]}
     if not values:
         return
     extents = _extents_of(covariance, rows)

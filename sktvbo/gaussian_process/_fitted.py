@@ -291,6 +291,7 @@ class FittedGP(Learnt):
         if initial is None or model._follows_data:
             initial = model._initial_covariance(rows, follow_data=True)  # for other rows
         start, record = self.gp.covariance.theta, self.record
+        initial = model._suited_to(start, initial)
         if len(start) != len(initial.bounds):
             start, record = None, None  # theta has other entries
         options = {"n_known": 0 if self.gp.rows.weights is None else n, "initial": initial}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, overload
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils.validation import check_is_fitted
 
 from .._durations import DEFAULT_UNIT, check_time_unit
@@ -58,8 +58,10 @@ from ._hyperparameters import (
     default_temporal,
     likeliest,
     log_posterior,
+    rough_start,
     screened_starts,
     search,
+    with_rough_part,
 )
 from ._intervals import N_KNOWN, predictive
 from ._noise import NoiseModel
@@ -214,7 +216,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if self.robust:
                 advise_on_outliers(new._gp)
             searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
-            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, has_priors)
+            options = {"has_priors": has_priors, "is_default_in_time": self.temporal_kernel is None}
+            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, **options)
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
@@ -653,9 +656,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if initial is None:
             follow_data = self.optimizer is not None
             initial = yield partial(self._initial_covariance, rows, follow_data)
-        at_start = initial
+        at_start = initial = self._suited_to(start, initial)
         if start is not None:
-            at_start = initial.with_theta(np.clip(start, *initial.bounds.T))
+            at_start = initial.with_theta(np.clip(np.atleast_2d(start)[0], *initial.bounds.T))
         kind, *basis = self._choose_conditioning(at_start, rows)
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
@@ -675,8 +678,31 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if not np.array_equal(starts[0], covariance.theta):
                 options |= {"warn": False, "n_restarts": 0, "hessian": None}
                 covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
+        if (
+            screen
+            and (is_due or record is None)
+            and self._may_be_rough
+            and isinstance(covariance.temporal, Matern)
+        ):
+            rough, found = yield from rough_start(criterion, covariance, rows, self.hyperpriors)
+            if rough is not None:
+                options = {"initial": rough, "warn": warn, "screen": False}
+                gp, found = yield from self._learn_one(rows, rough.theta, found, **options)
+                return gp, replaced(found, screening=screening)
         gp = yield partial(kind.after_search, criterion, covariance, rows, *basis)
         return gp, SearchRecord(hessian, n, rows.latest, screening)
+
+    @property
+    def _may_be_rough(self):
+        """True if the kernel in time may get a rough part: by default, and if no prior names it."""
+        named = any(name.startswith("temporal_kernel") for name in self.hyperpriors or ())
+        return self.temporal_kernel is None and not named
+
+    def _suited_to(self, start, initial):
+        """Return a covariance of default kernels, with a rough part in time if theta has one."""
+        if start is None or np.shape(start)[-1] == len(initial.bounds) or not self._may_be_rough:
+            return initial
+        return with_rough_part(initial)
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
@@ -793,7 +819,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out.
+        multiplied out. The default kernel in time has a smooth term and, where that is likelier, a
+        rough one.
 
         Parameters
         ----------

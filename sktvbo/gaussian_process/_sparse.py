@@ -227,6 +227,11 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     Parameters
     ----------
+    temporal_kernel : Kernel, default=None
+        scikit-learn kernel of the time column. None: ``Matern(nu=1.5)``, with a lengthscale between
+        the median interval of the data's times and ten times their span (1.0 with
+        ``optimizer=None``). A rough part, as in `TimeVaryingGPRegressor`, has to be given: it needs
+        about as many points as rows. ``ConstantKernel(1.0, "fixed")`` makes a static model.
     n_inducing : int or "auto", default="auto"
         Number m of inducing points, at most the number of distinct rows. "auto" doubles 50 points
         while the bound grows by more than 0.05 nats a row, up to 400.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from .._locks import Lock
 from .._validation import (
     check_int,
     check_random_state,
@@ -178,14 +178,14 @@ class TimeVaryingSampler(BaseSampler):
             rng = copy.deepcopy(check_random_state(template.random_state))
             self._seed = int(rng.randint(2**31))
         self._memory = _Memory()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __getstate__(self):
         # The memory is rebuilt from the storage.
         return vars(self) | {"_memory": None, "_lock": None}
 
     def __setstate__(self, state):
-        vars(self).update(state, _memory=_Memory(), _lock=threading.Lock())
+        vars(self).update(state, _memory=_Memory(), _lock=Lock())
 
     # --- interface of Optuna ----------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from .._validation import (
     invalid,
     invalid_domain,
 )
+from .._warnings import step
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
@@ -29,9 +30,9 @@ from ._durable import Durable
 from ._failures import has_failed
 from ._observe import (
     cancel,
+    latest_told,
     observe,
     observe_many,
-    position_of,
     predicted_observation,
     untell,
 )
@@ -40,6 +41,7 @@ from ._places import (
     addressed,
     columns_of,
     is_repeated,
+    known_handle,
     observations_of,
     place_of,
     place_set,
@@ -402,10 +404,11 @@ class AskTell(Durable):
             return self._asked(t, 1, context, fixed, available, may_wait=True)[0]
         return self._asked(t, check_int(n, "n"), context, fixed, available, may_wait=True)
 
+    @step
     def _asked(self, t, size, context, fixed, available, *, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
         only = {"fixed": fixed, "available": available}
-        with self._lock(), self._timed_step() as before:
+        with self._lock, self._timed_step() as before:
             t, run = before.read_present_time(t)
             after, new = suggest(run, t, size, context, may_wait=may_wait, **only)
             first = after.pending.n_total - size
@@ -464,6 +467,7 @@ class AskTell(Durable):
         here = restricted(here, fixed, available)
         return run.domain.decode(self._recommended(run, here, t))
 
+    @step
     def tell(
         self,
         x_or_query: PointLike | Query | None = None,
@@ -527,7 +531,7 @@ class AskTell(Durable):
         StepBudgetWarning
             As in ``ask``.
         """
-        with self._lock(), self._timed_step() as before:
+        with self._lock, self._timed_step() as before:
             run = before
             if x_or_query is None:
                 x_or_query, x = x, None
@@ -552,6 +556,7 @@ class AskTell(Durable):
             after = observe(run, answer, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
+    @step
     def announce(
         self, x: PointLike, t: Time | None = None, *, context: ContextLike = None
     ) -> Query:
@@ -575,7 +580,7 @@ class AskTell(Durable):
         ValueError
             x outside of the domain, t not finite.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             x = with_known_context(run.domain.place(without_outcomes(run, x), context))
             t, timed = run.read_time(t)
@@ -583,6 +588,7 @@ class AskTell(Durable):
             self._take(run, after, "announce")
         return handles(run.domain, after.pending.queries[-1:])[0]
 
+    @step
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
 
@@ -608,13 +614,14 @@ class AskTell(Durable):
         AmbiguousQueryWarning
             Several queries at x are pending.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             x = place_of(run, x)
             if rivals_of(run, x, None):
                 warn_ambiguous()
             self._take(run, cancel(run, x), "cancel")
 
+    @step
     def tell_many(
         self,
         X: PointsLike | Sequence[Query],
@@ -665,7 +672,7 @@ class AskTell(Durable):
         AmbiguousQueryWarning, UnansweredQueryWarning
             As in `tell`: other queries at the same x remain pending.
         """
-        with self._lock():
+        with self._lock:
             before = self._run_or_new()
             run, places, y, *known = columns_of(before, X, y, t, y_variance, context, failed)
             gone = np.array([value is None for value in y], dtype=bool)
@@ -675,15 +682,18 @@ class AskTell(Durable):
                 after, entries = observe_many(run, answers)
                 self._take(before, after, "tell_many", entries=entries)
 
+    @step
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
     ) -> None:
-        """Remove an observation that was told by mistake.
+        """Remove an observation, or a failure, that was told by mistake.
 
         It leaves the data set, the attributes and the counts. Stored observations that were removed
         when it was told are restored. The hyperparameters are held. After the latest observation
-        the policy is restored as well. The present time is the latest of the remaining ones. To
-        correct a value, tell it again: ``tell(x, y, t)``.
+        the policy is restored as well. The present time is the latest of the remaining ones. The
+        query that it answered has expired and may be answered again, for instance with another
+        value, or with outcomes that came later: ``untell(query)``, then ``tell(query, y,
+        outcomes=...)``.
 
         Parameters
         ----------
@@ -700,27 +710,35 @@ class AskTell(Durable):
         AskTellError
             There is no such observation, or it is no longer stored (see ``history``).
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             if id is not None:
                 check_int(id, "id", low=0)
+            handle = None
             if isinstance(x, Query):
                 if id not in (None, x.id):
                     raise invalid("id", f"left out, or {x.id}, with this query", id)
+                handle = known_handle(run, x)
                 x, id = x.x, x.id
             row = None if x is None else run.domain.as_row(without_outcomes(run, x))
             time = None if t is None else run.read_time(t)[0]
-            position = position_of(run, row, time, id)
-            if position is None:
+            told = latest_told(run, row, time, id)
+            if told is None:
                 criteria = {"x": x, "t": t, "id": id}
                 got = ", ".join(f"{k}={v!r}" for k, v in criteria.items() if v is not None)
                 n_stored = len(run.history.positions)
+                known = f"{n_stored} are stored and can be removed; told_X_ lists them."
+                if id in run.pending.untold:
+                    known = f"The answer to query {id} was untold already."
                 raise AskTellError(
-                    f"untell(): no matching observation{f' for {got}' if got else ''}. {n_stored} "
-                    "are stored and can be removed; told_X_ lists them."
+                    f"untell(): no matching observation{f' for {got}' if got else ''}. {known}"
                 )
-            self._take(run, untell(run, position), "untell")
+            said = {}
+            if told.failed:
+                said = {"failed": True, "x": told.row[:-1].tolist(), "t": float(told.row[-1])}
+            self._take(run, untell(run, told, handle), "untell", **said)
 
+    @step
     def with_parameters(self, **changes: Any) -> Self:
         """Return an optimizer that goes on with other parameters and the same observations.
 
@@ -793,7 +811,7 @@ class AskTell(Durable):
         >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
         (30, True)
         """
-        with self._lock():
+        with self._lock:
             run = self._resumed()
             source = self._new_run() if run is None else run
             new, change, n_started = changed(source, changes, begun=run is not None)
@@ -867,9 +885,9 @@ class AskTell(Durable):
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter has its name. ``tell_many(frame,
-            frame.y, frame.time, outcomes=frame, failed=frame.failed)`` tells all but pending rows
-            to another optimizer.
+            A column gets a trailing underscore if a parameter has its name. To tell all of it to
+            another optimizer: ``told = frame[~frame.pending]``, then ``tell_many(told, told.y,
+            told.time, outcomes=told, failed=told.failed)``.
 
         Raises
         ------

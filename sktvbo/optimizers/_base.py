@@ -10,6 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from .._validation import check_bool, check_int, check_real, invalid
 from .._values import replaced
+from .._warnings import step
 from ..acquisition import UCB, as_acquisition
 from ..exceptions import AskTellError
 from ..gaussian_process._dates import numeric_periods
@@ -341,6 +342,7 @@ class BayesianOptimizer(AskTell):
 
     # --- the model --------------------------------------------------------------------------------
 
+    @step
     def refit(self, deadline: float | None = None) -> bool:
         """Search the hyperparameters now, for instance while nothing else is to be done.
 
@@ -367,7 +369,7 @@ class BayesianOptimizer(AskTell):
         """
         if deadline is not None:
             deadline = check_real(deadline, "deadline", interval="(0, inf)")
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             if run.surrogate is None:
                 if deadline is not None:

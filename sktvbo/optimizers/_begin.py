@@ -324,7 +324,7 @@ def _pending(run, new, change, changes):
     expired += [query for query, stays in zip(queries, inside) if not stays]
     pending = run.pending
     if "query_timeout" in changes:
-        pending = replaced(new.pending, n_total=pending.n_total)
+        pending = replaced(new.pending, n_total=pending.n_total, untold=pending.untold)
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
 
 

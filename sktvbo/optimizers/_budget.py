@@ -87,19 +87,7 @@ class StepTimer(Part):
     # --- a step -----------------------------------------------------------------------------------
 
     def begin(self):
-        """Begin a step; warn, once, if too many of the latest ones exceeded the budget."""
-        slow = [step for step in self._steps if step is not None]
-        allowed = _MAX_SHARE * len(self._steps) if self._learns else 0.0
-        if len(slow) >= max(_MAX_EXCEEDED, allowed) and not self._warned:
-            self._warned = True
-            kind, total, part, seconds = max(slow, key=lambda step: step[1])
-            warn_caller(
-                f"{len(slow)} of the latest {len(self._steps)} steps took longer than "
-                f"step_budget={self.seconds}, the longest, of {kind}(), {total:.2g} seconds of "
-                f"processor time: {part} took {seconds:.2g}. Give a larger step_budget, a "
-                "smaller max_size, or a surrogate with compiled kernels.",
-                StepBudgetWarning,
-            )
+        """Begin a step."""
         self._lap = time.process_time()
         self._end, self._parts = self._lap + self.seconds, {}
 
@@ -116,16 +104,34 @@ class StepTimer(Part):
 
     def end(self, kind):
         """End a step of a kind, if it has begun."""
-        if self._end < math.inf:
-            self.lap(REST)
-            total, self._end, slow = sum(self._parts.values()), math.inf, None
-            if total > self.seconds:
-                part = max(self._parts, key=self._parts.get)
-                slow = kind, total, part, self._parts[part]
-            self._steps.append(slow)
-            if self._learns and len(self._steps) == _N_STEPS:
-                self._steps.clear()
-                self._learns = False
+        if self._end == math.inf:
+            return
+        self.lap(REST)
+        total, self._end, slow = sum(self._parts.values()), math.inf, None
+        if total > self.seconds:
+            part = max(self._parts, key=self._parts.get)
+            slow = kind, total, part, self._parts[part]
+        self._steps.append(slow)
+        if self._learns and len(self._steps) == _N_STEPS:
+            self._steps.clear()
+            self._learns = False
+        self._warn()
+
+    def _warn(self):
+        """Warn, once, if too many of the latest steps exceeded the budget."""
+        slow = [step for step in self._steps if step is not None]
+        allowed = _MAX_SHARE * len(self._steps) if self._learns else 0.0
+        if self._warned or len(slow) < max(_MAX_EXCEEDED, allowed):
+            return
+        self._warned = True
+        kind, total, part, seconds = max(slow, key=lambda step: step[1])
+        warn_caller(
+            f"{len(slow)} of the latest {len(self._steps)} steps took longer than "
+            f"step_budget={self.seconds}, the longest, of {kind}(), {total:.2g} seconds of "
+            f"processor time: {part} took {seconds:.2g}. Give a larger step_budget, a "
+            "smaller max_size, or a surrogate with compiled kernels.",
+            StepBudgetWarning,
+        )
 
     @property
     def until(self):

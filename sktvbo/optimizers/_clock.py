@@ -1,59 +1,19 @@
-"""Lock and clocks of an optimizer, and the reading of times."""
+"""Clocks of an optimizer, and the reading of times."""
 
-import os
-import threading
 import time
 
 import numpy as np
 
+from .._locks import Lock
 from .._validation import LARGEST_X, finite_array, finite_number, invalid
 from .._warnings import warn_caller
 from ..exceptions import InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
 
-# Both change in a forked child, which then replaces every lock: a thread that held one at the fork
-# does not exist in the child, and would never release it.
-_guard = threading.Lock()
-_generation = 0
-
-
-class StepLock:
-    """Reentrant lock of one object, replaced in copies of the object and in a forked child.
-
-    A call returns the lock of the interpreter, to be held by ``with self._lock():``. Its own
-    context manager leaves no moment at which an interrupt could prevent the release.
-    """
-
-    def __init__(self):
-        self._lock = threading.RLock()
-        self._created_in = _generation
-
-    def __call__(self):
-        """Return the lock to be held."""
-        if self._created_in != _generation:
-            with _guard:
-                if self._created_in != _generation:
-                    self.__init__()
-        return self._lock
-
-    def __reduce__(self):
-        return StepLock, ()
-
-
-def _replace_locks():
-    global _guard, _generation
-    _guard = threading.Lock()
-    _generation += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_replace_locks)
-
-
 # --- clocks ---------------------------------------------------------------------------------------
 
 # Threads read a clock one at a time: a later reading must not come before an earlier one.
-_READING = StepLock()
+_READING = Lock()
 
 
 class ElapsedTime:
@@ -91,7 +51,7 @@ class CalendarTime:
         self._origin, self._latest, self._read = None, 0.0, -np.inf
 
     def __call__(self, n_told, latest):
-        with _READING():
+        with _READING:
             read = time.time()
             back, stands = self._read - read, self._latest
             if self._origin is None:

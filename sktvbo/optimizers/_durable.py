@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from .._locks import Lock
 from .._sklearn import BaseEstimator
 from .._validation import plain_number
 from .._values import owned, replaced
-from .._warnings import warn_caller
+from .._warnings import step, warn_caller
 from ..exceptions import AskTellError, JournalError
 from ..journal import Journal
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..journal._read import header
 from ._begin import first_state
-from ._clock import StepLock
 from ._report import log_events, logger
 from ._serialization import (
     Recorder,
@@ -60,7 +60,7 @@ class Durable(BaseEstimator):
     # --- the run ----------------------------------------------------------------------------------
 
     def __post_init__(self):
-        self._lock = StepLock()
+        self._lock = Lock()
 
     def _begun(self):
         """Return the state of the run, or raise if there is none."""
@@ -127,12 +127,13 @@ class Durable(BaseEstimator):
         """Return the state of the run, after it was resumed if need be, or None without one."""
         journal = self.journal
         if "_run" not in vars(self) and isinstance(journal, Journal) and journal.resume:
-            with self._lock():
+            with self._lock:
                 # Another thread may have resumed it.
                 if "_run" not in vars(self) and Path(str(journal.path)).is_file():
                     self._resume(JournalFile(Journal.of(journal)))
         return vars(self).get("_run")
 
+    @step
     def _resume(self, file):
         """Take up the run of an open journal, if it holds one."""
         try:
@@ -262,7 +263,7 @@ class Durable(BaseEstimator):
         JournalError
             The file was deleted, renamed or replaced, or cannot be written.
         """
-        with self._lock():
+        with self._lock:
             recorder = vars(self).pop("_recorder", None)
             if recorder is not None:
                 recorder.close()
@@ -344,7 +345,7 @@ class Durable(BaseEstimator):
                 "error when it cannot be read."
             )
         super().__setstate__(state)
-        self._lock = StepLock()
+        self._lock = Lock()
 
 
 def begun(optimizer):

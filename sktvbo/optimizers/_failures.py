@@ -118,6 +118,13 @@ class Failures(Part):
         rows = np.empty((0, config.domain.n_dims + 1))
         return cls(rows, 0, None, 0, (), np.empty((0, len(config.measured_limits))), ())
 
+    def without(self, i):
+        """Return the part without row i."""
+        rows, outcomes = np.delete(self.rows, i, axis=0), np.delete(self.outcomes, i, axis=0)
+        changes = {name: getattr(self, name) for name in ("queries", "n_before")}
+        changes = {name: values[:i] + values[i + 1 :] for name, values in changes.items()}
+        return replace(self, rows=rows, outcomes=outcomes, total=self.total - 1, **changes)
+
     def outcomes_at(self, i):
         """Return the outcomes of row i as those of an `Observation`."""
         return tuple(None if v != v else v for v in self.outcomes[i].tolist()) or None

@@ -1,14 +1,14 @@
 """Steps that add observations or failures, or take them back: from a state to the next one."""
 
-import copy
 import math
 from collections.abc import Mapping
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import check_rows, invalid
-from .._values import replaced
+from .._values import deep_copy, replaced
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import REST, SEARCH
 from ._models import (
@@ -47,12 +47,12 @@ _NO_POSITIONS = np.empty(0, dtype=np.intp)
 def predicted_observation(run, answer):
     """Return mean and standard deviation of an observation before it is told.
 
-    In units and with the sign of y; None without a surrogate. The noise is included: that which the
-    surrogate has learnt, and a known variance. The deviation is NaN if it is 0, or if a custom
-    surrogate has no ``noise_std_``.
+    In units and with the sign of y; None without a surrogate, or before the latest reset. The noise
+    is included: that which the surrogate has learnt, and a known variance. The deviation is NaN if
+    it is 0, or if a custom surrogate has no ``noise_std_``.
     """
     surrogate, known, x, t = run.query_surrogate, run.forecast, answer.x, answer.t
-    if surrogate is None or run.policy.queries_prior:
+    if surrogate is None or run.policy.queries_prior or t < run.time.reset:
         return None
     is_known = known is not None and known.surrogate is surrogate and known.t == t
     if is_known and np.array_equal(known.x, x):
@@ -79,17 +79,21 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    query, whole, changes = answer.query, run.data, {}
+    query, told, whole, changes = answer.query, run.data, run.data, {}
     passed = max(answer.t, run.time.passed, -math.inf if query is None else query.asked)
     time = replaced(run.time, now=max(answer.t, run.time.now), passed=passed)
     if answer.y is not None:
-        whole = run.data.append(run.history.total, answer.row, answer.y, answer.variance)
-        model, policy, data = run.objective, run.policy, whole
-        if not data_only and (run.surrogate is not None or len(whole) >= run.config.n_initial):
-            model, policy, data = _learns_from(run, answer, whole, time.now, hold, first)
-        elif not data_only:
-            data = run.algorithm._before_surrogate(run, whole)
-        entry = _entry(run, answer, whole, data, policy, time.now, predicted)
+        told = run.data.append(run.history.total, answer.row, answer.y, answer.variance)
+        model, policy, data = run.objective, run.policy, run.data
+        if answer.t >= time.reset:
+            whole = data = told
+            if not data_only and (run.surrogate is not None or len(whole) >= run.config.n_initial):
+                learnt = _learns_from(run, answer, whole, time.now, hold, first)
+                model, policy, data, is_reset = learnt
+                time = time.after_reset(answer.t) if is_reset else time
+            elif not data_only:
+                data = run.algorithm._before_surrogate(run, whole)
+        entry = _entry(run, answer, told, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
@@ -98,12 +102,12 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     return run.step_to(after, "told", answer._replace(whole=whole, learns=learns))
 
 
-def _entry(run, answer, whole, data, policy, now, predicted):
-    """Return the `Observation` of what is told, after which ``data`` is left of the whole."""
+def _entry(run, answer, told, data, policy, now, predicted):
+    """Return the `Observation` of what is told, after which ``data`` is left of all rows."""
     removed, weights = _NO_POSITIONS, ()
-    if data is not whole:
-        at = np.minimum(np.searchsorted(data.positions, whole.positions), len(data) - 1)
-        removed = whole.positions[data.positions[at] != whole.positions]
+    if data is not told:
+        at = np.minimum(np.searchsorted(data.positions, told.positions), len(data) - 1)
+        removed = told.positions[data.positions[at] != told.positions]
         known = run.outlier_weights
         weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
     return Observation(
@@ -126,12 +130,15 @@ def _entry(run, answer, whole, data, policy, now, predicted):
 
 
 def _learns_from(run, answer, data, now, hold, first):
-    """Return model, policy and data set after an observation.
+    """Return model, policy and data set after an observation, and whether it is a reset.
 
-    ``data`` is the data set with the observation; the policy may remove from it.
+    ``data`` is the data set with the observation; the policy may remove from it. An observation
+    that is older than the newest row is late: unless the policy wants late rows, it is asked only
+    which rows to drop afterwards, and a late row that would be left alone is dropped itself.
     """
-    policy, timer, target, n = copy.deepcopy(run.policy), run.timer, objective(run), len(data)
-    fresh, max_size = False, None
+    policy, timer, target, n = deep_copy(run.policy), run.timer, objective(run), len(data)
+    is_late = not policy.wants_late_rows and answer.t < data.rows[:, -1].max()
+    fresh, max_size, is_reset = False, None, False
     if timer is not None:
         timer.lap(REST)
         is_found = run.sliced_search is not None and run.sliced_search.optimum is not None
@@ -140,8 +147,10 @@ def _learns_from(run, answer, data, now, hold, first):
     queries = made_until(run.time.now, run.query_sizes)
     policy.watch(RunSoFar(run.history.n_told + 1, queries, run.latest_observations, max_size))
     if run.surrogate is not None:
-        latest = training(run, data.latest)
-        drop = _dropped_before(run, policy, answer, latest, n)
+        latest, drop = training(run, data.latest), _NO_POSITIONS
+        if not is_late:
+            drop = _dropped_before(run, policy, answer, latest, n)
+        is_reset = 0 < len(drop) == n - 1
         data = data.drop(drop) if len(drop) else data
         # An expert's answers have taught more than stale observations would.
         has_answers = run.query_surrogate is not run.surrogate
@@ -158,7 +167,9 @@ def _learns_from(run, answer, data, now, hold, first):
         timer.model_updated(n, fresh)
         model = after_slice(target, model, data)
         timer.lap(SEARCH)
-    return model, policy, data
+    if is_late and data.positions[0] == run.history.total:
+        return run.objective, run.policy, run.data, False
+    return model, policy, data, is_reset
 
 
 def _dropped_before(run, policy, answer, latest, n):
@@ -245,11 +256,12 @@ def _added(run, answers, **options):
 
 def _learnt_at_once(run, answers, predicted):
     """Return the run with answers from which it learns at once, the first an observation."""
+    recent = [answer for answer in answers if answer.t >= run.time.reset]
     holds = run.surrogate is not None and (
-        run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
+        not recent or run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )
     targets = objective(run), *outcome_targets(run)
-    surrogate, *of_outcomes = [learnt(target, answers, holds) for target in targets]
+    surrogate, *of_outcomes = [learnt(target, recent, holds) for target in targets]
     age = run.search.age + sum(answer.y is not None for answer in answers) if holds else 0
     entries, options = [], {"predicted": predicted, "hold": True}
     if run.never_drops:
@@ -306,36 +318,57 @@ def refit(run, deadline):
 # --- what is taken back ---------------------------------------------------------------------------
 
 
-def untell(run, position):
-    """Return the run without the observation at a position among all that were told.
+def untell(run, told, handle=None):
+    """Return the run without an observation or a failure.
 
-    While it is in the data set, or the latest one, what was removed when it was told is back, as
-    far as it is stored. The hyperparameters are held. When it is the latest one, the policy is as
-    it was before.
+    While an observation is in the data set, or the latest one, what was removed when it was told is
+    back, as far as it is stored. The hyperparameters are held. When it is the latest one, the
+    policy is as it was before. A query that was answered may be answered again.
+
+    Parameters
+    ----------
+    run : RunState
+    told : Told
+    handle : Query, default=None
+        Of the query that was answered, with a row for x, if it is known.
     """
+    if told.failed:
+        after = run.with_part(run.failures.without(told.position))
+    else:
+        after = _without_observation(run, told.position)
+    if told.query is not None:
+        query = handle or Query(told.query, told.asked, told.row[-1])
+        after = replaced(after, pending=after.pending.with_untold(query))
+    query = Query(-1, told.row[:-1], told.row[-1])
+    after = run.without_query(run.step_to(after, "taken_back", query), query)
+    rows = (*after.rows(after.history.entries), *after.data.rows, *after.failures.rows)
+    passed = float(max((row[-1] for row in rows), default=-np.inf))
+    return _at_latest_time(replaced(after, time=replaced(after.time, passed=passed)))
+
+
+def _without_observation(run, position):
+    """Return the run without the observation at a position, except for the time."""
     entry, is_latest = run.history.log.at([position])[0], position == run.history.positions[-1]
     data, history = _data_without(run, position, entry, is_latest), run.history.take_back(position)
-    surrogate, policy = run.surrogate, run.policy
+    surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
     if surrogate is not None:
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
-        elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
-            surrogate = conditioned(objective(run), surrogate, data)
-    after = replaced(
+        else:
+            time = run.time.in_force(data.rows[:, -1])
+            if len(data) != len(run.data) or (data.positions != run.data.positions).any():
+                surrogate = conditioned(objective(run), surrogate, data)
+    return replaced(
         run,
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
         data=data,
         history=history,
+        time=time,
     )
-    query = Query(-1, entry.row[:-1], entry.row[-1])
-    after = run.without_query(run.step_to(after, "taken_back", query), query)
-    times = [row[-1] for row in (*run.rows(history.entries), *data.rows, *run.failures.rows)]
-    time = replaced(run.time, passed=float(max(times, default=-np.inf)))
-    return _at_latest_time(replaced(after, time=time))
 
 
 def _data_without(run, position, entry, is_latest):
@@ -364,18 +397,56 @@ def cancel(run, x):
     return _at_latest_time(after)
 
 
-def position_of(run, x, t, query):
-    """Return the position of the latest observation at a row x (d,), or None.
+class Told(NamedTuple):
+    """An observation, or a failure, that may be taken back.
+
+    Attributes
+    ----------
+    position : int
+        Of the observation among all that were told, or of the failure among those that are stored.
+    failed : bool
+    row : ndarray of shape (d + 1,)
+    query : int or None
+        Id of the query that it answers.
+    asked : ndarray of shape (d,)
+        Row of the query, or its own.
+    """
+
+    position: int
+    failed: bool
+    row: np.ndarray
+    query: int | None
+    asked: np.ndarray
+
+
+def latest_told(run, x, t, query):
+    """Return the latest observation or failure (`Told`) at a row x (d,), or None.
 
     ``query`` is the id of the query that it answered, None: any; x and t may be None as well.
     """
-    for position in reversed(run.history.positions):
-        entry = run.history.log.at([position])[0]
-        places, time = (entry.row[:-1], entry.asked_x), entry.row[-1]
+    for told in _all_told(run):
+        places = (told.row[:-1], told.asked)
         here = x is None or any((place == x)[~np.isnan(x)].all() for place in places)
-        if here and t in (None, time) and query in (None, entry.query):
-            return position
+        if here and t in (None, told.row[-1]) and query in (None, told.query):
+            return told
     return None
+
+
+def _all_told(run):
+    """Yield observations and failures (`Told`) that are stored, the latest first."""
+    failures, left = run.failures, len(run.failures.rows)
+    for position, entry in zip(reversed(run.history.positions), reversed(run.history.entries)):
+        while left and failures.n_before[left - 1] > position:
+            left -= 1
+            yield _failed(failures, left)
+        yield Told(position, False, entry.row, entry.query, entry.asked_x)
+    for i in reversed(range(left)):
+        yield _failed(failures, i)
+
+
+def _failed(failures, i):
+    row = failures.rows[i]
+    return Told(i, True, row, failures.queries[i], row[:-1])
 
 
 def _at_latest_time(run):

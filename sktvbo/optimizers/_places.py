@@ -195,8 +195,11 @@ def _query_of(run, handle, *, answered=False):
     for query in run.pending.unanswered:
         if query.id == handle.id:
             x, k = run.domain.as_row(handle.x), run.domain.n_chosen
-            if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
+            same = np.array_equal(query.x[:k], x[:k])
+            if same and query.t == handle.t:
                 return query
+            if same and query.id in run.pending.untold:  # its answer may have had another time
+                return replaced(query, t=handle.t, asked=handle.asked)
     got = f"query {handle.id}, which"
     answer, k = _answer_to(run, handle), run.domain.n_chosen
     if answer is not None:
@@ -208,6 +211,13 @@ def _query_of(run, handle, *, answered=False):
     if run.history.log.first:
         gone += ", or was answered before the observations that are stored (see 'history')"
     raise not_pending("query", f"{got} {gone}")
+
+
+def known_handle(run, handle):
+    """Return a user's handle of a query that was answered, with a row for x."""
+    x = _row_in_context(run.domain, run.domain.as_row(handle.x)[: run.domain.n_chosen], None)
+    answer = _answer_to(run, handle)
+    return replace(handle, x=x if answer is None else _with_context_of(x, answer[0][:-1]))
 
 
 def _answer_to(run, query):
@@ -330,9 +340,7 @@ def is_repeated(run, answer, place=None, others=()):
         parts = [(names[i], values[i]) for i in differ if i < 5 or values[i] is not None]
         return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
 
-    advice = "To correct an observation, call untell(query), then tell(x, y, t)."
-    if old[3] is None:
-        advice = "A failure cannot be taken back. Tell another observation: tell(x, y, t)."
+    advice = "To correct it, call untell(query), then tell the same query."
     raise invalid(
         f"An answer to query {query.id}, which was told already,",
         f"the same as before, {shown(old)}",

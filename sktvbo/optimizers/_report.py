@@ -219,7 +219,7 @@ def log_events(run, after):
         _log(logging.INFO, message, "refit", t=passed, **search)
     removed = [position for entry in entries for position in entry.removed.tolist()]
     if removed:
-        event = "reset" if any(e.n == 1 and len(e.removed) for e in entries) else "removal"
+        event = "removal" if after.time.resets == run.time.resets else "reset"
         message = f"{event.capitalize()}: observations removed: {len(removed)}, left: {n}."
         _log(logging.INFO, message, event, t=passed, n=n, removed=removed)
     before = run.outlier_weights

@@ -147,11 +147,18 @@ class LearntReset(PeriodicReset):
         """Accept any surrogate: the period is no parameter."""
 
     def watch(self, run):
-        """Store the latest observations told, removed ones included."""
-        self.latest_ = run.latest(_N_LEARN)
+        """Take note of the observations told, removed ones included, for this step."""
+        self._latest = run.latest
+
+    def after_add(self, surrogate, now):
+        """Return no rows."""
+        del self._latest  # it would be stored with the policy
+        return super().after_add(surrogate, now)
 
     def _length(self, surrogate):
-        rows, y = self.latest_
+        rows, y = self._latest(_N_LEARN)
+        order = np.argsort(rows[:, -1], kind="stable")
+        rows, y = rows[order], y[order]
         steps = np.arange(float(len(y)))
         model = _forgetting_model(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
         self.epsilon_ = forgetting_rate(model.temporal_kernel_)

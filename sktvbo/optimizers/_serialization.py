@@ -281,7 +281,7 @@ def events_between(run, after, kind, details):
             body = _encode_asked(run, after)
         elif kind == "tell":
             position, body = run.history.total, encode_observation(after.history.log[-1])
-        elif kind == "untell":
+        elif kind == "untell" and not details:  # else it is a failure
             untold = after.history.untold[-1]
             body = {"told": untold} | encode_observation(run.history.log.at([untold])[0])
         elif kind == "fail":

@@ -13,6 +13,7 @@ from sklearn.utils.random import sample_without_replacement
 from .._tables import in_memory
 from .._validation import LARGEST_Y, check_real, finite_array, invalid
 from .._values import distinct_rows, replaced
+from .._warnings import step
 from ..acquisition import InformationGainBeta
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
@@ -140,6 +141,7 @@ class SparQGPUCB(Algorithm):
         if not callable(self.n_queries):
             _n_queries_at(1, self.n_queries)
 
+    @step
     def ask_expert(self, t: Time | None = None) -> Points:
         """Return the places to ask the expert about, before ``ask``.
 
@@ -154,7 +156,7 @@ class SparQGPUCB(Algorithm):
             Empty before there is a surrogate; fewer than ``n_queries`` if there are fewer different
             places.
         """
-        with self._lock():
+        with self._lock:
             run = self._run_or_new()
             _check_no_context(run.domain, "ask_expert()")
             t, timed = run.read_present_time(t)
@@ -163,6 +165,7 @@ class SparQGPUCB(Algorithm):
             self._take(run, after, "ask_expert", t=t, x=rows.tolist())
         return places
 
+    @step
     def tell_expert(self, X: PointsLike, y: ArrayLike, t: Time | None = None) -> None:
         """Add the expert's answers, for the next query alone.
 
@@ -182,7 +185,7 @@ class SparQGPUCB(Algorithm):
         AskTellError
             ``ask_expert`` was not called and no t is given, or there is no surrogate yet.
         """
-        with self._lock():
+        with self._lock:
             before = run = self._run_or_new()
             _check_no_context(run.domain, "tell_expert()")
             if t is None and run.part("expert").asked_at is None:

@@ -7,6 +7,7 @@ timer of the steps. A step that fails half-way leaves the optimizer as it was.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -50,6 +51,9 @@ _PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
 # Observations stored at least, whatever `history` exposes: policies may use the latest, and
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
+
+# Resets whose times are stored: those that may be taken back one after the other.
+_MAX_RESETS = 4
 
 # Name of the objective among the limits of measured outcomes.
 OBJECTIVE = "objective"
@@ -237,6 +241,31 @@ class Log(Sequence):
         return longer
 
 
+class Remaining(Sequence):
+    """Items of a sequence without some of them, found in O(log k) when k are left out.
+
+    Parameters
+    ----------
+    items : Sequence
+    gone : iterable of int
+        Indices of those that are left out.
+    """
+
+    def __init__(self, items, gone):
+        self._items = items
+        # How many remain before each of those that are left out.
+        self._before = [i - n for n, i in enumerate(sorted(gone))]
+
+    def __len__(self):
+        return len(self._items) - len(self._before)
+
+    def __getitem__(self, i):
+        where = range(len(self))[i]
+        if isinstance(i, slice):
+            return [self[j] for j in where]
+        return self._items[where + bisect_right(self._before, where)]
+
+
 @dataclass(frozen=True, eq=False)
 class History:
     """All observations told, or the latest of them.
@@ -267,16 +296,17 @@ class History:
     @property
     def positions(self):
         """Positions of the stored observations that were not taken back."""
-        stored = range(self.log.first, self.log.total)
-        if not self.untold:
-            return stored
-        gone = set(self.untold)
-        return [position for position in stored if position not in gone]
+        return self._remaining(range(self.log.first, self.log.total))
 
     @property
     def entries(self):
         """Observations at these positions."""
-        return self.log if not self.untold else self.log.at(self.positions)
+        return self._remaining(self.log)
+
+    def _remaining(self, items):
+        if not self.untold:
+            return items
+        return Remaining(items, [position - self.log.first for position in self.untold])
 
     def append(self, entry):
         """Return the history with one observation more."""
@@ -433,7 +463,10 @@ class PendingQueries:
     timeout : float
         Age at which a query expires.
     expired : tuple of Query
-        The latest that have expired without an answer, oldest first.
+        The latest that have expired without an answer, or whose answer was taken back, oldest
+        first.
+    untold : tuple of int
+        Ids of those whose answer was taken back.
     delays : tuple of float, or None
         The latest delays of answers, from which the timeout follows; None if it is given.
     answered_at : tuple of float
@@ -446,6 +479,7 @@ class PendingQueries:
     expired: tuple = ()
     delays: tuple | None = None
     answered_at: tuple = ()
+    untold: tuple = ()
 
     def at(self, now):
         """Return the queries that have not expired."""
@@ -480,7 +514,14 @@ class PendingQueries:
         queries = tuple([each for each in self.queries if each.id != query.id])
         if len(queries) == len(self.queries):
             changes["expired"] = tuple([each for each in self.expired if each.id != query.id])
+            changes["untold"] = tuple([i for i in self.untold if i != query.id])
         return replaced(self, queries=queries, **changes)
+
+    def with_untold(self, query):
+        """Return the queries with one more that may be answered again."""
+        expired = sorted((*self.expired, query), key=attrgetter("id"))
+        untold = (*self.untold, query.id)[-_MAX_EXPIRED:]
+        return replaced(self.with_expired(self.queries, expired), untold=untold)
 
     def answered(self, query, passed):
         """Remove a query, None for none; those that are too old at a time expire."""
@@ -570,6 +611,9 @@ class TimeState:
         Kind of the times given, numbers or dates of some kind; None before the first.
     date : tuple of (float, int), or None
         Latest date given as a number, and in nanoseconds; lost in a journal.
+    resets : tuple of float
+        Times of the latest observations before which the policy has dropped all others, oldest
+        first. What is older than the latest of them is no data.
     """
 
     now: float = -np.inf
@@ -577,6 +621,24 @@ class TimeState:
     next: float | None = None
     kind: str | None = None
     date: tuple | None = None
+    resets: tuple = ()
+
+    @property
+    def reset(self):
+        """Time of the latest reset; -inf without any."""
+        return self.resets[-1] if self.resets else -np.inf
+
+    def after_reset(self, t):
+        """Return the times after a reset at a time."""
+        return replaced(self, resets=(*self.resets, t)[-_MAX_RESETS:])
+
+    def in_force(self, times):
+        """Return the times without the resets that came after some of the times (n,) of a data set.
+
+        Such rows are back, as the observation that had removed them was taken back.
+        """
+        first = np.min(times, initial=np.inf)
+        return replaced(self, resets=tuple(t for t in self.resets if t <= first))
 
 
 @dataclass(frozen=True, eq=False)
@@ -734,7 +796,7 @@ class RunState:
 
     def told_at(self, answer):
         """Return where the run is after an observation or a failure."""
-        if answer.query is None:
+        if answer.query is None or answer.query.id in self.pending.untold:
             late = self.at is not None and self.at[-1] > answer.t  # it moves nothing
             return self.at if late else answer.row
         # A query was counted when it was asked for, at the place where it was to be.
@@ -757,7 +819,11 @@ class RunState:
         """
         queries = [(entry.row, entry.query) for entry in self.history.entries]
         queries += zip(self.failures.rows, self.failures.queries)
-        queries += [(np.append(query.x, query.t), query.id) for query in self.pending.unanswered]
+        queries += [
+            (np.append(query.x, query.t), query.id)
+            for query in self.pending.unanswered
+            if query.id not in self.pending.untold
+        ]
 
         def order(each):
             (*_, t), query = each

@@ -148,7 +148,7 @@ class PosteriorDisplay(Display):
         view = OptimizerView(optimizer)
         domain, arms = view.domain, isinstance(view.domain, FiniteSet)
         if not _has_one_axis(domain):
-            advice = "Show a slice with surrogate_.posterior_at(t)."
+            advice = "Take a SliceDisplay or a TrackDisplay, for any domain."
             expected = "of one real dimension, or a FiniteSet"
             raise invalid_domain("The optimizer's domain", expected, domain, advice=advice)
         observations, now = view.told, view.now

@@ -4,16 +4,17 @@ At each observation the optimizer calls its policy in this order:
 
 1. ``watch(run)``: receives a `RunSoFar`;
 2. ``before_add(surrogate, x, t, y)``: returns the rows of the surrogate's training data to drop
-   before the observation is added. The first fit of the surrogate skips this call;
+   before the observation is added. The first fit of the surrogate skips this call, and so do late
+   observations: see `StaleDataPolicy`;
 3. ``after_add(surrogate, now)``: returns the rows to drop once the observation is added and the
    hyperparameters are searched;
 4. ``record()``: returns numbers by name for the optimizer's history.
 
 A custom policy derives from `StaleDataPolicy`, which drops nothing, and overrides what it needs.
 ``x`` is in the surrogate's coordinates, the unit box; times are in the user's unit. The state of a
-policy is in attributes with a trailing underscore. A method replaces such an attribute and never
-changes its value in place: the optimizer works on a shallow copy, and adopts the copy only when the
-whole step succeeds. A policy does not modify the surrogate, whose interface is `Surrogate`.
+policy is in attributes with a trailing underscore: the optimizer works on a deep copy, and adopts
+the copy only when the whole step succeeds. A policy does not modify the surrogate, whose interface
+is `Surrogate`.
 """
 
 from ._base import KeepAll, RunSoFar, StaleDataPolicy

@@ -72,6 +72,19 @@ class StaleDataPolicy(BaseEstimator):
     queries_prior : bool
         True if the next query ignores the data set and is drawn uniformly, as from a constant
         prior.
+    wants_late_rows : bool
+        True if late observations are as good as others, see Notes.
+
+    Notes
+    -----
+    An observation is late if it is older than the newest one in the data set: it says nothing about
+    the present. `before_add` and `before_outcome` are not called for it, and it never takes the
+    place of all others: where `after_add` would leave a late row alone, the data set stays as it
+    is. ``wants_late_rows = True`` of a class lifts this rule.
+
+    A reset is a `before_add` that returns all rows, or a `before_outcome` that returns True. An
+    observation that is older than the latest reset never enters the data set, and is told as the
+    others in all other respects: it is in ``told_X_``.
 
     Examples
     --------
@@ -87,6 +100,7 @@ class StaleDataPolicy(BaseEstimator):
 
     max_size: int | str | None = None
     queries_prior = False
+    wants_late_rows = False
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; called when a run begins.
@@ -107,7 +121,7 @@ class StaleDataPolicy(BaseEstimator):
         """
 
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
-        """Return the rows to drop before an observation is added.
+        """Return the rows to drop before an observation is added; not called for a late one.
 
         Parameters
         ----------
@@ -145,7 +159,7 @@ class StaleDataPolicy(BaseEstimator):
         Parameters
         ----------
         surrogate : Surrogate
-            Fitted, with the observation as its last row; not to be modified.
+            Fitted, with the observation as its last row, late or not; not to be modified.
         now : float
             Present time, not before any observation.
 

@@ -76,7 +76,7 @@ class PeriodicReset(StaleDataPolicy):
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> Indices:
         """Return all rows when a block is full."""
         n = len(surrogate.X_train_)
-        steps = (n if self.steps_ is None else self.steps_) + 1
+        steps = max(n, self.steps_ or 0) + 1  # late observations are rows of the block as well
         if self.period_ is None or steps > self.period_:
             self.period_ = self._length(surrogate)
         if steps <= self.period_:

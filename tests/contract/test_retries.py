@@ -98,13 +98,14 @@ def test_an_answer_older_than_the_history_is_refused():
     assert opt.n_told_ == 300
 
 
-def test_an_answer_that_was_taken_back_is_not_told_again():
+def test_an_answer_that_was_taken_back_may_be_told_again():
     opt = RandomSearch(BOX, random_state=0)
     query = opt.suggest(0.0)
     opt.tell(query, 1.0)
     opt.untell(query)
-    with pytest.raises(AskTellError, match="still pending"):
-        opt.tell(query, 1.0)
+    assert opt.pending_ == []  # later queries do not keep away from it
+    opt.tell(query, 2.0)
+    assert (opt.told_y_.tolist(), opt.n_told_) == ([2.0], 1)
 
 
 # --- told late ------------------------------------------------------------------------------------

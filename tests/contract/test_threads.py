@@ -229,7 +229,7 @@ def test_copies_have_locks_of_their_own():
     opt = GPUCB(BOX, n_initial_points=3, random_state=0)
     opt.ask(0.0)
     twins = [copy.copy(opt), copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))]
-    with opt._lock():
+    with opt._lock:
         for twin in twins:
             assert in_threads(1, lambda number: twin.ask(1.0))[0].shape == (2,)  # noqa: B023
 
@@ -244,7 +244,7 @@ def test_a_fork_while_another_thread_is_at_work_is_not_locked_out():
     held, leave = threading.Event(), threading.Event()
 
     def hold():
-        with opt._lock():
+        with opt._lock:
             held.set()
             leave.wait(timeout=60.0)
 

@@ -5,12 +5,13 @@ import copy
 import joblib
 import numpy as np
 import pytest
-from contract.cases import BOX, BY_NAME, CASES, STEPS, ask_and_tell, fingerprint
+from contract.cases import BOX, BY_NAME, CASES, STEPS, ask_and_tell, fingerprint, same_state
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import ETGPUCB, GPUCB, SWGPUCB, BayesianOptimizer, RandomSearch
+from sktvbo import ETGPUCB, GPUCB, SWGPUCB, WDBO, BayesianOptimizer, Journal, RandomSearch
 from sktvbo.domain import as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
+from sktvbo.optimizers._state import Remaining
 from sktvbo.staleness import EventTriggeredReset
 
 HELD = {"refit_every": 10**9}
@@ -177,3 +178,143 @@ def test_the_clock_of_steps_does_not_go_back():
     assert query.t == opt.suggest().t == opt.now() == 3.0
     opt.tell([0.5, 0.5], 1.0, 9.0)
     assert opt.suggest().t == 9.0
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+def test_a_failure_is_taken_back(few):
+    opt, _ = few.after()
+    few.consult(opt, STEPS)
+    query = opt.suggest(STEPS)
+    twin = copy.deepcopy(opt)
+    opt.tell(query, failed=True)
+    assert (opt.n_failed_, len(opt.pending_)) == (1, 0)
+    opt.untell(query)
+    assert (opt.n_failed_, len(opt.failed_X_), opt.n_told_) == (0, 0, STEPS)
+    for each in (opt, twin):
+        each.tell(query, 0.5)
+    same_state(opt, twin, 1e-9)  # but for the time of the next query
+    assert opt.ask(STEPS + 1.0) is not None
+
+
+LIMITED = {"outcome_constraints": {"load": (None, 1.0)}, "n_initial_points": 4, "refit_every": None}
+
+
+@pytest.mark.parametrize("way", ["live", "json", "journal"])
+def test_a_failure_with_outcomes_has_taught_nothing(way, tmp_path):
+    options = {"random_state": 0} | LIMITED
+    opt = WDBO(BOX, **options, **({"journal": tmp_path / "run"} if way == "journal" else {}))
+    for t in range(8):
+        x = opt.ask(t)
+        opt.tell(x, x[0], outcomes={"load": 0.5 * x[1]})
+    places = np.random.RandomState(0).uniform(size=(9, 2))
+    expected = opt.predict(places, 8.0, return_std=True, outcome="load")
+    queries = opt.suggest(8.0, n=2)
+    for query, load in zip(queries, (9.0, -7.0)):
+        opt.tell(query, failed=True, outcomes={"load": load})
+    if way == "json":
+        opt = WDBO.from_json(opt.to_json())
+    elif way == "journal":
+        opt.close()
+        opt = WDBO.resume(tmp_path / "run")
+    _, second = opt.failed_X_
+    opt.untell(id=queries[0].id)
+    assert opt.failed_X_.tolist() == [second.tolist()]
+    opt.untell(second[:-1], second[-1])
+    found = opt.predict(places, 8.0, return_std=True, outcome="load")
+    assert_allclose(found, expected, atol=1e-6)
+    opt.tell(queries[1], 0.5, outcomes={"load": 0.0})
+    assert (opt.n_told_, opt.n_failed_) == (9, 0)
+    if way == "journal":
+        opt.close()
+        again = WDBO(BOX, **options, journal=Journal(tmp_path / "run", resume=True))
+        assert (again.n_told_, again.n_failed_) == (9, 0)
+
+
+def test_the_latest_of_observations_and_failures():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    for t, y in enumerate([None, 1.0, 2.0, None, None, 3.0, None]):
+        opt.tell([0.1 * t], y, float(t), failed=y is None)
+    left = []
+    while opt.n_told_ + opt.n_failed_:
+        opt.untell()
+        left.append(sorted([*opt.told_X_[:, -1], *opt.failed_X_[:, -1]]))
+    assert left == [[float(t) for t in range(n)] for n in range(6, -1, -1)]
+
+
+# --- answers that are told again ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["handle", "id", "x"])
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_handle_may_be_answered_again(which, failed, stored):
+    opt = GPUCB(BOX, n_initial_points=3, random_state=0)
+    ask_and_tell(opt, 4, lambda x, t: x[0])
+    query = opt.suggest(4.0)
+    # At another time, and where something else was set.
+    opt.tell(query, None if failed else 1.0, 4.3, failed=failed, x=None if failed else [0.5, 0.5])
+    told = {"handle": {"x": query}, "id": {"id": query.id}, "x": {"x": query.x}}[which]
+    opt.untell(**told)
+    if stored:
+        opt = GPUCB.from_json(opt.to_json())
+    with pytest.raises(AskTellError, match=f"query {query.id} was untold already"):
+        opt.untell(id=query.id)
+    opt.ask(5.0)
+    opt.tell(query, 2.0)
+    assert opt.told_X_[-1].tolist() == [*query.x, 4.0]
+    assert opt.to_frame()["query"].tolist()[4] == query.id
+    opt.tell(query, 2.0)  # again the same
+    with pytest.raises(AskTellError, match=r"untell\(query\), then tell the same query"):
+        opt.tell(query, 3.0)
+    assert opt.n_told_ == 5
+
+
+def test_outcomes_that_come_later():
+    options = {"random_state": 0} | LIMITED
+    opt, twin = WDBO(BOX, **options), WDBO(BOX, **options)
+    for t in range(6):
+        query = opt.suggest(t)
+        assert_allclose(twin.suggest(t).x, query.x, atol=1e-6)
+        opt.tell(query, query.x[0], outcomes={"load": None})
+        opt.untell(query)
+        for each in (opt, twin):
+            each.tell(query, query.x[0], outcomes={"load": query.x[1]})
+    assert_array_equal(opt.X_, twin.X_)
+    assert_allclose(*(each.predict([[0.5, 0.5]], 6.0, outcome="load") for each in (opt, twin)))
+
+
+def test_what_remains_is_a_sequence():
+    for gone in ([], [0], [3, 4], [9, 0, 5], list(range(10))):
+        items = [i for i in range(10) if i not in gone]
+        found = Remaining(range(10), gone)
+        assert len(found) == len(items)
+        assert [*found] == items == found[:]
+        assert [*reversed(found)] == items[::-1]
+        assert [found[-1 - i] for i in range(len(items))] == items[::-1]
+        assert found[2:5] == items[2:5]
+        with pytest.raises(IndexError):
+            found[len(items)]
+
+
+def test_steps_after_one_read_no_more_of_the_history(monkeypatch):
+    """The number of items read in a step does not grow with their number."""
+    read, get = [0], Remaining.__getitem__
+
+    def counted(self, i):
+        read[0] += 1
+        return get(self, i)
+
+    n_read = []
+    for n in (300, 1200):
+        opt = SWGPUCB(BOX, window=5, n_initial_points=4, refit_every=None, random_state=0)
+        opt.tell_many(np.full((n, 2), 0.5), np.arange(n) % 7, np.arange(float(n)))
+        opt.untell(t=n - 20.0)
+        monkeypatch.setattr(Remaining, "__getitem__", counted)
+        read[0] = 0
+        for t in range(n, n + 3):
+            opt.tell(opt.suggest(t), 0.5)
+        monkeypatch.undo()
+        n_read.append(read[0])
+    assert max(n_read) <= 200

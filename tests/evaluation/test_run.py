@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from sktvbo import ABO, ETGPUCB, GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo import ABO, ETGPUCB, GPUCB, SWGPUCB, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import as_domain
 from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run, steps
 from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
@@ -353,3 +353,15 @@ def test_a_query_for_an_earlier_time_is_an_error(problem):
 
     with pytest.raises(AskTellError, match=r"must be at least t\. Got 0\.0 for t=1\.0"):
         list(steps(Late(), problem, n_initial=1))
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100])
+def test_the_record_of_an_optimizer_with_a_history_is_read_back(kept):
+    problem = make("six-hump-camel", horizon=20.0)
+    optimizer = SWGPUCB(problem.domain, window=5, history=kept, refit_every=None, random_state=0)
+    result = run(optimizer, problem, random_state=0)
+    again = RunResult.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert {len(column) for column in result.history.values()} <= {len(result.times)}
+    for name, column in result.history.items():
+        assert_array_equal(again.history[name], column)
+        assert_array_equal(column[len(column) - kept :][-4:], result.optimizer.history_[name][-4:])

@@ -6,10 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.optimize import brentq
+from scipy.stats import binom, chi2, norm
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import GPUCB, SWGPUCB, WDBO, WGPUCB, TimeVaryingGPRegressor
+from sktvbo.domain import Arms
 from sktvbo.exceptions import ModelWarning, OverconfidenceWarning
 
 NOISE = 0.1
@@ -57,13 +59,13 @@ def test_a_right_model_does_not_warn(seed):
 def test_a_noise_declared_100_times_too_small_warns_once(caplog):
     opt = optimizer(NOISE**2 / 100.0)
     run(opt, 0, 51)
-    with pytest.warns(ModelWarning, match=r"overconfident.*noise_variance.*y_variance") as found:
+    with pytest.warns(ModelWarning, match=r"overconfident.*optimizer=None.*larger noise") as found:
         run(opt, 0, 10, 51)
     assert found[0].filename == __file__
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("sktvbo.optimizers", logging.WARNING)
     assert record.sktvbo["event"] == "miscalibrated"
-    assert record.sktvbo["rms"] > 3.0
+    assert record.sktvbo["median"] > 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         for again in (opt, pickle.loads(pickle.dumps(opt)), type(opt).from_json(opt.to_json())):
@@ -110,19 +112,20 @@ def n_warnings(function, *args):
     return sum(issubclass(each.category, OverconfidenceWarning) for each in caught)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.99, 1.01])
-def test_the_bound_is_a_quantile_with_a_tolerance(share):
-    """50 equal residuals warn beyond the quantile of probability 1e-6, times 1.2²."""
+@pytest.mark.parametrize(("share", "n_small"), [(0.0, 0), (0.99, 0), (1.01, 0), (9.0, 26)])
+def test_half_of_the_residuals_are_beyond_a_quantile(share, n_small):
+    """Of 50 Gaussian residuals at least 25 are with probability 1e-6; 24 large ones are not."""
     opt = optimizer(NOISE**2, surrogate=declared(NOISE**2), window=1)
-    rms = 1.2 * np.sqrt(chi2.isf(1e-6, 50) / 50.0)
+    bound = brentq(lambda b: binom.sf(24, 50, 2.0 * norm.sf(b)) - 1e-6, 1.0, 2.0, xtol=1e-12)
     opt.tell([0.5], 0.0, 0.0), opt.tell([0.5], 0.0, 1.0)
 
     def told():
         for i in range(50):
             mean, std = opt.predict([0.5], i + 2.0, return_std=True, include_noise=True)
-            opt.tell([0.5], mean + (-1) ** i * share * rms * std, i + 2.0)
+            size = share if i >= n_small else 0.0
+            opt.tell([0.5], mean + (-1) ** i * size * bound * std, i + 2.0)
 
-    assert n_warnings(told) == (share > 1.0)
+    assert n_warnings(told) == (share > 1.0 and not n_small)
 
 
 def test_a_test_needs_a_prediction_of_each():
@@ -139,25 +142,56 @@ def test_failures_before_the_first_observation_are_not_tested():
     assert len(opt.failed_X_) == 2
 
 
+FIXED = TimeVaryingGPRegressor(noise_variance_bounds="fixed")
+
+
 @pytest.mark.parametrize(
-    ("algorithm", "named", "unknown"),
+    ("algorithm", "options", "named"),
     [
-        (WDBO, ["seasonal_periods", "robust=True", "y_variance"], ["noise_variance", "forgets"]),
-        (GPUCB, ["robust=True", "forgets: WDBO"], ["seasonal_periods"]),
-        (WGPUCB, ["y_variance"], ["seasonal_periods", "robust"]),
+        (WDBO, {}, []),
+        (WDBO, {"robust": True}, []),
+        (WDBO, {"refit_every": None}, ["refit_every"]),
+        (WDBO, {"surrogate": FIXED}, ["noise_variance_bounds"]),
+        (WGPUCB, {}, []),
+        (GPUCB, {}, ["WDBO forgets"]),
+        (GPUCB, {"refit_every": None}, ["refit_every", "WDBO forgets"]),
+        (SWGPUCB, {"refit_every": None}, ["refit_every"]),
     ],
 )
-def test_the_advice_names_parameters_that_the_algorithm_has(algorithm, named, unknown):
-    opt = algorithm([(0.0, 1.0)], n_initial_points=5, refit_every=None, random_state=0)
+def test_the_advice_names_what_is_known_to_be_wrong(algorithm, options, named):
+    options = {"n_initial_points": 5, "refit_every": 100} | options
+    opt = algorithm([(0.0, 1.0)], random_state=0, **options)
 
     def told():
         rng = np.random.RandomState(0)
         for t in range(60):
             x = rng.uniform(size=1)
-            opt.tell(x, x[0] if t < 6 else 100.0 * rng.normal(), t)
+            opt.tell(x, x[0] if t < 6 else 10.0**t * rng.normal(), t)
 
     with pytest.warns(OverconfidenceWarning, match="overconfident") as caught:
         told()
     text = str(caught[0].message)
-    assert all(name in text for name in named)
-    assert not any(name in text for name in unknown)
+    every = ["refit_every", "noise_variance_bounds", "WDBO forgets", "optimizer=None"]
+    every += ["robust", "seasonal_periods", "y_variance"]
+    assert [name for name in every if name in text] == named
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gaussian", "rewards"])
+def test_a_model_that_is_right_seldom_warns(kind):
+    """At most one run of 20, of functions from the prior, or of arms with rewards of 0 or 1."""
+    n_warned = 0
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        function, rates = drawn(rng), rng.uniform(0.05, 0.6, size=6)
+        opt = WDBO([(0.0, 1.0)] if kind == "gaussian" else Arms(6), random_state=seed)
+
+        def told(opt=opt, function=function, rates=rates, rng=rng):
+            for t in range(120):
+                x = opt.ask(t)
+                noise = NOISE * rng.standard_normal()
+                mean = function(x, t) + noise if kind == "gaussian" else rates[int(x[0])]
+                opt.tell(x, mean if kind == "gaussian" else float(rng.uniform() < mean))
+
+        n_warned += n_warnings(told) > 0
+    assert n_warned <= 1

@@ -1,5 +1,6 @@
 """Algorithms that forget by resets and windows: R-, BR- and SW-GP-UCB."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from sktvbo import BRGPUCB, RGPUCB, SWGPUCB, TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, InformationGainBeta
 from sktvbo.domain import Arms
 from sktvbo.kernels import Empirical
+from sktvbo.optimizers._serialization import constants_of, encode_parts
 from sktvbo.staleness import VariationBudget
 
 
@@ -156,3 +158,16 @@ def test_priors_of_the_surrogates_own_temporal_kernel_are_left_out():
     opt = drive(make(RGPUCB, surrogate=surrogate, n_initial_points=8), range(12))
     # An RBF in space has another exponent.
     assert opt.policy_.period_ == int(np.ceil(12.0 * opt.policy_.epsilon_**-0.25))
+
+
+def test_a_journal_stores_no_observations_with_the_policy(tmp_path):
+    """ε is learnt from the latest 200 observations, which the history has."""
+    sizes = []
+    for options in ({}, {"reset_period": 50}):
+        opt = make(RGPUCB, refit_every=None, journal=tmp_path / f"{len(sizes)}", **options)
+        for t in range(60):
+            opt.tell([0.01 * t], np.sin(t), t)
+        plain = encode_parts(opt._run, constants_of(opt._run))
+        sizes.append([len(json.dumps(plain[name])) for name in ("policy", "policy_before")])
+        opt.close()
+    assert np.max(np.subtract(*sizes)) < 200
