@@ -251,12 +251,16 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
-    A fit learns hyperparameters by exact regression on 500 rows, from several starts. It chooses
-    the points and maximizes the bound from there, and from another start where the bound has
-    another optimum; if n m² is above 2e8, the bound of a uniform subset of 6 m or more rows. It
-    chooses points again, takes the larger bound, and completes the search, with all rows up to n m²
-    of 1e9. ``refit`` does the same from the present hyperparameters. A callable ``optimizer``
-    starts at the given kernels, with the bound of all rows. The order of the rows does not matter.
+    A fit learns hyperparameters by exact regression on 500 rows. It chooses the points, and
+    searches the bound from there, from a typical and from a smooth function: a bound of a few
+    points has optima that exact regression has not. These searches use at most 150 points and rows
+    of n m² = 1e7. The best one is completed; if n m² is above 2e8, with a uniform subset of 6 m or
+    more rows. The fit chooses points again, takes the larger bound, and completes the search, with
+    all rows up to n m² of 1e9. The order of the rows does not matter.
+
+    ``refit`` searches from the present hyperparameters, with the present points while they explain
+    new rows. It does the same as a fit where half as many rows are new, or new ones contradict the
+    model. A callable ``optimizer`` starts at the given kernels, with the bound of all rows.
 
     A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
     bound, but not in exact regression.
@@ -347,7 +351,9 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         if record is not None:
             hessian = _scaled(record.hessian_for(n_theta, n), part.n / n)
         options = self._search_options | {"warn": warn, "hessian": hessian}
-        learnt, hessian, gain = completed(search(Inducing.criterion(part, Z), covariance, **options))
+        learnt, hessian, gain = completed(
+            search(Inducing.criterion(part, Z), covariance, **options)
+        )
         gp, hessian = Inducing.of(learnt, rows, Z), _scaled(hessian, n / part.n)
         if record is not None:
             known = record.points
