@@ -93,10 +93,10 @@ def advise_on_rows(rows, owner, has_mean, seconds):
     """
     if seconds > LONG:
         _warn(
-            f"The search of the hyperparameters takes about {seconds:.0f} s with {rows.n} rows, and "
-            "eight times as long with twice as many. Use SparseTimeVaryingGPRegressor, fit fewer "
-            "rows (max_size bounds those that partial_fit keeps), or, for few places, a kernel in "
-            "time with a Kalman filter."
+            f"The search of the hyperparameters takes about {seconds:.0f} s with {rows.n} rows, "
+            "and eight times as long with twice as many. Use SparseTimeVaryingGPRegressor, or fit "
+            "fewer rows (max_size bounds those that partial_fit keeps). A kernel in "
+            "time with a Kalman filter is faster for few places."
         )
     # y is divided by its largest value first: squares of large numbers overflow.
     peak = np.abs(rows.y).max() or 1.0

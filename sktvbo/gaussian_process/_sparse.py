@@ -259,8 +259,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     all rows up to n m² of 1e9. The order of the rows does not matter.
 
     ``refit`` searches from the present hyperparameters, with the present points while they explain
-    new rows. It does the same as a fit where half as many rows are new, or new ones contradict the
-    model. A callable ``optimizer`` starts at the given kernels, with the bound of all rows.
+    new rows. When as many rows are new as there were, or they contradict the model, it does the
+    same as a fit. A callable ``optimizer`` starts at the given kernels, with the bound of all rows.
 
     A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
     bound, but not in exact regression.
@@ -371,10 +371,11 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         m = plain_number(self.n_inducing)
         if record is None or record.points is None:
             return self._choose_points(covariance, rows, m)
-        Z, n_new, least = record.points, record.n_new(rows), _FIRST if m == "auto" else m
-        if len(Z) >= least and n_new < rows.n:
-            if n_new == 0 or Inducing.of(covariance, rows, Z).covers(n_new, _TOLERANCE):
-                return Z
+        Z, n_new = record.points, record.n_new(rows)
+        if len(Z) < (_FIRST if m == "auto" else m) or n_new >= rows.n:
+            return self._choose_points(covariance, rows, m)
+        if n_new == 0 or Inducing.of(covariance, rows, Z).covers(n_new, _TOLERANCE):
+            return Z
         return self._choose_points(covariance, rows, m)
 
     def _screened(self, rows, covariance, before, warn):

@@ -292,7 +292,7 @@ def test_too_many_rows_of_a_search(monkeypatch):
     ((category, message),) = warned(TimeVaryingGPRegressor(solver="dense"), X, Y)
     assert category is ModelWarning
     assert re.match(r"The search of the hyperparameters takes about \d+ s with 150 rows", message)
-    assert "Use SparseTimeVaryingGPRegressor, fit fewer rows" in message
+    assert "Use SparseTimeVaryingGPRegressor, or fit fewer rows" in message
     kernels = Matern(0.3, "fixed"), Matern(2.0, "fixed")
     variances = {"signal_variance_bounds": "fixed", "noise_variance_bounds": "fixed"}
     sparse = SparseTimeVaryingGPRegressor(n_inducing=30, random_state=0)
