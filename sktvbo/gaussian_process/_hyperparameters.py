@@ -920,24 +920,6 @@ def scaled_kernels(covariance, rows):
             yield name, kernel, columns
 
 
-def _whole_kernels(covariance, rows):
-    """Return those of `scaled_kernels` that are no parts of sums and products."""
-    whole = ("spatial_kernel", "temporal_kernel")
-    return [(part, *rest) for part, *rest in scaled_kernels(covariance, rows) if part in whole]
-
-
-def _theta_at_scale(covariance, rows, space, time, names=None):
-    """Return theta with lengthscales, all or those in ``names``, relative to the extents."""
-    theta = covariance.theta
-    for part, _, columns in _whole_kernels(covariance, rows):
-        name = f"{part}__length_scale"
-        if names is None or name in names:
-            share = space if part == "spatial_kernel" else time
-            extents = share * extents_of_most(columns, MOST)
-            theta = _with_entries(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
-    return np.clip(theta, *covariance.bounds.T)
-
-
 def _with_entries(covariance, theta, name, values):
     """Return theta with the entries of one name replaced; a single entry gets the largest value."""
     where = [i for i, known in enumerate(covariance.names) if known == name]
