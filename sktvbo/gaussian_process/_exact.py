@@ -10,6 +10,7 @@ import numpy as np
 from .._docstrings import described_like
 from .._validation import check_choice, check_int, invalid
 from ..exceptions import UnsupportedKernelError
+from . import _fit_warnings
 from ._composite import SHORTEST_PERIODIC
 from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
@@ -39,6 +40,9 @@ _MIN_ROWS = 256
 # numbers a place, the rows have to be √p times more, and LARGE_STATE is the largest state.
 _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 _UPDATES_A_ROW = 0.25
+
+# A search takes about as many likelihoods with gradients of all rows.
+_N_EVALUATIONS = 15
 
 # "auto" does not use it for larger states: two covariances of the state would fill the memory.
 _MAX_STATE = 6000
@@ -322,6 +326,14 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             if not isinstance(self.prior_mean, QuadraticMean):
                 raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
             self.prior_mean.check()
+
+    def _seconds_to_search(self, rows):
+        seconds = _N_EVALUATIONS * _dense_seconds(rows.n)
+        if seconds <= _fit_warnings.LONG or not self._can_learn_from(rows):
+            return 0.0
+        covariance = self._initial_covariance(rows, follow_data=True)
+        is_dense = self._choose_conditioning(covariance, rows)[0] is self._dense_class
+        return seconds if is_dense and len(covariance.bounds) else 0.0
 
     def _choose_conditioning(self, covariance, rows):
         self._given_sites()  # checked also where a stream begins with a Cholesky factor

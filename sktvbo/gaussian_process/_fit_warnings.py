@@ -35,6 +35,9 @@ _LITTLE = 0.03
 # A standard deviation below this part of the largest value is rounding.
 _ROUNDING = 16.0 * np.finfo(float).eps
 
+# Rows are too many if a search takes longer, in seconds on one core.
+LONG = 10.0
+
 # Meaning of a hyperparameter at its lower and upper bound, by the end of its name.
 _REMEDIES = {
     "noise_variance": (
@@ -83,11 +86,18 @@ _RAISED = (
 _OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
 
 
-def advise_on_rows(rows, owner, has_mean):
-    """Warn if y is far from 0, no mean is learnt and y is not centred.
+def advise_on_rows(rows, owner, has_mean, seconds):
+    """Warn if y is far from 0, no mean is learnt and y is not centred; and of too many rows.
 
-    ``owner`` is the name of the estimator's class.
+    ``owner`` is the name of the estimator's class, ``seconds`` the estimated duration of a search.
     """
+    if seconds > LONG:
+        _warn(
+            f"The search of the hyperparameters takes about {seconds:.0f} s with {rows.n} rows, "
+            "and eight times as long with twice as many. Use SparseTimeVaryingGPRegressor, or fit "
+            "fewer rows (max_size bounds those that partial_fit keeps). A kernel in "
+            "time with a Kalman filter is faster for few places."
+        )
     # y is divided by its largest value first: squares of large numbers overflow.
     peak = np.abs(rows.y).max() or 1.0
     mean, std = peak * np.mean(rows.y / peak), peak * np.std(rows.y / peak)

@@ -209,6 +209,8 @@ class SearchRecord:
         When the whole box was screened, and will be again.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
         Result and record of the latest search with the other choice of prior mean, if any.
+    points : ndarray of shape (m, d + 1), or None
+        Inducing points of the result, of a sparse model.
     """
 
     hessian: np.ndarray | None = None
@@ -216,6 +218,7 @@ class SearchRecord:
     latest: float = -np.inf
     screening: Screening = field(default_factory=Screening)
     other: tuple | None = None
+    points: np.ndarray | None = None
 
     def hessian_for(self, n_theta, n):
         """Return the Hessian if it has this size and n differs by at most a tenth, or None."""
@@ -418,9 +421,8 @@ _STRONG, _WEAK, _FAST = 0.5, 4.0, 1.0 / 16.0
 # lengthscales; outliers may be a fast signal with little noise.
 _VARIANCES = ((1.0, 0.3, 0.0, 1.0), (1.0, 0.003, 0.4, 1.0), (30.0, 0.003, 0.0, 0.6))
 
-# Those at which `likeliest` compares covariances, and those of the grids of larger subsets.
-_TYPICAL = (1.0, 0.1, 0.0, 1.0)
-_OF_SUBSETS = (1.0, 0.05, 0.0, 1.0), (30.0, 0.003, 0.0, 1.0)
+# Those of typical functions, and those of smooth functions with little noise.
+_TYPICAL, _SMOOTH = (1.0, 0.1, 0.0, 1.0), (30.0, 0.003, 0.3, 1.0)
 
 # Short searches end when their model predicts a smaller gain in nats. Their largest numbers of
 # steps, before and after a comparison with earlier ones.
@@ -824,48 +826,22 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     criterion = Dense.criterion(part)
-
-    def value(theta):
-        return criterion(covariance.with_theta(theta), False)[0] + prior(theta)
-
-    # Smooth functions with little noise may be likely for more rows only.
-    smooth = likely_cells(covariance, rows)[-1]
-    other = smooth[np.argmax([value(theta) for theta in smooth])]
-    starts = np.array([covariance.theta, other][: 1 + (prior(other) > -np.inf)])
     options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
+    learnt, hessian, _ = completed(search(criterion, covariance, **options))
     return learnt, SearchRecord(hessian, part.n)
 
 
-def with_another_optimum(value, first, groups):
-    """Return the first start, and the likeliest of others that is near another optimum, if any.
+def cells_of_bound(covariance, rows):
+    """Return theta (n_cells, n_theta) of a grid of typical functions, and of one of smooth ones.
 
-    A barrier separates two optima: the value is smaller half way than at either.
-
-    Parameters
-    ----------
-    value : callable, theta (n_theta,) -> float
-    first : ndarray of shape (n_theta,)
-    groups : sequence of ndarray of shape (n, n_theta)
-        Other starts, of which the likeliest of each group counts.
-
-    Returns
-    -------
-    starts : ndarray of shape (1, n_theta) or (2, n_theta)
+    A few inducing points suffice for smooth functions, which their bound favours.
     """
-    likely, known = [], value(first)
-    for group in groups:
-        values = [value(theta) for theta in group]
-        likely.append((max(values), group[np.argmax(values)]))
-    for most, other in sorted(likely, key=itemgetter(0), reverse=True):
-        if most > -np.inf and value(0.5 * (first + other)) < min(known, most):
-            return np.array([first, other])
-    return first[np.newaxis]
-
-
-def likely_cells(covariance, rows):
-    """Return theta (n_cells, n_theta) of a grid over the box for each pair of variances."""
-    return [_cells(covariance, rows, *pair) for pair in _OF_SUBSETS]
+    smooth = _cells(covariance, rows, *_SMOOTH)
+    in_space = [
+        name.startswith("spatial") and name.endswith("length_scale") for name in covariance.names
+    ]
+    longer = np.clip(smooth + np.log(_SCALE_RATIO) * np.array(in_space), *covariance.bounds.T)
+    return _cells(covariance, rows, *_TYPICAL), np.concatenate([smooth, longer])
 
 
 def with_added_noise(covariance, variance):
@@ -946,24 +922,6 @@ def scaled_kernels(covariance, rows):
             columns = kernel.positions(columns)
         if isinstance(kernel, _IN_UNITS):
             yield name, kernel, columns
-
-
-def _whole_kernels(covariance, rows):
-    """Return those of `scaled_kernels` that are no parts of sums and products."""
-    whole = ("spatial_kernel", "temporal_kernel")
-    return [(part, *rest) for part, *rest in scaled_kernels(covariance, rows) if part in whole]
-
-
-def _theta_at_scale(covariance, rows, space, time, names=None):
-    """Return theta with lengthscales, all or those in ``names``, relative to the extents."""
-    theta = covariance.theta
-    for part, _, columns in _whole_kernels(covariance, rows):
-        name = f"{part}__length_scale"
-        if names is None or name in names:
-            share = space if part == "spatial_kernel" else time
-            extents = share * extents_of_most(columns, MOST)
-            theta = _with_entries(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
-    return np.clip(theta, *covariance.bounds.T)
 
 
 def _with_entries(covariance, theta, name, values):

@@ -208,7 +208,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if self.time_unit is None and new._fitted_kind == NUMBERS:
                 advise_on_durations(self.temporal_kernel, self.level_kernel)
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
-            advise_on_rows(rows, type(self).__name__, has_mean)
+            advise_on_rows(rows, type(self).__name__, has_mean, new._seconds_to_search(rows))
             names = getattr(new, "feature_names_in_", ())
             advise_on_columns(rows, names, self.spatial_kernel)
         new._gp, new._search_record = completed(new._learn(rows, warn=self._advises))
@@ -703,6 +703,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if start is None or np.shape(start)[-1] == len(initial.bounds) or not self._may_be_rough:
             return initial
         return with_rough_part(initial)
+
+    def _seconds_to_search(self, rows):
+        """Return the estimated duration of a search on one core; 0 if it is short or unknown."""
+        return 0.0
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""

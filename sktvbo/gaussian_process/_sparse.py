@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -25,17 +26,17 @@ from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
 from ._hyperparameters import (
-    HyperPrior,
+    Objective,
+    Screening,
     SearchRecord,
+    cells_of_bound,
     learn_from_subset,
-    likely_cells,
     random_subset,
     search,
     with_added_noise,
-    with_another_optimum,
 )
 from ._inducing_posterior import Inducing, bound
-from ._quasi_newton import completed
+from ._quasi_newton import completed, minimize
 from ._regressor import TimeVaryingGP
 
 if TYPE_CHECKING:
@@ -150,41 +151,68 @@ _MAX_WORK, _ROWS_A_POINT = 2e8, 6
 # It is completed with all rows up to this n m².
 _MAX_WORK_AGAIN = 1e9
 
-# The bounds of starts are compared with at most this many rows and points.
-_N_COMPARED, _M_COMPARED = 250, 150
+# Starts are compared with at most this many points, and rows of this n m²; cells of a grid with the
+# third number of rows. The searches end when their model predicts a smaller gain in nats.
+_M_COMPARED, _WORK_COMPARED, _N_COMPARED, _COMPARED_GAIN = 150, 1e7, 250, 0.01
 
 # Choose other points if the variance of f at new rows given the points exceeds this part of the
 # noise variance.
 _TOLERANCE = 0.2
 
 
-def _starts_of_bound(exact, before, rows, Z, hyperpriors, rng):
-    """Return starts of a maximization of the bound: the exact result, and perhaps another.
+def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
+    """Return the start of a maximization of the bound, with a Hessian there, or None.
 
-    The other is an earlier result, or of a grid. Bounds are those of a subset of the rows, each
-    repeated, with a subset of the points. The noise of all starts includes the variance that the
+    Searches with fewer rows and points, if these are many, begin at the exact result, at an earlier
+    one, and at the likeliest of the `cells_of_bound`. The noise includes the variance that the
     points leave unresolved.
+
+    Parameters
+    ----------
+    exact : SeparableCovariance
+    before : ndarray of shape (n_theta,), or None
+    rows : Rows
+    Z : ndarray of shape (m, d + 1)
+    known : SearchRecord
+        Of the exact fit.
+    hyperpriors : dict of str to frozen scipy.stats distribution, or None
+    rng : RandomState
     """
-    few, points = random_subset(rows, _N_COMPARED, rng), _at_most(Z, _M_COMPARED, rng)
-    prior = HyperPrior(hyperpriors, exact.names)
+    if not len(exact.theta):
+        return exact.theta, None
+    points = _at_most(Z, _M_COMPARED, rng)
+    part = random_subset(rows, max(_WORK_COMPARED / len(points) ** 2, _N_COMPARED), rng)
+    few = random_subset(part, _N_COMPARED, rng)
 
-    def raised(theta, Z):
+    def raised(theta):
         covariance = exact.with_theta(theta)
-        return with_added_noise(covariance, Inducing.of(covariance, few, Z).unresolved)
-
-    def value(theta):
         try:
-            theta = raised(theta, points)
-            gp = Inducing.of(exact.with_theta(theta), few, points)
+            return with_added_noise(covariance, Inducing.of(covariance, few, points).unresolved)
         except NotPositiveDefiniteError:
-            return -np.inf
-        return gp.repeated(rows.n / few.n) + prior(theta)
+            return theta  # the bound is minus infinity there
 
-    groups = likely_cells(exact, rows) if len(exact.theta) else []
-    if before is not None:
-        groups.append(before[np.newaxis])
-    starts = with_another_optimum(value, exact.theta, groups)
-    return np.array([raised(theta, Z) for theta in starts])
+    objective = Objective(Inducing.criterion(few, points), exact, hyperpriors)
+    starts = [raised(exact.theta), *([] if before is None else [before])]
+    for cells in cells_of_bound(exact, rows):
+        cells = [raised(theta) for theta in cells]
+        starts.append(cells[np.argmin([objective.value(theta, False) for theta in cells])])
+    objective = Objective(Inducing.criterion(part, points), exact, hyperpriors)
+    functions = objective.value, objective.slope
+    searches = [
+        minimize(*functions, start, objective.bounds, least_gain=_COMPARED_GAIN) for start in starts
+    ]
+    best = min(map(completed, searches), key=attrgetter("value"))
+    return best.x, _scaled(best.hessian, rows.n / part.n)
+
+
+def _scaled(hessian, factor):
+    """Return a Hessian scaled to another number of rows; None stays."""
+    return None if hessian is None else hessian * factor
+
+
+def _n_searched(m):
+    """Return the number of rows of a search with m points."""
+    return max(_MAX_WORK / m**2, _ROWS_A_POINT * m)
 
 
 @described_like(TimeVaryingGPRegressor)
@@ -223,12 +251,16 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
-    A fit learns hyperparameters by exact regression on 500 rows, from several starts. It chooses
-    the points and maximizes the bound from there, and from another start where the bound has
-    another optimum; if n m² is above 2e8, the bound of a uniform subset of 6 m or more rows. It
-    chooses points again, takes the larger bound, and completes the search, with all rows up to n m²
-    of 1e9. ``refit`` does the same from the present hyperparameters. A callable ``optimizer``
-    starts at the given kernels, with the bound of all rows. The order of the rows does not matter.
+    A fit learns hyperparameters by exact regression on 500 rows. It chooses the points, and
+    searches the bound from there, from a typical and from a smooth function: a bound of a few
+    points has optima that exact regression has not. These searches use at most 150 points and rows
+    of n m² = 1e7. The best one is completed; if n m² is above 2e8, with a uniform subset of 6 m or
+    more rows. The fit chooses points again, takes the larger bound, and completes the search, with
+    all rows up to n m² of 1e9. The order of the rows does not matter.
+
+    ``refit`` searches from the present hyperparameters, with the present points while they explain
+    new rows. When as many rows are new as there were, or they contradict the model, it does the
+    same as a fit. A callable ``optimizer`` starts at the given kernels, with the bound of all rows.
 
     A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
     bound, but not in exact regression.
@@ -284,73 +316,111 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         return choose(self.inducing, covariance, rows, m, rng)
 
     def _learn_one(self, rows, start=None, record=None, *, initial=None, warn=False):
-        return (yield partial(self._learn_with_points, rows, start, initial, warn))
+        return (yield partial(self._learn_with_points, rows, start, record, initial, warn))
 
-    def _learn_with_points(self, rows, start, covariance, warn):
-        """Fit a subset exactly, choose the points, and maximize the bound.
+    def _learn_with_points(self, rows, start, record, covariance, warn):
+        """Choose the points and maximize the bound: see `_screened`, `_continued`."""
+        if covariance is None:
+            covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+        if start is not None:
+            covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
+        noise_variance, known = covariance.noise_variance, SearchRecord()
+        if not self._can_learn_from(rows):
+            gp = self._condition(covariance, rows)
+        elif record is not None or callable(self.optimizer):
+            gp, known = self._continued(rows.with_held_scale(), covariance, record, warn)
+        else:
+            result = self._screened(rows.with_held_scale(), covariance, None, warn)
+            gp, hessian, noise_variance = result
+            screening = Screening.first(rows.n)
+            known = SearchRecord(hessian, rows.n, rows.latest, screening, points=gp.Z)
+        if warn:
+            advise_on_points(gp, noise_variance, isinstance(self.n_inducing, str))
+        return gp, known
+
+    def _continued(self, rows, covariance, record, warn):
+        """Maximize the bound from the covariance, and return the result with its record.
+
+        A fit from several starts follows if it is due. A search by a callable uses all rows.
+        """
+        n, n_theta, is_due = rows.n, len(covariance.theta), False
+        Z = self._points_of(record, covariance, rows)
+        part, hessian, screening = rows, None, Screening.first(n)
+        if not callable(self.optimizer) and n * len(Z) ** 2 > _MAX_WORK_AGAIN:
+            part = random_subset(rows, _n_searched(len(Z)), check_random_state(self.random_state))
+        if record is not None:
+            hessian = _scaled(record.hessian_for(n_theta, n), part.n / n)
+        options = self._search_options | {"warn": warn, "hessian": hessian}
+        learnt, hessian, gain = completed(
+            search(Inducing.criterion(part, Z), covariance, **options)
+        )
+        gp, hessian = Inducing.of(learnt, rows, Z), _scaled(hessian, n / part.n)
+        if record is not None:
+            known = record.points
+            if known is not None and Z is not known and len(Z) <= len(known):
+                gain = 0.0  # other points change the bound, also where no row contradicts the model
+            screening, is_due = record.screening.after(n, record.n_new(rows), gain, n_theta)
+        if is_due and not callable(self.optimizer):
+            other, hessian_there, _ = self._screened(rows, learnt, learnt.theta, warn)
+            if other.objective > gp.objective:
+                gp, hessian = other, hessian_there
+        return gp, SearchRecord(hessian, n, rows.latest, screening, points=gp.Z)
+
+    def _points_of(self, record, covariance, rows):
+        """Return the points of an earlier search if they explain the new rows, or else others."""
+        m = plain_number(self.n_inducing)
+        if record is None or record.points is None:
+            return self._choose_points(covariance, rows, m)
+        Z, n_new = record.points, record.n_new(rows)
+        if len(Z) < (_FIRST if m == "auto" else m) or n_new >= rows.n:
+            return self._choose_points(covariance, rows, m)
+        if n_new == 0 or Inducing.of(covariance, rows, Z).covers(n_new, _TOLERANCE):
+            return Z
+        return self._choose_points(covariance, rows, m)
+
+    def _screened(self, rows, covariance, before, warn):
+        """Fit a subset exactly, choose points for the result, and maximize the bound.
 
         With uninformative points and a start at little noise, the trace term of the bound drives a
         search to pure noise. So an exact fit learns the hyperparameters for the choice of points,
-        and the noise is raised by the variance that the points leave unresolved.
-        """
-        rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
-        if covariance is None:
-            covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        learns = self._can_learn_from(rows)
-        rows = rows.with_held_scale() if learns else rows
-        if start is not None:
-            covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        if not learns:
-            gp, exact = self._condition(covariance, rows), covariance
-        elif callable(self.optimizer):
-            _, Z = self._choose_conditioning(covariance, rows)
-            options = self._search_options | {"warn": warn}
-            exact, criterion = covariance, Inducing.criterion(rows, Z)
-            covariance, _, _ = completed(search(criterion, exact, **options))
-            gp = Inducing.of(covariance, rows, Z)
-        else:
-            exact, known = learn_from_subset(covariance, rows, self._search_options, rng)
-            before = None if start is None else covariance.theta
-            gp = self._bounded(exact, before, rows, known, rng, warn)
-        if warn:
-            advise_on_points(gp, exact.noise_variance, auto)
-        return gp, SearchRecord(n=rows.n if learns else 0)
-
-    def _bounded(self, exact, before, rows, known, rng, warn):
-        """Choose points for the result of an exact fit, and maximize the bound.
-
-        Points are chosen again for the hyperparameters that maximize it, and the search is
-        completed with the better ones.
+        and the noise is raised by the variance that the points leave unresolved. Points are chosen
+        again for the hyperparameters that maximize the bound, and the search is completed with the
+        better ones.
 
         Parameters
         ----------
-        exact : SeparableCovariance
-        before : ndarray of shape (n_theta,), or None
-            Earlier result, for fewer rows.
         rows : Rows
-        known : SearchRecord
-            Of the exact fit.
-        rng : RandomState
+        covariance : SeparableCovariance
+        before : ndarray of shape (n_theta,), or None
+            Result of an earlier search.
         warn : bool
+
+        Returns
+        -------
+        gp : Inducing
+        hessian : ndarray of shape (n_theta, n_theta), or None
+        noise_variance : float
+            Of the exact fit.
         """
-        options = self._search_options
+        options, rng = self._search_options, check_random_state(self.random_state)
+        exact, known = learn_from_subset(covariance, rows, options, rng)
         _, Z = self._choose_conditioning(exact, rows)
-        part = random_subset(rows, max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)), rng)
-        starts = _starts_of_bound(exact, before, part, Z, options["hyperpriors"], rng)
-        hessian = known.scaled_to(part.n)
+        part = random_subset(rows, _n_searched(len(Z)), rng)
+        start, hessian = _start_of_bound(exact, before, part, Z, known, self.hyperpriors, rng)
         first = options | {"warn": warn, "hessian": hessian}
-        learnt, hessian, _ = completed(search(Inducing.criterion(part, Z), exact, starts, **first))
+        learnt, hessian, _ = completed(search(Inducing.criterion(part, Z), exact, start, **first))
         gp = Inducing.of(learnt, part, Z)
         if isinstance(self.inducing, str):
             again = Inducing.of(learnt, part, self._choose_points(learnt, rows, len(Z)))
             gp = max(gp, again, key=lambda gp: gp.objective)
         whole = rows if rows.n * len(Z) ** 2 <= _MAX_WORK_AGAIN else part
         if whole is not part or gp.Z is not Z:
+            again = options | {"n_restarts": 0, "hessian": _scaled(hessian, whole.n / part.n)}
             criterion = Inducing.criterion(whole, gp.Z)
-            scaled = None if hessian is None else hessian * (whole.n / part.n)
-            again = options | {"n_restarts": 0, "hessian": scaled}
-            learnt, _, _ = completed(search(criterion, learnt, learnt.theta, **again))
-        return gp if learnt is gp.covariance and part is rows else Inducing.of(learnt, rows, gp.Z)
+            learnt, hessian, _ = completed(search(criterion, learnt, **again))
+        if learnt is not gp.covariance or part is not rows:
+            gp = Inducing.of(learnt, rows, gp.Z)
+        return gp, _scaled(hessian, rows.n / whole.n), exact.noise_variance
 
     def _adapt_to_rows(self, gp, n_new):
         """Choose other points if the present ones explain the new rows poorly."""

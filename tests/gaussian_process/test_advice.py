@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
+from sktvbo.gaussian_process import _fit_warnings
+from sktvbo.gaussian_process._exact_posterior import Dense
+from sktvbo.gaussian_process._sparse import LAST
 from sktvbo.kernels import Forgetting, with_seasons
 
 
@@ -281,6 +285,45 @@ def test_a_period_in_another_unit_is_named(name, irregular, period):
 
 
 # --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_too_many_rows_of_a_search(monkeypatch):
+    monkeypatch.setattr(_fit_warnings, "LONG", 1e-3)
+    ((category, message),) = warned(TimeVaryingGPRegressor(solver="dense"), X, Y)
+    assert category is ModelWarning
+    assert re.match(r"The search of the hyperparameters takes about \d+ s with 150 rows", message)
+    assert "Use SparseTimeVaryingGPRegressor, or fit fewer rows" in message
+    kernels = Matern(0.3, "fixed"), Matern(2.0, "fixed")
+    variances = {"signal_variance_bounds": "fixed", "noise_variance_bounds": "fixed"}
+    sparse = SparseTimeVaryingGPRegressor(n_inducing=30, random_state=0)
+    for gp in (held(), TimeVaryingGPRegressor(*kernels, **variances), sparse):
+        assert advice(gp, X, Y, "takes about") == []
+    two_places = np.column_stack([np.round(X[:, 0]), X[:, 1]])
+    filtered = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0, nu=1.5), solver="kalman")
+    assert advice(filtered, two_places, Y, "takes about") == []
+
+
+def test_the_number_of_rows_from_which_a_search_is_long(monkeypatch):
+    gp, covariance = TimeVaryingGPRegressor(), SimpleNamespace(bounds=[(0.0, 1.0)])
+    monkeypatch.setattr(gp, "_initial_covariance", lambda *args, **options: covariance)
+    monkeypatch.setattr(gp, "_choose_conditioning", lambda *args: (Dense,))
+    seconds = [gp._seconds_to_search(SimpleNamespace(n=n)) for n in (1000, 4000)]
+    assert seconds[0] == 0.0
+    assert 20.0 < seconds[1] < 200.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_auto_warns_where_its_largest_number_of_points_does_not_suffice(seed):
+    """A function of five columns that changes within a fifth of their extent."""
+    rng = np.random.RandomState(seed)
+    S, t = rng.uniform(size=(900, 5)), np.arange(900.0)
+    y = 2.0 * np.sin(12.0 * S).sum(axis=1) + 0.05 * rng.normal(size=900)
+    kernels = Matern(0.5, nu=2.5), Matern(2000.0, "fixed", nu=1.5)
+    options = {"random_state": 0, "optimizer": None, "noise_variance": 1e-3}
+    gp = SparseTimeVaryingGPRegressor(*kernels, normalize_y=True, **options)
+    (message,) = advice(gp, np.column_stack([S, t]), y, "inducing points do not suffice")
+    assert len(gp.inducing_points_) == LAST
+    assert f"Set n_inducing to more than {LAST} instead of auto" in message
 
 
 def test_too_few_inducing_points():

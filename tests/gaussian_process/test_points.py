@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process import _sparse
 
 
 def rows(n=1500, end=20.0, seed=0):
@@ -127,6 +129,46 @@ def test_the_order_of_the_rows_does_not_decide_a_fit():
     other = np.random.default_rng(0).permutation(len(X))
     bounds = [given.fit(X[order], y[order]).elbo_ for order in (slice(None), other)]
     assert bounds[1] == pytest.approx(bounds[0], abs=1.0)
+
+
+# --- optima of the bound --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 2004])
+def test_a_fit_to_strong_columns_ends_at_the_largest_bound(seed):
+    """Few points resolve a smooth function only, with long lengthscales and a large variance."""
+    rng = np.random.default_rng(seed)
+    S, t = rng.normal(size=(800, 4)), np.arange(800.0)
+    f = S @ [1.0, -0.5, 0.3, 0.2] + np.sin(3.0 * S[:, 0]) + 0.8 * np.sin(t / 25.0)
+    X, y = np.column_stack([S, t]), f + 0.1 * rng.normal(size=800)
+    options = {"inducing": X[::16], "normalize_y": True, "random_state": 0}
+    gp = SparseTimeVaryingGPRegressor(**options).fit(X, y)
+    restarted = SparseTimeVaryingGPRegressor(n_restarts_optimizer=4, **options).fit(X, y)
+    assert gp.elbo_ > restarted.elbo_ - 1.0
+    assert gp.score(X, f) > 0.7
+
+
+def test_refits_follow_a_stream_that_becomes_fast():
+    rng = np.random.default_rng(0)
+    t, x = np.arange(150.0), rng.uniform(size=150)
+    f = np.sin(5.0 * x) + np.where(t < 30.0, t / 50.0, np.sin(t / 1.5) + 0.6)
+    X, y = np.column_stack([x, t]), f + 0.1 * rng.normal(size=150)
+    given = SparseTimeVaryingGPRegressor(n_inducing=60, normalize_y=True, random_state=0)
+    gp = given.fit(X[:30], y[:30])
+    for i in range(30, 150, 30):
+        gp = gp.condition_on(X[i : i + 30], y[i : i + 30]).refit()
+    fresh = clone(given).set_params(inducing=gp.inducing_points_).fit(X, y)
+    assert gp.elbo_ > fresh.elbo_ - 1.0
+
+
+def test_refits_search_once_where_nothing_changes(monkeypatch):
+    X, y = rows(400)
+    gp = SparseTimeVaryingGPRegressor(n_inducing=60, normalize_y=True, random_state=0)
+    gp = gp.fit(X[:320], y[:320])
+    monkeypatch.setattr(_sparse, "learn_from_subset", None)  # a screening would raise an error
+    for i in range(320, 400, 20):
+        gp = gp.condition_on(X[i : i + 20], y[i : i + 20]).refit()
+        assert gp.fitted_.search_gain() < 0.1
 
 
 # --- streams --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Screening of the box of hyperparameters: optima that are found, order of rows, refits."""
+"""Screening of the whole box of hyperparameters: optima found, the order of rows, refits."""
 
 import warnings
 
