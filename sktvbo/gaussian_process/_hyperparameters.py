@@ -604,7 +604,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     objective = Objective(Dense.criterion(few), rough, hyperpriors)
     minima, functions = [], (objective.value, objective.slope)
     options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
-    for place in _rough_places(covariance, rough):
+    for place in _rough_places(covariance, rough, rows):
         first = minimize(*functions, place, objective.bounds, max_steps=_FIRST_STEPS, **options)
         minima.append((yield from first))
     minima = sorted(minima, key=attrgetter("value"))[:_N_ROUGH]
@@ -626,7 +626,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     return rough.with_theta(found.x), SearchRecord(found.hessian, n, rows.latest)
 
 
-def _rough_places(covariance, rough):
+def _rough_places(covariance, rough, rows):
     """Return theta (5, n_theta) with a rough part in time, from a covariance without one.
 
     The rough part explains most of the signal. It changes as fast, or more slowly, and the smooth
@@ -642,18 +642,22 @@ def _rough_places(covariance, rough):
         "temporal_kernel__k2__k2__length_scale",
         "noise_variance",
     )
+    # A slow part alone makes a trend of the effect of the place.
+    extents, power = extents_of_most(rows.S, MOST), np.var(rows.targets) or 1.0
+    lengths = np.where(extents > 0.0, extents, extents.max(initial=1.0))
     places = []
     for values in (
         (0.2 * signal, 8.0 * fast, 4.0, 2.0 * fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, 4.0 * slow, 0.5 * noise),
         (0.05 * signal, 0.5 * fast, 20.0, longest, 0.5 * noise),
-        (0.05 * signal, 4.0 * interval, 20.0, longest, 0.5 * noise),
+        (0.1 * power, 4.0 * interval, 20.0, longest, 0.5 * noise),
     ):
         theta = rough.theta
         for name, value in zip(names, values):
             theta = _with_entries(rough, theta, name, value)
         places.append(theta)
+    places[-1] = _with_entries(rough, places[-1], "spatial_kernel__length_scale", lengths)
     return np.clip(places, *rough.bounds.T)
 
 
