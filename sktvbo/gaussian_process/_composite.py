@@ -33,27 +33,23 @@ from .._fast import gram as _gram
 from .._fast.gram import Family
 from .._fast.sums import Sum as CompiledSum
 from .._validation import invalid
-from ..exceptions import UnsupportedKernelError
 from ._kernel_families import (
     FAMILIES,
     Factor,
     FutureBasis,
-    family_of,
     recognize,
-    recognize_or_raise,
 )
 
-# A cosine series omits at most this part of the variance, with at most this many harmonics down to
-# this lengthscale.
+# A cosine series omits at most this part of the variance, with at most 66 harmonics down to this
+# lengthscale.
 _TOLERANCE = 1e-10
 SHORTEST_PERIODIC = 0.1
-_MAX_HARMONICS = 66
 
 # Products of cosine series omit parts of the variance below this.
 _NEGLIGIBLE = 1e-13
 
 # ∫ k² over the future of the Matérn 5/2 kernel of lengthscale 1.
-_MATERN52_INTEGRAL = sum(
+MATERN52_INTEGRAL = sum(
     a * b * factorial(i + j) / 2.0 ** (i + j + 1)
     for i, a in enumerate(FAMILIES[Family.MATERN52].polynomial)
     for j, b in enumerate(FAMILIES[Family.MATERN52].polynomial)
@@ -423,7 +419,7 @@ class Composite:
         """
         if self.alone is not None:
             return float(self.alone.length_scales[0])
-        return self.future_basis.integral / self.variance**2 / _MATERN52_INTEGRAL
+        return self.future_basis.integral / self.variance**2 / MATERN52_INTEGRAL
 
     def mean_square(self, gaps):
         """Return the average (n,) of (k(τ) / k(0))² over the phases of the seasons.
@@ -520,30 +516,3 @@ def _multiplied(one, other):
 def _add(series, key, polynomial):
     """Add a polynomial to the one of a rate and a frequency."""
     series[key] = polyadd(series[key], polynomial) if key in series else polynomial
-
-
-def recognize_temporal_or_raise(kernel, purpose):
-    """Return the `Factor` or `Composite` of a temporal kernel that decays, or raise an error."""
-    temporal = Composite.of(kernel) if family_of(kernel) is None else None
-    if temporal is None or any(isinstance(k, Factor) and k.series is None for k in temporal.leaves):
-        return recognize_or_raise(kernel, 1, purpose)
-    if temporal.series is None:
-        reason = f"a periodic lengthscale below {SHORTEST_PERIODIC:g} has more than "
-        reason += f"{_MAX_HARMONICS} harmonics. Raise it"
-    elif temporal.series[0].min() == 0.0:
-        reason = "it never forgets, as it has a part that does not decay with time. Multiply that "
-        reason += "part by a decay, such as Matern(nu=1.5)"
-    else:
-        return temporal
-    raise UnsupportedKernelError(f"{purpose} is not available for {kernel}: {reason}.")
-
-
-def temporal_length_scale(kernel):
-    """Return the lengthscale l_T of a temporal kernel, in units of time.
-
-    That of a composite kernel is effective: see `Composite.length_scale`.
-    """
-    temporal = recognize_temporal_or_raise(kernel, "A temporal lengthscale")
-    if isinstance(temporal, Composite):
-        return temporal.length_scale
-    return float(temporal.length_scales[0])

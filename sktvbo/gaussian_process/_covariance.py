@@ -26,10 +26,9 @@ from ._composite import (
     Amplitude,
     Circle,
     Composite,
-    recognize_temporal_or_raise,
     summands,
-    temporal_length_scale,
 )
+from ._future import future_of, temporal_length_scale
 from ._kernel_families import Factor, hyperparameters, is_like, recognize, recognize_or_raise
 
 # Spatial factor when time is the only column.
@@ -298,11 +297,11 @@ class SeparableCovariance(ABC):
             spatial = _NO_SPACE
         elif not isinstance(spatial, Empirical):
             spatial = recognize_or_raise(spatial, self.n_dims, purpose)
-        return spatial, recognize_temporal_or_raise(temporal, purpose)
+        return spatial, future_of(temporal, purpose)
 
     @cached_property
     def temporal_length_scale(self):
-        """Lengthscale l_T of the temporal kernel, see `_composite.temporal_length_scale`."""
+        """Lengthscale l_T of the temporal kernel, see `_future.temporal_length_scale`."""
         return temporal_length_scale(self.temporal)
 
     def __str__(self):

@@ -28,7 +28,6 @@ from .._validation import (
     known_variance,
 )
 from .._values import replaced
-from ._composite import temporal_length_scale
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows
 from ._dates import (
@@ -51,6 +50,7 @@ from ._fit_warnings import (
     advise_on_time_alone,
 )
 from ._fitted import FittedGP, Learnt
+from ._future import temporal_length_scale
 from ._hyperparameters import (
     Screening,
     SearchRecord,

@@ -43,10 +43,10 @@ from .._validation import (
 from ..exceptions import UnsupportedKernelError
 from ..kernels import Empirical, split_time
 from ._cholesky import DenseCholesky, cholesky
-from ._composite import recognize_temporal_or_raise
 from ._conditioned import solve_for_weights
 from ._covariance import SeparableCovariance
 from ._data import are_unconfirmed
+from ._future import future_of
 from ._inverse import FixedForms
 from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import prior_variance
@@ -240,10 +240,10 @@ def temporal_convolution(
     array([[3.844, 4.271],
            [4.271, 4.746]])
     """
-    factor = recognize_temporal_or_raise(kernel, "The temporal convolution")
+    future = future_of(kernel, "The temporal convolution")
     u = _ages(finite_array(t, "t", ("n",)), now)
     v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
-    return factor.future(u, v)
+    return future.future(u, v)
 
 
 def _ages(t, now):

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
+from ..gaussian_process._future import with_decaying_bounds
 from ..gaussian_process._regressor import without_advice
 from ..kernels import LogNormal, ProportionalMatern, season, season_priors
 from ..staleness import KeepAll
@@ -230,6 +231,10 @@ def configured(surrogate, domain, policy, time_unit):
     """
     parameters = surrogate.get_params(deep=False)
     without_advice(surrogate)
+    forgets = type(policy) is not KeepAll
+    if forgets and parameters.get("temporal_kernel") is not None:
+        kernel = with_decaying_bounds(surrogate.temporal_kernel, time_unit)
+        surrogate.set_params(temporal_kernel=kernel)
     if "time_column" in parameters:
         surrogate.set_params(time_column=-1)
     if "time_unit" in parameters:
@@ -241,7 +246,6 @@ def configured(surrogate, domain, policy, time_unit):
         surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         sites = domain.members(MAX_SITES)
-        forgets = type(policy) is not KeepAll
         if surrogate.solver == "auto" and (sites is None or forgets):
             surrogate.set_params(solver="dense")
         elif surrogate.sites is None and sites is not None:

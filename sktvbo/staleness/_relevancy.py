@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .._validation import check_int, check_real
-from ..gaussian_process._composite import recognize_temporal_or_raise
 from ..gaussian_process._dates import numeric_durations
+from ..gaussian_process._future import future_of
 from ..gaussian_process._kernel_families import recognize_or_raise
 from ..gaussian_process._regressor import held, length_scale_in_time
 from ..gaussian_process._relevancy import (
@@ -342,7 +342,7 @@ def _check_kernels(surrogate):
     temporal = numeric_durations(getattr(surrogate, "temporal_kernel", None), "s")
     spatial = getattr(surrogate, "spatial_kernel", None)
     if temporal is not None:
-        recognize_temporal_or_raise(temporal, _PURPOSE)
+        future_of(temporal, _PURPOSE)
     if not (spatial is None or isinstance(spatial, Empirical)):
         # Only a kernel with several lengthscales states its number of columns.
         recognize_or_raise(spatial, np.size(getattr(spatial, "length_scale", 1.0)), _PURPOSE)

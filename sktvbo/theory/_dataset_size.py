@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._composite import Circle, Composite
+from ..gaussian_process._future import future_of, has_future
 
 if TYPE_CHECKING:
     from .._typing import ResponseTimes
@@ -249,7 +250,8 @@ def correlation_of(kernel, name):
 def squared_correlation_of(kernel, name):
     """Return the square of `correlation_of`, averaged over the phases of seasons.
 
-    A season lets the correlation increase with age, but not the average.
+    A season lets the correlation increase with age, but not the average. A kernel that oscillates
+    and has no series has an upper bound instead.
     """
     correlation = correlation_of(kernel, name)
     composite = Composite.of(kernel)
@@ -260,4 +262,7 @@ def squared_correlation_of(kernel, name):
         return lambda X: composite.mean_square(X[:, 0])
     if composite is not None and composite.families is not None:  # compiled
         return lambda X: (composite.row_with_slope(0.0, X[:, 0])[0] / composite.variance) ** 2
+    if has_future(kernel):
+        future = future_of(kernel, "The size of a data set")
+        return lambda X: future.mean_square(X[:, 0])
     return lambda X: correlation(X) ** 2

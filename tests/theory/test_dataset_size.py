@@ -153,7 +153,7 @@ def test_a_kernel_of_time_must_be_stationary(kernel):
 
 
 def test_a_kernel_of_time_must_not_increase_with_age():
-    kernel = RBF() * ExpSineSquared(length_scale=1.0, periodicity=1.0)
+    kernel = ExpSineSquared(length_scale=0.05, periodicity=1.0)  # never forgets
     with pytest.raises(UnsupportedKernelError, match="must be one that does not increase with age"):
         recommended_dataset_size(kernel, lambda n: 0.05 + 0.01 * n)
 
@@ -185,3 +185,9 @@ def test_a_season_counts_by_its_average_over_the_phases():
 def test_invalid_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call(lambda n: 1.0)
+
+
+def test_an_oscillation_without_series_counts_by_an_upper_bound():
+    smooth, season = RBF(30.0), RBF(30.0) * ExpSineSquared(length_scale=1.0, periodicity=5.0)
+    sizes = [recommended_dataset_size(kernel, lambda n: 0.02 * n) for kernel in (season, smooth)]
+    assert 2 < sizes[0] <= sizes[1]

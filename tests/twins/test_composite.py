@@ -16,12 +16,13 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
-from sktvbo.gaussian_process._composite import SHORTEST_PERIODIC, Composite, temporal_length_scale
+from sktvbo.gaussian_process._composite import SHORTEST_PERIODIC, Composite
 from sktvbo.gaussian_process._covariance import (
     GenericCovariance,
     PairCovariance,
     SeparableCovariance,
 )
+from sktvbo.gaussian_process._future import temporal_length_scale
 from sktvbo.gaussian_process.kalman._filter import Filter, SiteIndex
 from sktvbo.kernels import Forgetting, Wiener, season_priors, with_seasons
 from sktvbo.relevancy import temporal_convolution

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import (
 from sktvbo._fast import gram as compiled
 from sktvbo._fast.gram import Family
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.gaussian_process._composite import temporal_length_scale
+from sktvbo.gaussian_process._future import temporal_length_scale
 from sktvbo.gaussian_process._kernel_families import (
     FAMILIES,
     family_of,
@@ -95,7 +95,7 @@ UNKNOWN += [ConstantKernel(1.0), ConstantKernel(2.0, "fixed"), 2.0 * RBF(), RBF(
 @pytest.mark.parametrize("kernel", UNKNOWN, ids=str)
 def test_not_recognized(kernel):
     assert recognize(kernel, 1) is None
-    kernels = r"RBF, Matern with nu in \(0\.5, 1\.5, 2\.5, inf\) and, for time, Forgetting and "
+    kernels = r"RBF and Matern with nu in \(0\.5, 1\.5, 2\.5, inf\)"
     message = f"The purpose is not available .* Supported are {kernels}"
     with pytest.raises(UnsupportedKernelError, match=message):
         recognize_or_raise(kernel, 1, "The purpose")
