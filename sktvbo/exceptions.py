@@ -36,7 +36,7 @@ class InvalidObservationError(SktvboError, ValueError):
 
 
 class UnsupportedKernelError(SktvboError, ValueError):
-    """A kernel without a required closed form."""
+    """A kernel without a form that is required, such as a convolution that exists."""
 
 
 class NotPositiveDefiniteError(SktvboError, ValueError):

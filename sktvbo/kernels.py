@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChordalMatern",
+    "Decaying",
     "Empirical",
     "Forgetting",
+    "FutureConvolved",
+    "Markov",
     "Separable",
     "Wiener",
     "season_priors",
@@ -44,6 +47,73 @@ __all__ = [
 
 # Advice for parameters at the static limit, which the kernels exclude.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
+
+
+@runtime_checkable
+class Decaying(Protocol):
+    """Optional protocol of a kernel in time: how its correlation decays.
+
+    Without it, the decay follows from values of the kernel, also where it oscillates.
+    """
+
+    def decay(self, ages: Array) -> Array:
+        """Return an upper bound of the correlation that never increases with age.
+
+        Parameters
+        ----------
+        ages : ndarray of shape (n,)
+            Differences in time, ≥ 0.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            At least ``|k(age)| / k(0)``.
+        """
+
+
+@runtime_checkable
+class FutureConvolved(Protocol):
+    """Optional protocol of a kernel in time: its convolution over the future in closed form.
+
+    Without it, relevancies compute the integral by quadrature, as in sums and products with others
+    than constants.
+    """
+
+    def future_convolution(self, u: Array, v: Array) -> Array:
+        """Return the convolution of the kernel with itself over all later times.
+
+        Parameters
+        ----------
+        u, v : ndarray of shape (n,) and (m,)
+            Ages, ≥ 0.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            ``∫ k(s + u_i) k(s + v_j) ds`` over s > 0.
+        """
+
+
+@runtime_checkable
+class Markov(Protocol):
+    """Optional protocol of a stationary kernel in time: its form as a linear differential equation.
+
+    The process is f = H z, dz = F z dt + noise, with z of covariance P at any one time, so that
+    k(τ) = H exp(F τ) P Hᵀ for τ ≥ 0. With it the Kalman filter takes the kernel, and sums and
+    products of it with others that have such a form.
+    """
+
+    def state_space(self) -> tuple[Array, Array, Array]:
+        """Return the matrices of the process.
+
+        Returns
+        -------
+        F : ndarray of shape (p, p)
+            With no eigenvalue of a positive real part.
+        P : ndarray of shape (p, p)
+            Stationary covariance of the state.
+        H : ndarray of shape (p,)
+        """
 
 
 class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):

@@ -407,7 +407,7 @@ class Composite:
         powers = rates[:, np.newaxis] ** np.arange(polynomials.shape[1])
         return FutureBasis(rates, frequencies, polynomials / powers)
 
-    def future(self, u, v, origin=0.0):
+    def future_convolution(self, u, v, origin=0.0):
         """Return the convolutions (n, m) over the future; see `FutureBasis.convolution`."""
         return self.future_basis.convolution(u, v, origin)
 
@@ -432,7 +432,7 @@ class Composite:
         form = (weights * shares[:, np.newaxis]).T @ weights
         return np.einsum("an,an->n", decays, form @ decays) / self.variance**2
 
-    def envelope(self, gaps):
+    def decay(self, gaps):
         """Return the correlation (n,) without its cosines, an upper bound."""
         if self.families is not None:
             return self.row_with_slope(0.0, gaps)[0] / self.variance

@@ -17,7 +17,7 @@ from ._exact_posterior import Dense, Weighted
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
-from .kalman._state_space import LARGE_STATE, Composed, process_of
+from .kalman._state_space import LARGE_STATE, Composed, Linear, process_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -69,7 +69,7 @@ def _filter_seconds(process, n_places, n, n_times, n_gaps):
     """
     p = process.order
     square = (n_places * p) ** 2
-    calls = 5e-3 if isinstance(process, Composed) else 1e-3
+    calls = 5e-3 if isinstance(process, Composed | Linear) else 1e-3
     if n_places == 1 and process.has_chains:
         return calls + n * (2e-6 + 2e-8 * square)
     a_time = 1.3e-8 if p == 1 else 6e-8
@@ -89,7 +89,7 @@ def _filter_is_faster(process, n_places, rows):
 def _steps_are_faster(process, n_places, n):
     """Return True if the filter is faster for steps of an optimizer with held hyperparameters."""
     size, largest, rows_a_state = n_places * process.order, _MAX_STATE, _ROWS_A_STATE_HELD
-    if isinstance(process, Composed):
+    if isinstance(process, Composed | Linear):
         largest, rows_a_state = LARGE_STATE, rows_a_state * np.sqrt(process.order)
     return size <= min(n / rows_a_state, largest)
 
@@ -390,8 +390,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 f"The temporal kernel {covariance.temporal}{level} has no Kalman filter. Supported "
                 "are Forgetting, Wiener without a level, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
-                f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "
-                "takes any."
+                f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on, or with custom "
+                "kernels that have state_space(). solver='dense' takes any."
             )
         if has_white_noise(covariance, rows.S):
             raise UnsupportedKernelError(

@@ -286,7 +286,7 @@ class Dense(BasisPosterior, Conditioned):
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
         if self.mean.is_learnt:
-            past = temporal.envelope(rows.t.max() - rows.t) < RESOLUTION
+            past = temporal.decay(rows.t.max() - rows.t) < RESOLUTION
         if cache.places is None:
             cache.places = PlaceConvolutions.of(spatial, rows.S)
         cache.places = cache.places.extended(rows.S)
@@ -300,7 +300,7 @@ class Dense(BasisPosterior, Conditioned):
         # ratios, and old data or hundreds of dimensions do not give 0/0.
         ages = now - rows.t
         cache.n_sweeps += 1
-        C = temporal.future(ages, ages, ages.min()) * cache.places.C
+        C = temporal.future_convolution(ages, ages, ages.min()) * cache.places.C
         if determined:
             mean_variance = self.covariance.mean_variance
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)

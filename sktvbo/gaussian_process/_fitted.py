@@ -382,7 +382,7 @@ class FittedGP(Learnt):
         return self.gp.information_gain
 
     def check_relevancy(self) -> None:
-        """Raise an UnsupportedKernelError unless these kernels have relevancies in closed form."""
+        """Raise an UnsupportedKernelError unless these kernels have relevancies."""
         _ = self.gp.covariance.stationary_factors  # recognizes the kernels, or raises
 
     def relevancy_sweep(self, now: float | None = None) -> RelevancySweep:

@@ -1,8 +1,9 @@
 """Futures of kernels in time: convolutions, decay and lengthscale, in closed form or by quadrature.
 
 `future_of` is the one place that finds out what is known of a kernel. The compiled families, their
-sums and products have closed forms (`FutureBasis`); any other stationary kernel whose square is
-integrable has a quadrature with nodes s_q > 0 and weights w_q:
+sums and products have closed forms (`FutureBasis`). Others may bring theirs by the protocols of
+`sktvbo.kernels` (`LinearBasis`, `Future`). Any other stationary kernel whose square is integrable
+has a quadrature with nodes s_q > 0 and weights w_q:
 
     C(u, v) = ∫ k(s + u) k(s + v) ds ≈ Σ_q w_q k(s_q + u) k(s_q + v),   s > 0,
 
@@ -17,18 +18,22 @@ from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import ConstantKernel, Product
 
+from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
+from ..kernels import Decaying, FutureConvolved
 from ._cholesky import product
 from ._composite import MATERN52_INTEGRAL, Composite
 from ._dates import numeric_durations
-from ._kernel_families import Factor
+from ._kernel_families import Factor, LinearBasis
+from .kalman._state_space import equation
 
 # Relative error of convolutions, and part of the integral that may lie outside of the nodes.
 _TOLERANCE, _OUTSIDE = 1e-9, 1e-11
 
-# Numbers of nodes that reach over all scales, and of those at equal distances.
-_OVER_SCALES, _EQUIDISTANT = (32, 64, 128, 256), (512, 1024, 2048, 4096, 8192)
+# Numbers of nodes; many for kernels that oscillate.
+_FEW, _MANY = (32, 64, 128, 256), (512, 1024, 2048, 4096, 8192)
 
 # The square is first seen on this grid of log s, where s² is a float, from many to few scales.
 _SCAN = np.arange(-160.0, 345.0, 0.25)
@@ -42,6 +47,13 @@ _PRESENT = 1e-100
 
 # Bounds of a search stay this far, in the logarithm, from where the future of a kernel ends.
 _MARGIN = 0.05
+
+# Gaps at which closed forms are compared with the correlation, in units of the lengthscale.
+_GAPS = np.geomspace(1e-4, 1e3, 300)
+
+# Gaps beyond these and the nodes, in units of the last one: a bound that stays above 0 is summed up
+# to the largest size of a data set.
+_BEYOND = np.geomspace(1.05, 1e6, 200)
 
 # Nodes whose products are computed at a time.
 _BLOCK = 512
@@ -63,42 +75,79 @@ class Future:
         ∫ k² over the future does not converge, or needs too many nodes.
     """
 
-    # Relevancies are computed from whole matrices.
-    future_basis = None
+    _latest = None, None
 
     def __init__(self, kernel, purpose):
         self._kernel, self._purpose = kernel, purpose
+        self._factor, self._given = _without_constants(kernel)
         if not kernel.is_stationary():
             raise self._error(
                 "it is not stationary, so that it has no function of age whose square has an "
                 "integral. Use a kernel that decays, such as Matern(nu=0.5)"
             )
-        self._from_0 = self._nodes(0.0)
+        self._integral = self._integral_from(0.0)
 
-    def future(self, u, v, origin=0.0):
+    @cached_property
+    def future_basis(self):
+        """The `LinearBasis`; None where relevancies are computed from whole matrices."""
+        matrices = equation(self._kernel)
+        basis = None if matrices is None else LinearBasis(*matrices)
+        return basis if basis is not None and basis.rates[0] > 0.0 else None
+
+    def future_convolution(self, u, v, origin=0.0):
         """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
 
         The division prevents underflow for large ages.
         """
+        if self.future_basis is not None:
+            return self.future_basis.convolution(u, v, origin)
         youngest = min(u.min(), v.min())
         present = min(youngest, self._oldest)
-        s, w, integral = self._from_0 if present == 0.0 else self._nodes(present)
-        u, v = u - (youngest - present), None if v is u else v - (youngest - present)
+        shift = youngest - present
+        one, other = u - shift, None if v is u else v - shift
+        C = self._convolution(one, other, present)
+        return C if origin == 0.0 else C * (self._integral / self._integral_from(present))
+
+    def _convolution(self, u, v, present):
+        """Return ∫ k k (n, m) for ages u (n,), v (m,) from a present one on; None is u."""
+        if isinstance(self._given, FutureConvolved):
+            C = np.asarray(self._given.future_convolution(u, u if v is None else v))
+            shape = len(u), len(u if v is None else v)
+            if C.shape != shape:
+                name = f"future_convolution() of {type(self._given).__name__}"
+                raise invalid(name, f"an array of shape {shape}", got=f"shape {C.shape}")
+            return self._factor**2 * C
+        s, w, _ = self._nodes(present)
         C = np.zeros((len(u), len(u if v is None else v)))
         for i in range(0, len(s), _BLOCK):
             later, weights = s[i : i + _BLOCK], w[i : i + _BLOCK]
             Phi = self._k(np.add.outer(u, later))
             Psi = Phi if v is None else self._k(np.add.outer(v, later))
             C += product(Phi * weights, Psi.T)
-        return C if origin == 0.0 else C * (self._from_0[2] / integral)
+        return C
+
+    def _integral_from(self, present):
+        """Return ∫ k² of ages from a present one on."""
+        if self._uses_nodes:
+            return self._nodes(present)[2]
+        age = np.array([present])
+        if self.future_basis is not None:
+            return float(self.future_basis.convolution(age, age)[0, 0])
+        return float(self._convolution(age, age, present)[0, 0])
+
+    @property
+    def _uses_nodes(self):
+        return self.future_basis is None and not isinstance(self._given, FutureConvolved)
 
     @property
     def length_scale(self):
         """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future."""
-        return float(self._from_0[2] / self._k(0.0) ** 2 / MATERN52_INTEGRAL)
+        return float(self._integral / self._k(0.0) ** 2 / MATERN52_INTEGRAL)
 
-    def envelope(self, gaps):
+    def decay(self, gaps):
         """Return an upper bound (n,) of the correlation that does not increase with the gap."""
+        if isinstance(self._given, Decaying):
+            return np.asarray(self._given.decay(gaps), dtype=np.float64)
         later, bounds = self._bounds
         if bounds is None:
             return self._k(gaps) / self._k(0.0)
@@ -106,7 +155,7 @@ class Future:
 
     def mean_square(self, gaps):
         """Return an upper bound (n,) of (k(τ) / k(0))² that does not increase with τ."""
-        return self.envelope(gaps) ** 2
+        return self.decay(gaps) ** 2
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -119,12 +168,21 @@ class Future:
 
     @cached_property
     def _bounds(self):
-        """Gaps (m,), and the largest correlation (m,) from each on; None if it never increases."""
-        later = np.append(0.0, self._from_0[0])
+        """Gaps (m,), and the largest correlation (m,) from each on; None if it never increases.
+
+        Nodes resolve the oscillations. Without them, the root of the part of ∫ k² that is left
+        does not depend on their phases.
+        """
+        later = self._nodes(0.0)[0] if self._uses_nodes else self.length_scale * _GAPS
+        later = np.concatenate([[0.0], later, later[-1] * _BEYOND])
         k = self._k(later) / self._k(0.0)
         if (np.diff(k) <= _TOLERANCE).all() and k[-1] >= 0.0:
             return later, None
-        return later, np.maximum.accumulate(np.abs(k)[::-1])[::-1]
+        bounds = np.abs(k)
+        if not self._uses_nodes:
+            left = [self._integral_from(gap) / self._integral for gap in later]
+            bounds = np.maximum(bounds, np.sqrt(np.maximum(left, 0.0)))
+        return later, np.maximum.accumulate(bounds[::-1])[::-1]
 
     @cached_property
     def _oldest(self):
@@ -133,14 +191,24 @@ class Future:
         return np.inf if seen[-1] else float(np.exp(_SCAN[np.flatnonzero(seen)[-1]]))
 
     def _nodes(self, present):
-        """Return nodes s (q,), weights (q,) and ∫ k² of ages from a present one on."""
+        """Return nodes s (q,), weights (q,) and ∫ k² of ages from a present one on.
+
+        Those of the latest present are stored.
+        """
+        known, nodes = self._latest
+        if known != present:
+            nodes = self._computed_nodes(present)
+            self._latest = present, nodes
+        return nodes
+
+    def _computed_nodes(self, present):
         low, high, scale = self._range(present)
 
         def convolution(s, w):
             Phi = self._k(present + np.add.outer(scale * _AGES, s))
             return (Phi * w) @ Phi.T
 
-        for rule, sizes in ((_over_scales, _OVER_SCALES), (_equidistant, _EQUIDISTANT)):
+        for rule, sizes in ((_over_scales, _FEW), (_equidistant, _MANY), (_over_scales, _MANY)):
             nodes = rule(low, high, scale, sizes[0])
             C = convolution(*nodes)
             for size in sizes[1:]:
@@ -150,7 +218,7 @@ class Future:
                     return *nodes, C[0, 0]
                 nodes, C = finer, C_finer
         raise self._error(
-            f"its convolutions are not determined by {_EQUIDISTANT[-1]} values, as it oscillates "
+            f"its convolutions are not determined by {_MANY[-1]} values, as it oscillates "
             "too often before it has decayed. Use a shorter decay, or one that is Matern (nu 0.5, "
             "1.5 or 2.5): its products with ExpSineSquared have closed forms"
         )
@@ -187,6 +255,17 @@ class Future:
     def _error(self, reason):
         text = f"{self._purpose} is not available for {self._kernel}: {reason}."
         return UnsupportedKernelError(text)
+
+
+def _without_constants(kernel):
+    """Return the constant factors of a kernel as one number, and the kernel without them."""
+    if type(kernel) is not Product:
+        return 1.0, kernel
+    for constant, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
+        if type(constant) is ConstantKernel:
+            factor, inner = _without_constants(other)
+            return constant.constant_value * factor, inner
+    return 1.0, kernel
 
 
 def _over_scales(low, high, scale, n):

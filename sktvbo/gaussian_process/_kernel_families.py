@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import expm, solve_continuous_lyapunov
 from scipy.special import binom, erfcx, gamma
 from scipy.stats import t as student_t
 from sklearn.base import clone
@@ -229,7 +230,7 @@ class Factor:
             return None
         return {(rate, 0.0): np.array(alpha) * rate ** np.arange(len(alpha))}
 
-    def future(self, u, v, origin=0.0):
+    def future_convolution(self, u, v, origin=0.0):
         """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
 
         The division prevents underflow for large ages.
@@ -246,7 +247,7 @@ class Factor:
             return None
         return FutureBasis(self.units[:1], np.zeros(1), np.array([alpha]))
 
-    def envelope(self, gaps):
+    def decay(self, gaps):
         """Return the correlation (n,) at times apart."""
         if self.family == Family.RBF:
             z = self.units[0] * gaps
@@ -571,3 +572,44 @@ class FutureBasis:
         A = B if v is u else self(v, origin)
         # NumPy's products start the threads of its BLAS: on a busy machine they wait for cores.
         return product(product(B, self.products), A.T)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBasis:
+    """The same of a kernel k(τ) = H e^{Fτ} P Hᵀ that brings these matrices, see `Markov`.
+
+    At a time from now on, the covariance with a row of age u is the output of the equation that
+    starts at b(u) = e^{Fu} P Hᵀ. L solves the Lyapunov equation Fᵀ L + L F = −Hᵀ H.
+
+    Attributes
+    ----------
+    F, P : ndarray of shape (m, m)
+    H : ndarray of shape (m,)
+    """
+
+    F: np.ndarray
+    P: np.ndarray
+    H: np.ndarray
+
+    pairs, weights = FutureBasis.pairs, FutureBasis.weights
+    convolution = FutureBasis.convolution
+
+    @property
+    def size(self):
+        return len(self.H)
+
+    @cached_property
+    def rates(self):
+        """Rate of the slowest decay, (1,)."""
+        return -np.linalg.eigvals(self.F).real.max(keepdims=True)
+
+    def __call__(self, ages, origin=0.0):
+        decay = self.rates[0] * origin * np.eye(self.size)
+        return expm(np.multiply.outer(ages, self.F) + decay) @ (self.P @ self.H)
+
+    def transition(self, step):
+        return expm(step * self.F).T
+
+    @cached_property
+    def products(self):
+        return solve_continuous_lyapunov(self.F.T, -np.outer(self.H, self.H))

@@ -85,8 +85,7 @@ def wasserstein_relevancy(
         ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or `~sktvbo.kernels.Empirical`; ignored
         without spatial columns.
     temporal_kernel : Kernel
-        ``RBF`` or ``Matern`` with the same nu, or `~sktvbo.kernels.Forgetting`; or a sum or product
-        as for `temporal_convolution`.
+        As for `temporal_convolution`.
     signal_variance : float
         λ, in units of y².
     noise_variance : float or array-like of shape (n,)
@@ -108,7 +107,7 @@ def wasserstein_relevancy(
     Raises
     ------
     UnsupportedKernelError
-        A kernel without a closed form.
+        A kernel in space without a closed form, or one in time that does not decay.
     ValueError
         Wrong shapes, NaN, or an observation after ``now``.
 
@@ -149,10 +148,10 @@ def wasserstein_relevancy(
         S.shape[1],
     )
     (spatial, temporal), ages = covariance.stationary_factors, _ages(t, now)
-    C = temporal.future(ages, ages, ages.min()) * spatial.convolution(S)
+    C = temporal.future_convolution(ages, ages, ages.min()) * spatial.convolution(S)
     solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
     mean_variance = prior_variance(mean_prior_std)
-    past = temporal.envelope(t.max() - t) < RESOLUTION if mean_variance > 0.0 else None
+    past = temporal.decay(t.max() - t) < RESOLUTION if mean_variance > 0.0 else None
     return sweep(solver, y, mean_variance, signal_variance, C, past).relevancy()
 
 
@@ -207,8 +206,10 @@ def temporal_convolution(
     Parameters
     ----------
     kernel : Kernel
-        ``RBF``, `~sktvbo.kernels.Forgetting` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf; or a
-        decaying sum or product of these, constants and ``ExpSineSquared``, without ``RBF``.
+        Any stationary kernel of one column whose square has an integral over all ages. ``RBF``,
+        ``Matern`` with nu 0.5, 1.5 or 2.5, `~sktvbo.kernels.Forgetting`, and sums and products of
+        the latter with constants and ``ExpSineSquared`` have closed forms. Others may bring one,
+        see `~sktvbo.kernels.Markov`, or have a quadrature, with errors of 1e-8 of the largest.
     t : array-like of shape (n,)
         Times, none after ``now``.
     now : float
@@ -223,7 +224,7 @@ def temporal_convolution(
     Raises
     ------
     UnsupportedKernelError
-        A kernel without a closed form, or one that does not decay.
+        A kernel that does not decay, decays too slowly, or oscillates too often before.
     ValueError
         Wrong shapes, NaN, or a time after ``now``.
 
@@ -243,7 +244,7 @@ def temporal_convolution(
     future = future_of(kernel, "The temporal convolution")
     u = _ages(finite_array(t, "t", ("n",)), now)
     v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
-    return future.future(u, v)
+    return future.future_convolution(u, v)
 
 
 def _ages(t, now):

@@ -30,9 +30,8 @@ class WDBO(Algorithm):
     The data set, and with it the response time, is as small as the rate of change allows.
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
-    fast steps matter. When not: the function is static (`GPUCB`), or its covariance has no
-    closed-form convolution (see `sktvbo.relevancy`). A far place that becomes the best is not
-    found without ``exploration``.
+    fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
+    forgets. A far place that becomes the best is not found without ``exploration``.
 
     Parameters
     ----------

@@ -364,7 +364,7 @@ class RelevancyDisplay(Display):
         Raises
         ------
         UnsupportedKernelError
-            The kernel has no closed-form convolution.
+            The kernel has no convolution.
         ValueError
             ``now`` is before a training row.
         """
@@ -404,7 +404,7 @@ class RelevancyDisplay(Display):
         AskTellError
             The optimizer has no surrogate.
         UnsupportedKernelError
-            The kernel of the surrogate has no closed-form convolution, for example because it does
+            The kernel of the surrogate has no convolution, for example because it does
             not depend on time.
         ValueError
             ``now`` is before an observation.

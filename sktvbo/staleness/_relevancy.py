@@ -265,12 +265,12 @@ class MaximumSize(StaleDataPolicy):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RationalQuadratic
     >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.kernels import Wiener
     >>> from sktvbo.staleness import MaximumSize
     >>> X = np.column_stack([np.linspace(0.0, 1.0, 6), [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]])
-    >>> unknown = TimeVaryingGPRegressor(temporal_kernel=RationalQuadratic(), optimizer=None)
-    >>> MaximumSize(4).after_add(unknown.fit(X, X[:, 0]), now=5.0)
+    >>> without = TimeVaryingGPRegressor(temporal_kernel=Wiener(), optimizer=None)
+    >>> MaximumSize(4).after_add(without.fit(X, X[:, 0]), now=5.0)
     array([5, 4])
     """
 

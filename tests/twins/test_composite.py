@@ -280,7 +280,7 @@ def test_the_series_is_the_kernel(kernel):
     terms = np.exp(-np.outer(rates, ages)) * np.cos(np.outer(frequencies, ages))
     found = np.sum(terms * (polynomials @ powers), axis=0)
     assert_allclose(found, values_at(kernel, ages), rtol=0.0, atol=1e-10 * composite.variance)
-    assert (composite.envelope(ages) * composite.variance >= np.abs(found) - 1e-12).all()
+    assert (composite.decay(ages) * composite.variance >= np.abs(found) - 1e-12).all()
 
 
 @every_series
@@ -297,7 +297,7 @@ def test_convolutions_are_integrals_over_the_future(kernel):
     alone = temporal_convolution(kernel, 4.0 - ages, 4.0, [4.0])[:, 0]
     assert_allclose(alone, found[:, 0], atol=1e-14)
     # Long after all observations only their ratios matter: the unit is that of the slowest decay.
-    assert (Composite.of(kernel).future(ages + 1e5, ages + 1e5, 1e5) > 0.0).any()
+    assert (Composite.of(kernel).future_convolution(ages + 1e5, ages + 1e5, 1e5) > 0.0).any()
 
 
 @every_series

@@ -137,7 +137,7 @@ def test_long_streams(recomputed):
 def forms_in_full(gp, now):
     """Return q and the sums of a conditioned GP at a time since the origin, from full matrices."""
     rows, (spatial, temporal) = gp.rows, gp.covariance.stationary_factors
-    C = temporal.future(now - rows.t, now - rows.t) * spatial.convolution(rows.S)
+    C = temporal.future_convolution(now - rows.t, now - rows.t) * spatial.convolution(rows.S)
     P = Dense.of(gp.covariance, rows).precision
     return np.sum(P * (P @ C), axis=1), np.sum(P * C), gp.weights @ C @ gp.weights
 
@@ -194,8 +194,8 @@ def test_sums_without_a_row_that_was_nearly_all_of_them(updated):
         forms = RelevancyForms.of(temporal.future_basis, places, t, now, P, 1.0)
         forms = UpdatedForms(Inverse.of(P), forms)
     else:
-        forms = FixedForms(P, temporal.future(now - t, now - t) * places.C, 1.0)
-    expected = np.diag(temporal.future(now - t[1:], now - t[1:]))
+        forms = FixedForms(P, temporal.future_convolution(now - t, now - t) * places.C, 1.0)
+    expected = np.diag(temporal.future_convolution(now - t[1:], now - t[1:]))
     assert_allclose(forms.without(0).trace, expected.sum(), rtol=1e-12)
 
 

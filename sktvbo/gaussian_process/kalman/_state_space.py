@@ -31,11 +31,13 @@ from functools import cached_property, reduce
 from math import factorial
 
 import numpy as np
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, expm
 from scipy.special import gammainc
+from sklearn.gaussian_process.kernels import Kernel, Product, Sum
 
 from ..._fast.gram import Family
-from ...kernels import Wiener
+from ..._validation import invalid
+from ...kernels import Markov, Wiener
 from .._composite import SHORTEST_PERIODIC, Circle, Composite
 from .._kernel_families import FAMILIES, Factor, recognize
 
@@ -125,6 +127,10 @@ class Stationary:
     def observed(self):
         """Weights (p,) of the components in f."""
         return np.eye(1, self.order)[0]
+
+    def state_space(self):
+        """Return the matrices of `Markov`."""
+        return self.rate * _companion(self.order), _STATIONARY[self.order], self.observed
 
     def clock(self, t):
         """Return the times (n, ...) of the process at times (n,): gaps are their differences."""
@@ -252,6 +258,13 @@ class Oscillators:
     @property
     def observed(self):
         return np.append(1.0, np.arange(self.order - 1) % 2 == 0)
+
+    def state_space(self):
+        """Return the matrices of `Markov`."""
+        speed, one = np.arange(1.0, self.order // 2 + 1), np.arange(1, self.order, 2)
+        F = np.zeros((self.order, self.order))
+        F[one + 1, one] = speed * self.leaf.frequency
+        return F - F.T, np.diag(self.weight), self.observed
 
     def prior(self, t):
         return np.diag(self.weight)[np.newaxis]
@@ -518,6 +531,107 @@ class Composed:
         return X
 
 
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Process of a kernel with the matrices F, P and H of `Markov`, of variance 1.
+
+    Noise of short gaps is the integral of e^{Fs} W e^{Fᵀs}, W = −(F P + P Fᵀ), without the
+    cancellation of P − A P Aᵀ (Van Loan 1978). Derivatives in theta are central differences.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    """
+
+    kernel: Kernel
+    start: float = field(default=0.0, init=False)
+
+    has_chains, level = False, 0
+    clock = Stationary.clock
+
+    @cached_property
+    def _equation(self):
+        """F and P (p, p) of a state whose first component is f over its standard deviation."""
+        F, P, H = equation(self.kernel)
+        first = int(np.argmax(np.abs(H)))
+        T = np.eye(len(H))
+        T[first], T[0] = T[0], H / np.sqrt(H @ P @ H)
+        return T @ F @ np.linalg.inv(T), T @ P @ T.T
+
+    @property
+    def order(self):
+        return len(self._equation[0])
+
+    def prior(self, t):
+        return self._equation[1][np.newaxis]
+
+    def prior_slopes(self, t):
+        return self._slopes(lambda process: [process.prior(t)])[0]
+
+    def transitions(self, gaps):
+        F, P = self._equation
+        gaps, at = np.unique(np.asarray(gaps, dtype=np.float64), return_inverse=True)
+        A, p = expm(gaps[:, np.newaxis, np.newaxis] * F), len(F)
+        Q = P - A @ P @ A.transpose(0, 2, 1)
+        short = gaps * np.abs(F).sum(axis=1).max() < 1.0
+        blocks = np.block([[-F, -(F @ P + P @ F.T)], [np.zeros((p, p)), F.T]])
+        powers = expm(gaps[short, np.newaxis, np.newaxis] * blocks)
+        Q[short] = powers[:, p:, p:].transpose(0, 2, 1) @ powers[:, :p, p:]
+        return A[at], (0.5 * (Q + Q.transpose(0, 2, 1)))[at][:, np.newaxis]
+
+    def slopes(self, gaps):
+        return self._slopes(lambda process: process.transitions(gaps))
+
+    def _slopes(self, matrices):
+        """Return the derivatives (n_theta, ...) of each of the matrices of a process in theta."""
+        theta, h = self.kernel.theta, np.cbrt(np.finfo(float).eps)
+        changes = [[np.zeros((0, *X.shape))] for X in matrices(self)]
+        for step in h * np.eye(len(theta)):
+            up, down = (
+                matrices(Linear(self.kernel.clone_with_theta(theta + s))) for s in (step, -step)
+            )
+            for slopes, above, below in zip(changes, up, down):
+                slopes.append((above - below)[np.newaxis] / (2.0 * h))
+        return [np.concatenate(slopes) for slopes in changes]
+
+
+def equation(kernel):
+    """Return F and P (p, p) and H (p,) of a kernel, see `Markov`; None if they are not known."""
+    if type(kernel) in (Sum, Product):
+        sides = [equation(side) for side in (kernel.k1, kernel.k2)]
+        if any(side is None for side in sides):
+            return None
+        (F, P, H), (F2, P2, H2) = sides
+        if type(kernel) is Sum:
+            return block_diag(F, F2), block_diag(P, P2), np.append(H, H2)
+        both = np.kron(F, np.eye(len(F2))) + np.kron(np.eye(len(F)), F2)
+        return both, np.kron(P, P2), np.kron(H, H2)
+    if isinstance(kernel, Markov):
+        return _checked(kernel)
+    known = Composite.of(kernel)
+    if known is None or known.series is None:
+        return None
+    leaf = known.leaves[0]
+    return (_stationary(leaf) if isinstance(leaf, Factor) else Oscillators(leaf)).state_space()
+
+
+def _checked(kernel):
+    """Return the matrices of a kernel that gives them, if these have its values."""
+    F, P, H = (np.asarray(X, dtype=np.float64) for X in kernel.state_space())
+    name, p = f"state_space() of {type(kernel).__name__}", H.size
+    if H.shape != (p,) or F.shape != (p, p) or P.shape != (p, p):
+        got = f"shapes {F.shape}, {P.shape} and {H.shape}"
+        raise invalid(name, "F and P of shape (p, p) and H of shape (p,)", got=got)
+    ages = np.array([0.0, 1.0 / max(np.abs(F).max(), np.finfo(float).tiny)])
+    found = np.array([H @ expm(age * F) @ P @ H for age in ages])
+    expected = kernel(ages[:, np.newaxis], np.zeros((1, 1)))[:, 0]
+    if not np.allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected[0])):
+        rule = "matrices with H exp(F τ) P H = k(τ)"
+        got = f"{found[1]:.6g} at age {ages[1]:.3g}, where k is {expected[1]:.6g},"
+        raise invalid(name, rule, got=got)
+    return F, P, H
+
+
 def _product(one, other):
     """Return P∞, A and Q of the product of two independent processes."""
     (P, A, Q), (P2, A2, Q2) = one, other
@@ -549,7 +663,7 @@ def state_space(kernel, level=None):
 
     Returns
     -------
-    process : Stationary, Brownian, Composed or None
+    process : Stationary, Brownian, Composed, Linear or None
     """
     if type(kernel) is Wiener and level is None:
         return Brownian(kernel)
@@ -557,7 +671,9 @@ def state_space(kernel, level=None):
     temporal = temporal or Composite.of(kernel, level)
     if isinstance(temporal, Composite):
         return None if temporal.series is None else Composed(temporal)
-    return None if temporal is None else _stationary(temporal)
+    if temporal is None:
+        return Linear(kernel) if level is None and equation(kernel) is not None else None
+    return _stationary(temporal)
 
 
 def process_of(covariance):
