@@ -405,7 +405,7 @@ _N_CLUSTERS = 8
 
 # A screening needs the first number of rows. From more than the second on it begins with a third of
 # them, within the limits.
-_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
+_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 5, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, relative to the distance of neighbours on a regular grid, and to the median
