@@ -106,11 +106,15 @@ class Trial:
         return {"context": [context_at(t)]} if "context" in self.names else {}
 
     def only(self):
-        """Arguments of the next step: x0 as before, or the members of every other row."""
+        """Arguments of the next step: x0 as before, or the members of every other row.
+
+        With constraints x0 is at most what goes with a member of the second row.
+        """
         i, found = len(self.batches), {}
         if "fixed" in self.names and i % 3 == 1 and len(self.x) != CHANGE:
-            self.fixed[i] = self.x[-1][0]
-            found["fixed"] = {"x0": self.x[-1][0]}
+            largest = MEMBERS[18, 0] if {"constraints", "available"} <= {*self.names} else np.inf
+            self.fixed[i] = min(self.x[-1][0], largest)
+            found["fixed"] = {"x0": self.fixed[i]}
         if "available" in self.names:
             members = domain_of({*self.names} - {"context"}, len(self.x) >= CHANGE).points
             rows = np.unique(members[:, 1])[(i + 1) % 2 :: 2]

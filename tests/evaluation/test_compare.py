@@ -344,10 +344,12 @@ def test_a_fresh_function_is_independent_of_the_initial_design():
     tiny = {"n_grid": 2, "n_dims": 1, "horizon": 1}
 
     def agreements(problems):
-        return np.mean([(p.value(0.0, 0) > 0.0) == (u > 0.5) for p, u in zip(problems, second)])
+        values = np.array([[p.value(x, 0) for x in (0.0, 1.0)] for p in problems])
+        return np.mean((values > 0.0) == (second > 0.5)[:, np.newaxis], axis=0)
 
-    assert agreements([make("markov-gp", random_state=s, **tiny) for s in seeds]) > 0.8
-    assert 0.4 < agreements(map(Fresh("markov-gp", **tiny), seeds)) < 0.6
+    # Either member may be drawn first.
+    assert agreements([make("markov-gp", random_state=s, **tiny) for s in seeds]).max() > 0.8
+    assert np.abs(agreements(map(Fresh("markov-gp", **tiny), seeds)) - 0.5).max() < 0.1
 
 
 def test_fresh_has_a_repr_and_checks_its_arguments():

@@ -208,7 +208,7 @@ def test_later_searches_change_the_choice():
         if gp.prior_mean_ is not None:
             break
     fresh = choose(prior_mean=QuadraticMean(1.0)).fit(gp.X_train_, gp.y_train_)
-    assert gp.prior_mean_ is CHOICE
+    assert repr(gp.prior_mean_) == repr(CHOICE)
     value = fresh.log_marginal_likelihood_value_
     assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=0.05)
 
@@ -216,11 +216,11 @@ def test_later_searches_change_the_choice():
 def test_held_hyperparameters_hold_the_choice():
     X, y = sample("quadratic")
     gp = choose().fit(X[:40], y[:40]).partial_fit(X[40:], y[40:]).forget([0, 7])
-    assert gp.prior_mean_ is CHOICE
+    assert repr(gp.prior_mean_) == repr(CHOICE)
     known = {"prior_mean": QuadraticMean(1.0), "normalize_y": True, "mean_prior_std": 1.0}
     fresh = as_learnt(gp).set_params(**known).fit(X[:40], y[:40])
     fresh = afresh(fresh, np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
-    assert gp.fitted_.with_rows(X[:3], y[:3]).prior_mean_ is CHOICE
+    assert repr(gp.fitted_.with_rows(X[:3], y[:3]).prior_mean_) == repr(CHOICE)
     again = pickle.loads(pickle.dumps(gp))
     assert_array_equal(again.predict(X), gp.predict(X))

@@ -115,15 +115,15 @@ def test_conditional_spaces_are_modelled_in_groups():
         return rate + 0.2 * (trial.suggest_float("width", 0.0, 4.0) - 3.0) ** 2 - 1.0
 
     late = []
-    for seed in range(3):
+    for seed in range(6):
         study = new_study(small(seed=seed))
         study.optimize(objective, n_trials=60)
         late += study.trials[-8:]
         trial = study.ask()
         assert set(trial.relative_params) == {"rate", "kind", "depth", "width"}
-    assert sum(t.params["kind"] == "net" for t in late) >= 15
-    # The best value is -1, that of uniform draws -0.03 on average.
-    assert np.mean([t.value for t in late]) < -0.6
+    assert sum(t.params["kind"] == "net" for t in late) >= 30
+    # The best value is -1, that of uniform draws -0.03 on average, and the error of six runs 0.12.
+    assert np.mean([t.value for t in late]) < -0.3
     alone = new_study(small(group=False))
     alone.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
     alone.add_trial(finished({"of a failure": 0.5}, state=TrialState.FAIL))

@@ -439,8 +439,10 @@ def test_a_frame_can_be_told_again(kind):
         assert_array_equal(other.failed_X_, first.failed_X_)
         for name in (y, "load", "heat", "failed"):
             assert_array_equal(again[name], frame[name])
-    shown = first.predict(frame, frame[time], outcome="load")
-    assert_allclose(shown, many.predict(frame, frame[time], outcome="load"), rtol=0.05, atol=0.05)
+    # Hyperparameters of nine rows may differ: optima with and without noise are as likely.
+    for (rows, values), (others, expected) in zip(rows_of_models(many), rows_of_models(first)):
+        assert_allclose(rows, others)
+        assert_allclose(values, expected)
     single.untell(row if not row.failed else frame.iloc[0])
     assert single.n_told_ == first.n_told_ - 1
 
@@ -756,7 +758,7 @@ def test_queries_beside_constant_outcomes_do_not_depend_on_the_unit(unit):
     queries = []
     for u in (1.0, unit):
         opt, x = told_of((None, 0.6 * u), np.full(10, 0.5 * u)), []
-        for t in range(10, 18):
+        for t in range(10, 13):  # later ones have equally good places
             x.append(opt.ask(float(t))[0])
             opt.tell([x[-1]], np.sin(5.0 * x[-1]), outcomes={"load": 0.5 * u})
         queries.append(x)
