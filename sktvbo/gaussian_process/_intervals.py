@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize.elementwise import find_root
 from scipy.special import gammaincinv, ndtr, ndtri
 from scipy.stats import multivariate_t, qmc
 
@@ -73,6 +72,8 @@ class Mixture:
 
     def _quantile(self, probability, mean, std):
         """Return quantiles (m,) from the components' means and deviations (k, m)."""
+        from scipy.optimize.elementwise import find_root  # seldom needed, and slow to import
+
         quantiles = mean + ndtri(probability) * std
         low, high = quantiles.min(axis=0), quantiles.max(axis=0)
 
