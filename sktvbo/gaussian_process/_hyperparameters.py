@@ -429,7 +429,7 @@ _TYPICAL, _SMOOTH = (1.0, 0.1, 0.0, 1.0), (30.0, 0.003, 0.3, 1.0)
 _ROUGH_GAIN, _STEPS = 1.0, (1, 30)
 
 # Number of searches on all rows, and the difference in nats up to which they are completed.
-_N_ROUGH, _CLOSE = 2, 5.0
+_N_ROUGH, _CLOSE = 2, 12.0
 
 # The same for a comparison of two kernels on all rows, after some steps from each start.
 _FINE_GAIN, _FIRST_STEPS = 0.1, 3
@@ -554,10 +554,8 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
         return given[np.newaxis]
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
-    places = yield from _likeliest_cells(objective, covariance, rows)
-    value, lowest = yield from _values(objective, [given, places[0]])
-    if value < lowest:
-        places = [given, *places]
+    cells = yield from _likeliest_cells(objective, covariance, rows)
+    places = [given, *cells]
     minima = yield from _rough_minima(objective, places)
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
