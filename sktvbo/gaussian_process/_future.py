@@ -297,7 +297,7 @@ def future_of(kernel, purpose):
     Returns
     -------
     future : Factor, Composite or Future
-        With methods ``future``, ``envelope`` and ``future_basis``, and a lengthscale.
+        With ``future_convolution``, ``decay``, ``future_basis`` and a lengthscale.
 
     Raises
     ------

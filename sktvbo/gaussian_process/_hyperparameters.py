@@ -161,18 +161,14 @@ class Screening:
     Attributes
     ----------
     wait : int
-        Number of new rows between the latest screening and the next one.
+        Number of new rows between the latest screening and the next one: after the first one, the
+        number of its rows.
     n_new : int
         Number of those until the latest search.
     """
 
     wait: int = 0
     n_new: int = 0
-
-    @classmethod
-    def first(cls, n):
-        """Return the schedule after the first screening, of n rows."""
-        return cls(n)
 
     def after(self, n, n_new, gain, n_theta):
         """Return the schedule after a search of n rows, and True if a screening is due.
@@ -405,7 +401,7 @@ _N_CLUSTERS = 8
 
 # A screening needs the first number of rows. From more than the second on it begins with a third of
 # them, within the limits.
-_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 5, 150, (80, 250)
+_MIN_SCREENED, _ALL_SCREENED, _N_SCREENING = 20, 150, (80, 250)
 
 # Screened lengthscales in space and time: the longest ones, relative to the extents, and the
 # shortest ones, relative to the distance of neighbours on a regular grid, and to the median
@@ -587,7 +583,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     Returns
     -------
     covariance : SeparableCovariance or None
-        Start of a search; None if the rough part is not likelier, or with too few rows to screen.
+        Start of a search; None if the rough part is not likelier, or with too few rows.
     record : SearchRecord or None
 
     References
@@ -596,7 +592,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     Biometrika 1989.
     """
     n, n_theta, rough = rows.n, len(covariance.bounds), with_rough_part(covariance)
-    if n < _MIN_SCREENED:
+    if n < max(_MIN_SCREENED, n_theta + 4):  # with fewer the criterion is infinite
         return None, None
     few = canonical_subset(rows, _screening_size(n))
     objective = Objective(Dense.criterion(few), rough, hyperpriors)
@@ -661,7 +657,7 @@ def _rough_places(covariance, rough, rows):
 
 def _akaike(k, n):
     """Return half the corrected Akaike penalty of k hyperparameters learnt from n rows, in nats."""
-    return k * n / (n - k - 1.0) if n > k + 1 else np.inf
+    return k * n / (n - k - 1.0)
 
 
 def _likeliest_cells(objective, covariance, rows):

@@ -658,14 +658,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             initial = yield partial(self._initial_covariance, rows, follow_data)
         at_start = initial = self._suited_to(start, initial)
         if start is not None:
-            at_start = initial.with_theta(np.clip(np.atleast_2d(start)[0], *initial.bounds.T))
+            at_start = initial.with_theta(np.clip(start, *initial.bounds.T))
         kind, *basis = self._choose_conditioning(at_start, rows)
         if not self._can_learn_from(rows):
             return (yield partial(kind.of, at_start, rows, *basis)), SearchRecord()
         rows, n, n_theta = rows.with_held_scale(), rows.n, len(initial.bounds)
         initial, criterion = kind.searchable(initial, *basis), kind.criterion(rows, *basis)
         known = record and record.hessian_for(n_theta, n)
-        screening, is_due = Screening.first(n), False
+        screening, is_due = Screening(n), False
         screen = screen and not callable(self.optimizer)
         if start is None and screen:
             start = yield from screened_starts(criterion, initial, rows, self.hyperpriors)
@@ -700,7 +700,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _suited_to(self, start, initial):
         """Return a covariance of default kernels, with a rough part in time if theta has one."""
-        if start is None or np.shape(start)[-1] == len(initial.bounds) or not self._may_be_rough:
+        if start is None or len(start) == len(initial.bounds) or not self._may_be_rough:
             return initial
         return with_rough_part(initial)
 

@@ -332,7 +332,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         else:
             result = self._screened(rows.with_held_scale(), covariance, None, warn)
             gp, hessian, noise_variance = result
-            screening = Screening.first(rows.n)
+            screening = Screening(rows.n)
             known = SearchRecord(hessian, rows.n, rows.latest, screening, points=gp.Z)
         if warn:
             advise_on_points(gp, noise_variance, isinstance(self.n_inducing, str))
@@ -345,7 +345,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         """
         n, n_theta, is_due = rows.n, len(covariance.theta), False
         Z = self._points_of(record, covariance, rows)
-        part, hessian, screening = rows, None, Screening.first(n)
+        part, hessian, screening = rows, None, Screening(n)
         if not callable(self.optimizer) and n * len(Z) ** 2 > _MAX_WORK_AGAIN:
             part = random_subset(rows, _n_searched(len(Z)), check_random_state(self.random_state))
         if record is not None:

@@ -42,7 +42,7 @@ KINDS += [kind for kind in ACQUISITIONS if hasattr(kind, "get_params")] + REGRES
 
 
 def expected(call, **given):
-    """What an error says that a parameter must be, None without an error."""
+    """Return the expected values that the error of a call names, or None without an error."""
     try:
         call(**given)
     except (ValueError, TypeError, AttributeError, SktvboError) as exc:

@@ -1,7 +1,6 @@
 """One optimizer from several threads, and from processes that were forked in the meantime."""
 
 import copy
-import os
 import pickle
 import sys
 import threading
@@ -236,35 +235,6 @@ def test_copies_have_locks_of_their_own():
 
 def asked(opt):
     return opt.ask(8.0)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
-def test_a_fork_while_another_thread_is_at_work_is_not_locked_out():
-    opt, _ = BY_NAME["GPUCB"].after(8)
-    held, leave = threading.Event(), threading.Event()
-
-    def hold():
-        with opt._lock:
-            held.set()
-            leave.wait(timeout=60.0)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    try:
-        assert held.wait(timeout=60.0)
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.write(write, repr(opt.ask(8.0).tolist()).encode())
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read) as answers:
-            answer = answers.read()
-        assert os.waitpid(child, 0)[1] == 0
-    finally:
-        leave.set()
-        thread.join()
-    assert answer == repr(opt.ask(8.0).tolist())
 
 
 @pytest.mark.parametrize(

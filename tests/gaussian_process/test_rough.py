@@ -246,3 +246,14 @@ def test_units_of_time_and_y_do_not_matter():
     np.testing.assert_allclose(
         other.log_marginal_likelihood_value_, gp.log_marginal_likelihood_value_, atol=0.1
     )
+
+
+def test_few_rows_of_many_hyperparameters_keep_the_smooth_kernel():
+    """The corrected criterion is infinite where rows are hardly more than hyperparameters."""
+    rng = np.random.default_rng(0)
+    X, y = (
+        np.column_stack([rng.uniform(size=(22, 18)), np.arange(22.0)]),
+        np.cumsum(rng.normal(size=22)),
+    )
+    gp = TimeVaryingGPRegressor(Matern(np.ones(18), nu=2.5), normalize_y=True).fit(X, y)
+    assert type(gp.temporal_kernel_) is Matern

@@ -154,7 +154,7 @@ def test_a_screening_in_a_refit_is_never_less_likely(monkeypatch):
 
 
 def test_screenings_become_rare_after_a_change_and_without_one():
-    schedule = Screening.first(50)
+    schedule = Screening(50)
     assert schedule.after(99, 49, 0.5, 4) == (Screening(50, 49), False)
     assert schedule.after(100, 50, 0.5, 4) == (Screening(100), True)
     schedule, is_due = schedule.after(60, 5, 8.5, 4)  # five new rows contradict the model
