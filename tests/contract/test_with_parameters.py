@@ -581,7 +581,9 @@ def assert_like_a_fresh_run(opt):
     run, other = opt._run, fresh._run
     assert run.parts.keys() == other.parts.keys()
     assert_array_equal(run.domain.upper, other.domain.upper)
-    assert (run.config.limits, run.excludes_places) == (other.config.limits, other.excludes_places)
+    assert run.config.limits == other.config.limits
+    excludes = opt.constraints is not None or bool(run.config.limits)
+    assert run.excludes_places is other.excludes_places is excludes
     opt.refit(), fresh.refit()
     models = [each._run.surrogate for each in (opt, fresh)]
     names = [set(model.gp.covariance.names) for model in models]

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process._intervals import predictive
 
 
 @each
@@ -222,3 +223,22 @@ def test_intervals_from_hardly_any_rows_are_finite(n):
     for options in ({}, {"normalize_y": True}, {"spatial_kernel": RBF(0.5, (0.5, 0.5))}):
         low, high = TimeVaryingGPRegressor(**options).fit(X, y).predict_interval(data(5)[0])
         assert np.all(np.isfinite(low) & (low < high))
+
+
+def test_a_mean_that_was_subtracted_is_uncertain():
+    """Far from few rows the intervals are wider than those of a known mean."""
+    ratios = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = np.column_stack([rng.uniform(size=8), np.arange(8.0)]), rng.normal(size=8)
+        gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, y)
+        widths = [
+            np.subtract(*mixture.interval(np.array([[0.5]]), np.array([30.0]), 0.9, True)[::-1])
+            for mixture in (
+                predictive(gp._gp, gp._search_record, None, centred) for centred in (True, False)
+            )
+        ]
+        low, high = gp.predict_interval([[0.5, 30.0]])
+        assert high - low == pytest.approx(widths[0])
+        ratios.append(widths[0] / widths[1])
+    assert np.median(ratios) > 1.02
