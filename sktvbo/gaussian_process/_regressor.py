@@ -675,7 +675,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             screening, is_due = record.screening.after(n, record.n_new(rows), gain, n_theta)
         if screen and is_due:
             starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
-            if not np.array_equal(starts[0], covariance.theta):
+            if starts and not np.array_equal(starts[0].x, covariance.theta):
                 options |= {"warn": False, "n_restarts": 0, "hessian": None}
                 covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
         if (
