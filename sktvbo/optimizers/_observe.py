@@ -145,7 +145,8 @@ def _learns_from(run, answer, data, now, hold, first):
         fresh = not hold and (is_found or timer.wants_timing(n))
         max_size = timer.size_for(n)
     queries = made_until(run.time.now, run.query_sizes)
-    policy.watch(RunSoFar(run.history.n_told + 1, queries, run.latest_observations, max_size))
+    n_told, latest = run.history.n_told + 1, run.latest_observations
+    policy.watch(RunSoFar(n_told, queries, latest, max_size, run.domain))
     if run.surrogate is not None:
         latest, drop = training(run, data.latest), _NO_POSITIONS
         if not is_late:
