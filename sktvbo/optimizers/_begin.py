@@ -16,7 +16,6 @@ from ..domain._constrained import constrained
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..journal._encoding import NotPlainError, encode, outline
 from ..kernels import ChordalMatern
-from ..staleness import MaximumSize
 from ._budget import StepTimer
 from ._clock import make_clock
 from ._default_models import MAX_SITES
@@ -33,7 +32,7 @@ from ._models import (
     with_models,
 )
 from ._observe import refit
-from ._outcomes import check_names, kept_outcomes, limits_of, with_scales
+from ._outcomes import kept_outcomes
 from ._parts import (
     Calibration,
     Cancelled,
@@ -73,23 +72,10 @@ def first_state(algorithm):
     algorithm : AskTell
         With checked parameters, which nothing else changes.
     """
-    policy, size_limit = algorithm._make_policy(), None
-    acquisition = algorithm._chosen_acquisition()
-    _check_parts(algorithm, algorithm.surrogate, policy)
-    if algorithm.max_size not in (None, policy.max_size):
-        size_limit = MaximumSize(algorithm.max_size)
+    policy = algorithm._make_policy()
     domain = constrained(as_domain(algorithm.domain), algorithm.constraints, algorithm)
-    limits = limits_of(algorithm.outcome_constraints, algorithm)
-    check_names(limits, domain, algorithm)
-    config = RunConfig(
-        algorithm=algorithm,
-        domain=domain,
-        acquisition=acquisition,
-        n_initial=algorithm._n_initial(domain),
-        start_points=_start_points(algorithm, domain),
-        size_limit=size_limit,
-        limits=with_scales(limits, algorithm.outcome_scales, algorithm),
-    )
+    of_model = algorithm._of_model(domain, policy)
+    config = RunConfig(algorithm, domain, _start_points(algorithm, domain), **of_model)
     parts = (kind.begun(config) for kind in KINDS)
     return RunState(
         config=config,
@@ -140,23 +126,19 @@ def _start_points(algorithm, domain):
     return start
 
 
-def _check_parts(owner, surrogate, policy):
-    """Raise unless an optimizer's surrogate, None for its own, and policy can work together."""
-    if surrogate is not None:
-        if not hasattr(surrogate, "fit") or isinstance(surrogate, type):
-            expected = "None or an estimator, see sktvbo.staleness.Surrogate"
-            raise invalid("surrogate", expected, surrogate, owner)
-        if hasattr(surrogate, "check"):
-            surrogate.check()
-        if getattr(surrogate, "max_size", None) is not None:
-            advice = "Use the optimizer's max_size, or a policy."
-            raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
-        _check_places(surrogate)
-    policy.check(surrogate)
-
-
-def _check_places(surrogate):
-    """Raise if a kernel of a surrogate takes degrees: places are scaled to the unit box."""
+def check_surrogate(surrogate, owner):
+    """Raise unless an optimizer can work with a surrogate, None for its own."""
+    if surrogate is None:
+        return
+    if not hasattr(surrogate, "fit") or isinstance(surrogate, type):
+        expected = "None or an estimator, see sktvbo.staleness.Surrogate"
+        raise invalid("surrogate", expected, surrogate, owner)
+    if hasattr(surrogate, "check"):
+        surrogate.check()
+    if getattr(surrogate, "max_size", None) is not None:
+        advice = "Use the optimizer's max_size, or a policy."
+        raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
+    # A kernel may take degrees, and places are scaled to the unit box.
     spatial = getattr(surrogate, "spatial_kernel", None)
     parts = [spatial, *spatial.get_params().values()] if isinstance(spatial, Kernel) else []
     if any(isinstance(part, ChordalMatern) for part in parts):
@@ -198,7 +180,7 @@ def changed(run, changes, begun):
     if not len(start):
         return new, change, 0
     inside = constrained(change.domain, new.constraints, new).queryable(start)
-    if new.safety is not None and not inside.any():
+    if new._needs_start_points and not inside.any():
         raise invalid_domain(
             "start_points",
             "at least one point inside of the new domain, with safety=...",
@@ -280,7 +262,7 @@ def _makes_other_model(run, after):
     and at the times of ``after``.
     """
     times = after.data.rows[:, -1]
-    config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
+    config = replaced(run.config, domain=after.domain)
     before = replaced(after, config=config, policy=run.policy)
     return _differ(*(new_surrogate(objective(each), times) for each in (before, after)))
 
@@ -349,7 +331,7 @@ def _rescaled(target, change):
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
             parameters = new_surrogate(target, X[:, -1]).get_params(deep=False)
-            if run.algorithm.surrogate is not None:
+            if run.config.surrogate is not None:
                 del parameters["spatial_kernel"]  # the user's keeps its meaning in the user's unit
             groups = tuple(run.domain.unit_columns.tolist())
             surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)

@@ -71,7 +71,7 @@ class StepTimer(Part):
 
     @classmethod
     def begun(cls, config):
-        budget = config.algorithm.step_budget
+        budget = config.step_budget
         return None if budget is None else cls(float(budget))
 
     def __init__(self, seconds):

@@ -93,7 +93,7 @@ class Limits(Part):
         models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
         part = replaced(part, models=models)
         was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
-        if run.algorithm.safety is None or answer.query is None or not was_measured:
+        if run.config.safety is None or answer.query is None or not was_measured:
             return part
         return part._recalibrated(run, after, answer)
 
@@ -116,7 +116,7 @@ class Limits(Part):
         e' ≥ e + η (violated - (1 - level)) and e < `LARGEST_EXCESS` + η, so that the violations of
         T queries are at most (1 - level) T + `LARGEST_EXCESS` / η + 1, whatever the outcomes do.
         """
-        level = run.algorithm.safety
+        level = run.config.safety
         if run.surrogate is None:
             return self
         place, t, violated = run.domain.unit_of([answer.x]), answer.t, 0.0
@@ -153,7 +153,7 @@ class Limits(Part):
     def towards(self, run, t, x):
         """Turn back on the way from a start point within the limits to another one."""
         n = run.part("start").n_asked
-        if run.algorithm.safety is None or run.limiter is None or not _is_beyond(run):
+        if run.config.safety is None or run.limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
@@ -166,7 +166,7 @@ class Limits(Part):
         the rows are spread around the least violation.
         """
         run, t, limiter = choice.run, choice.t, choice.run.limiter
-        if run.algorithm.safety is None:
+        if run.config.safety is None:
             return draw
         safest, least = _safest(run)
         space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
@@ -199,7 +199,7 @@ class Limits(Part):
 
     def suggested(self, run, optima):
         """Count the certified queries, and warn when several in turn are not certified."""
-        if run.algorithm.safety is None:
+        if run.config.safety is None:
             return self
         if run.surrogate is None:
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
@@ -208,7 +208,7 @@ class Limits(Part):
             is_certified, n_refusals = not any(each.is_fallback for each in optima), REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
-                f"{run.algorithm.safety:g}."
+                f"{run.config.safety:g}."
             )
         if not is_certified and run.domain.search_space().fixed is not None:
             _warn_of_request(run)  # that says nothing about the other places
@@ -236,7 +236,7 @@ def _warn_of_request(run):
     """Warn that nothing of what a query asks for is known to be within all limits."""
     warn_caller(
         "What is fixed or available leaves no place that is known to satisfy all limits with "
-        f"probability {run.algorithm.safety:g}: the least risky one is asked. See "
+        f"probability {run.config.safety:g}: the least risky one is asked. See "
         "probability_feasible().",
         LimitWarning,
     )
@@ -332,7 +332,7 @@ def _certificate(choice):
 
     Without it a recommendation is where the limits hold with probability ½.
     """
-    safety = choice.run.algorithm.safety
+    safety = choice.run.config.safety
     if choice.surrogate is None or (safety is None and choice.is_query):
         return None
     return choice.once(Certificate, safety or 0.5)

@@ -149,12 +149,11 @@ def with_models(run, models):
 
 def new_surrogate(target, times):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
-    run, algorithm = target.run, target.run.algorithm
-    surrogate = algorithm.surrogate
+    run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _default_surrogate(target, times)
-    surrogate = configured(clone(surrogate), run.domain, run.policy, algorithm.time_unit)
-    return surrogate.set_params(robust=True) if algorithm.robust else surrogate
+    surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
+    return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
 def _default_surrogate(target, times):
@@ -169,7 +168,7 @@ def temporal_kernel_for(target, times):
 
     No argument for a surrogate that the user gave.
     """
-    if target.run.algorithm.surrogate is not None:
+    if target.run.config.surrogate is not None:
         return {}
     return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
 
@@ -336,7 +335,7 @@ def can_be_searched(surrogate):
 
 def search_is_due(target, surrogate, n, required=False):
     """Return True if the hyperparameters of a surrogate of n rows are to be searched."""
-    every, last = target.run.algorithm.refit_every, target.model.search
+    every, last = target.run.config.refit_every, target.model.search
     age = last.age + 1
     if required or every is None:
         is_due = required

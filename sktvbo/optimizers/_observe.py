@@ -259,7 +259,7 @@ def _learnt_at_once(run, answers, predicted):
     """Return the run with answers from which it learns at once, the first an observation."""
     recent = [answer for answer in answers if answer.t >= run.time.reset]
     holds = run.surrogate is not None and (
-        not recent or run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
+        not recent or run.config.refit_every is None or not can_be_searched(run.surrogate)
     )
     targets = objective(run), *outcome_targets(run)
     surrogate, *of_outcomes = [learnt(target, recent, holds) for target in targets]

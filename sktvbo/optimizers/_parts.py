@@ -74,7 +74,7 @@ class Start(Part):
         They are within reach, or near the first start point; the most distant one is the first.
         """
         run = choice.run
-        if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
+        if run.surrogate is not None or not run.config.spreads_initial:
             return draw
         if run.limiter is None:
             points = allowed_in_context(run.domain, run.config.start_points)
@@ -203,9 +203,7 @@ class Visits(Part):
 
     @classmethod
     def begun(cls, config):
-        algorithm = config.algorithm
-        visits = algorithm._visits_members and algorithm._has_default_acquisition
-        return cls() if visits else None
+        return cls() if config.visits_members else None
 
     def narrow(self, choice, space):
         """Return the categories, or the members, whose turn it is; the space if there are none."""
@@ -318,7 +316,7 @@ class Exploration(Part):
 
     @classmethod
     def begun(cls, config):
-        share = config.algorithm.exploration
+        share = config.exploration
         return cls(share) if share else None
 
     def choose(self, choice, space):
@@ -374,7 +372,7 @@ class Expert(Part):
 
     @classmethod
     def begun(cls, config):
-        if not config.algorithm._asks_expert:
+        if not config.asks_expert:
             return None
         return cls(np.empty((0, config.domain.n_dims + 1)), np.empty(0))
 
@@ -473,9 +471,9 @@ def _remedies(run):
     surrogate, sentences = run.surrogate, []
     if not can_be_searched(surrogate):
         sentences.append("It learns no hyperparameters (optimizer=None): give a larger noise. ")
-    elif run.algorithm.refit_every is None:
+    elif run.config.refit_every is None:
         sentences.append("Its hyperparameters are held: refit_every='auto', or refit(). ")
-    elif str(getattr(run.algorithm.surrogate, "noise_variance_bounds", "")) == "fixed":
+    elif str(getattr(run.config.surrogate, "noise_variance_bounds", "")) == "fixed":
         sentences.append("Its noise is fixed: let it learn the noise, by noise_variance_bounds. ")
     is_static = isinstance(getattr(surrogate, "temporal_kernel_", None), ConstantKernel)
     weighs = isinstance(as_estimator(surrogate), WeightedTimeVaryingGPRegressor)

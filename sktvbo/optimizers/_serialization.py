@@ -95,7 +95,7 @@ def constants_of(run):
     """
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
-    if algorithm.surrogate is not None:
+    if run.config.surrogate is not None:
         templates["surrogate"] = new_surrogate(objective(run), None)
     parameters = algorithm.get_params()
     return templates, {f"{name}()": f for name, f in parameters.items() if isinstance(f, CODE)}

@@ -564,30 +564,49 @@ class PendingQueries:
 class RunConfig:
     """Parameters of a run, as they were when it began.
 
+    Those of the model have their values of a run without one by default.
+
     Attributes
     ----------
     algorithm : AskTell
         A copy of the optimizer, for its parameters and hooks.
     domain : Domain
-    acquisition : callable or None
-        None without a surrogate.
-    n_initial : int
-        Observations before there is a surrogate.
     start_points : ndarray of shape (k, d)
         Rows to ask first.
+    n_initial : int, or infinity
+        Observations before there is a surrogate.
+    acquisition : callable or None
     size_limit : stale-data policy or None
         Policy that forgets after the algorithm's own.
     limits : tuple of Limit
         Of measured outcomes.
+    surrogate, seasonal_periods, robust, refit_every, step_budget, safety, exploration
+        As the parameters of `BayesianOptimizer`; a ``surrogate`` of None is the algorithm's own.
+    spreads_initial : bool
+        The initial points are spread over the domain.
+    visits_members : bool
+        All members of a small space are visited.
+    asks_expert : bool
+        An expert is asked beside the queries.
     """
 
     algorithm: object
     domain: object
-    acquisition: object
-    n_initial: int
     start_points: np.ndarray
+    n_initial: float = math.inf
+    acquisition: object = None
     size_limit: object = None
     limits: tuple = ()
+    surrogate: object = None
+    seasonal_periods: object = None
+    robust: bool = False
+    refit_every: int | str | None = None
+    step_budget: float | None = None
+    safety: float | None = None
+    exploration: float = 0.0
+    spreads_initial: bool = False
+    visits_members: bool = False
+    asks_expert: bool = False
 
     @property
     def measured_limits(self):
@@ -901,7 +920,7 @@ class RunState:
     def periods(self):
         """Periods (tuple) of the seasons of the default surrogate."""
         algorithm = self.algorithm
-        return numeric_periods(algorithm.seasonal_periods, algorithm.time_unit, algorithm)
+        return numeric_periods(self.config.seasonal_periods, algorithm.time_unit, algorithm)
 
     # --- pending queries --------------------------------------------------------------------------
 
@@ -966,7 +985,7 @@ class RunState:
 
     def check_seasons(self, kind):
         """Raise a ValueError if times of a kind have no default seasons."""
-        if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
+        if kind == NUMBERS and is_auto(self.config.seasonal_periods):
             expected = "None or periods where times are numbers"
             advice = (
                 "Give dates as t, or a clock that tells dates, or seasonal_periods=['1D', '7D'] "

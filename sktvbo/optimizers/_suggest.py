@@ -132,7 +132,7 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
     n_before, sizes, queries = run.pending.n_total, run.query_sizes, []
     follows = run.surrogate is not None and (
-        not run.policy.queries_prior or run.algorithm.safety is not None
+        not run.policy.queries_prior or run.config.safety is not None
     )
     if follows:
         # Queries at later times were taken back. A batch counts as one step.
