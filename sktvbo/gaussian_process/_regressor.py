@@ -1053,7 +1053,7 @@ def _reduced(fitted, size):
     return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
 
 
-def held(surrogate):
+def as_fitted(surrogate):
     """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
     return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
 

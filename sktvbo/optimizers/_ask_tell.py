@@ -811,7 +811,7 @@ class AskTell(Durable):
         with self._lock:
             run = self._resumed()
             source = self._new_run() if run is None else run
-            new, change, n_started = changed(source, changes, begun=run is not None)
+            new, change, n_started = changed(source, changes, has_begun=run is not None)
             fresh = new._new_run()
             if run is not None:
                 new._run = after = continued(run, fresh, change, n_started, changes)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, ContextsLike, Model, PointsLike, Time
+    from .._typing import Array, ContextsLike, PointsLike, SurrogateLike, Time
     from ..acquisition import Acquisition
     from ..staleness import StaleDataPolicy
 
@@ -165,7 +165,7 @@ class BayesianOptimizer(AskTell):
     True
     """
 
-    surrogate: Model | None = None
+    surrogate: SurrogateLike | None = None
     acquisition: Acquisition | str | None = None
     policy: StaleDataPolicy | str | None = None
     n_initial_points: int | str = "auto"

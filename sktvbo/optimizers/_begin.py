@@ -76,7 +76,7 @@ def first_state(algorithm):
     domain = constrained(as_domain(algorithm.domain), algorithm.constraints, algorithm)
     of_model = algorithm._of_model(domain, policy)
     config = RunConfig(algorithm, domain, _start_points(algorithm, domain), **of_model)
-    parts = (kind.begun(config) for kind in KINDS)
+    parts = (kind.of(config) for kind in KINDS)
     return RunState(
         config=config,
         clock=make_clock(algorithm.clock, algorithm),
@@ -150,7 +150,7 @@ def check_surrogate(surrogate, owner):
 # --- a run that goes on with other parameters -----------------------------------------------------
 
 
-def changed(run, changes, begun):
+def changed(run, changes, has_begun):
     """Return an optimizer with other parameters than a run's.
 
     Also return the `Change` of its domain, and how many of its start points the run has asked.
@@ -160,12 +160,12 @@ def changed(run, changes, begun):
     run : RunState
     changes : dict of str to object
         Parameters, also nested ones.
-    begun : bool
+    has_begun : bool
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
     BaseEstimator.set_params(new, **changes)
-    for name in HELD if begun else ():
+    for name in HELD if has_begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:
             expected = f"as before ({before!r}), as observations were told with it"
@@ -226,9 +226,9 @@ def continued(run, new, change, n_started, changes):
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        at=_moved(run.at, new, change),
+        setting=_nearest_setting(run.setting, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
-        place=new.place,
+        position=new.position,
     ).with_part(Start(n_started))
     if run.surrogate is None:
         return after
@@ -237,11 +237,11 @@ def continued(run, new, change, n_started, changes):
     return _with_rescaled_models(after, change)
 
 
-def _moved(at, new, change):
-    """Return where a run is, a row (d + 1,) or None, as the nearest point of the new domain."""
-    if at is None:
+def _nearest_setting(setting, new, change):
+    """Return a setting, a row (d + 1,) or None, with the nearest point of the new domain."""
+    if setting is None:
         return None
-    *x, t = change.rows([at])[0]
+    *x, t = change.rows([setting])[0]
     return np.append(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
 
 
@@ -356,7 +356,7 @@ def check_held(optimizer, parameters):
     others = [
         name
         for name, value in parameters.items()
-        if name in known and not _is_same(value, known[name])
+        if name in known and not _surely_equal(value, known[name])
     ]
     if others:
         name = type(optimizer).__name__
@@ -367,7 +367,7 @@ def check_held(optimizer, parameters):
         )
 
 
-def _is_same(value, known):
+def _surely_equal(value, known):
     """Return True if two values of a parameter are surely equal."""
     if value is known:
         return True

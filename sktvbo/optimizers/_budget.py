@@ -70,7 +70,7 @@ class StepTimer(Part):
     name, is_stored = "step budget", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         budget = config.step_budget
         return None if budget is None else cls(float(budget))
 

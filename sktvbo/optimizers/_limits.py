@@ -67,7 +67,7 @@ class Limits(Part):
     name = "limits"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls(np.empty((0, len(config.measured_limits)))) if config.limits else None
 
     def to_plain(self):
@@ -86,11 +86,11 @@ class Limits(Part):
         part = self._of_data_set(run, after)
         if after.surrogate is None or not answer.learns:
             return part
-        new = of_whole = outcome_targets(after.with_part(part))
-        if len(after.data) < len(answer.whole):
-            whole = replaced(after, data=answer.whole)
-            of_whole = outcome_targets(whole.with_part(self._of_data_set(run, whole)))
-        models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
+        new = of_extended = outcome_targets(after.with_part(part))
+        if len(after.data) < len(answer.extended):
+            extended = replaced(after, data=answer.extended)
+            of_extended = outcome_targets(extended.with_part(self._of_data_set(run, extended)))
+        models = tuple(map(outcome_model, outcome_targets(run), of_extended, new))
         part = replaced(part, models=models)
         was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
         if run.config.safety is None or answer.query is None or not was_measured:
@@ -105,7 +105,7 @@ class Limits(Part):
         values, known = np.empty((len(new), self.values.shape[1])), np.isin(new, old)
         values[known] = self.values[np.isin(old, new)]
         for i in np.flatnonzero(~known):
-            values[i] = after.history.log.at([new[i]])[0].outcomes
+            values[i] = after.history.log.take([new[i]])[0].outcomes
         return replaced(self, values=values)
 
     def _recalibrated(self, run, after, answer):
@@ -253,9 +253,9 @@ def _safest(run):
     starts = without_violation(run, run.config.start_points)
     starts = allowed_in_context(run.domain, starts)
     if len(starts):
-        if run.limiter is None or run.at is None:
+        if run.limiter is None or run.setting is None:
             return starts[0], 0.0
-        here = run.domain.unit_of(run.at[np.newaxis, :-1])
+        here = run.domain.unit_of(run.setting[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
     rows, distances = measurements(run)
     least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
@@ -274,10 +274,10 @@ def _is_beyond(run):
 
     Its time and context may be others than those of the query.
     """
-    if run.at is None:
+    if run.setting is None:
         return False
     (rows, distances), k = measurements(run), run.domain.n_chosen
-    here = (rows[:, :k] == run.at[:k]).all(axis=1)
+    here = (rows[:, :k] == run.setting[:k]).all(axis=1)
     return (summed(distances)[here] > 0.0)[-1:].any()
 
 
@@ -358,7 +358,7 @@ def _queried(choice, space, certificate):
         return Optimum(x, t, is_fallback=True)
     # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
     whole = run.domain.search_space()
-    aim = certificate.towards(whole, t, run.at[:-1])
+    aim = certificate.towards(whole, t, run.setting[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)
     return Optimum(limiter.step(run, t, aim), t, is_fallback=True)

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from .._values import replaced
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._regressor import TimeVaryingGP, held
+from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
 from ._budget import MODEL, SEARCH, Search
 from ._default_models import Times, configured, seasonal, started_without_seasons
 from ._state import DataSet, Model, SearchState
@@ -218,7 +218,7 @@ def first_surrogate(target, data):
     surrogate = new_surrogate(target, known[0][:, -1])
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
-    return held(surrogate.fit(*known))
+    return as_fitted(surrogate.fit(*known))
 
 
 def with_first_models(run):
@@ -247,7 +247,7 @@ def first_model(target, data):
         known = training(run, data)
         surrogate = new_surrogate(target, known[0][:, -1])
         if isinstance(surrogate, TimeVaryingGP):
-            surrogate = held(surrogate.partial_fit(*known))
+            surrogate = as_fitted(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
             return Model(surrogate, SearchState(1, n), sliced)
     return Model(first_surrogate(target, data), SearchState(0, n))
@@ -292,20 +292,20 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     return Model(surrogate, SearchState(0, n))
 
 
-def outcome_model(before, whole, after):
+def outcome_model(before, extended, after):
     """Return the model of an outcome after a step.
 
     Parameters
     ----------
     before, after : Target
-    whole : Target
+    extended : Target
         After it, but for the removals of the step.
     """
     data, old = after.data, before.data.positions
     if not len(data):
         return Model()
     if before.model.surrogate is None:
-        return _first_outcome_model(before, whole.data, data)
+        return _first_outcome_model(before, extended.data, data)
     drop = np.flatnonzero(~np.isin(old, data.positions))
     new = data.positions[~np.isin(data.positions, old)]
     model = before.model
@@ -316,9 +316,9 @@ def outcome_model(before, whole, after):
     return after_slice(before, model, data)
 
 
-def _first_outcome_model(target, whole, data):
-    """Return the first model of an outcome, fitted to a whole data set, on what is left of it."""
-    model, drop = first_model(target, whole), ~np.isin(whole.positions, data.positions)
+def _first_outcome_model(target, extended, data):
+    """Return the first model of an outcome, fitted to an extended data set, on what is left."""
+    model, drop = first_model(target, extended), ~np.isin(extended.positions, data.positions)
     if not drop.any():
         return model
     surrogate = without_rows(target, model.surrogate, np.flatnonzero(drop), len(data))

@@ -50,7 +50,7 @@ class Start(Part):
     name = "start"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def next(self, run, t):
@@ -155,7 +155,7 @@ class Cancelled(Part):
     name = "cancelled"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls(np.empty((0, config.domain.n_dims + 1)))
 
     def narrow(self, choice, space):
@@ -202,7 +202,7 @@ class Visits(Part):
     name, is_stored = "visits", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls() if config.visits_members else None
 
     def narrow(self, choice, space):
@@ -315,7 +315,7 @@ class Exploration(Part):
     name, is_stored = "exploration", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         share = config.exploration
         return cls(share) if share else None
 
@@ -371,7 +371,7 @@ class Expert(Part):
     name = "expert"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         if not config.asks_expert:
             return None
         return cls(np.empty((0, config.domain.n_dims + 1)), np.empty(0))
@@ -434,7 +434,7 @@ class Calibration(Part):
     name = "calibration"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):
@@ -507,7 +507,7 @@ class Unanswered(Part):
     name = "unanswered"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):

@@ -30,7 +30,7 @@ from ..gaussian_process._dates import (
     mixed_kinds,
     numeric_periods,
 )
-from ..journal._rows import START, Place
+from ..journal._rows import START, Position
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
 from ._part import Part
@@ -148,7 +148,7 @@ class Answer(NamedTuple):
         See `Observation`.
     query : Query or None
         The one that it answers.
-    whole : DataSet or None
+    extended : DataSet or None
         With the observation, and without the removals of the step.
     learns : bool
         Models of outcomes learn from it.
@@ -160,7 +160,7 @@ class Answer(NamedTuple):
     variance: float
     outcomes: tuple | None
     query: object
-    whole: object = None
+    extended: object = None
     learns: bool = True
 
     @property
@@ -219,7 +219,7 @@ class Log(Sequence):
         """Position, among all items so far, of the first one that is stored."""
         return self.total - self._stop + self._start
 
-    def at(self, positions):
+    def take(self, positions):
         """Return the items at positions among all items so far, which must be stored."""
         first = self.first
         return [self[i - first] for i in positions]
@@ -328,7 +328,7 @@ class History:
         """Return the latest n of them, or fewer, that a data set lacks and that ``counts``."""
         held = {*data.positions.tolist(), *self.untold}
         positions = range(self.log.total - 1, self.log.first - 1, -1)
-        entries = (self.log.at([i])[0] for i in positions if i not in held)
+        entries = (self.log.take([i])[0] for i in positions if i not in held)
         return list(islice(filter(counts, entries), n))[::-1]
 
 
@@ -735,12 +735,12 @@ class RunState:
     data : DataSet
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
-    at : ndarray of shape (d + 1,), or None
-        Where the run is: the latest query, or where it was told to be, and its time; None before
-        the first.
+    setting : ndarray of shape (d + 1,), or None
+        What the system is set to: the latest query, or what was set in its place, and its time;
+        None before the first.
     parts : dict of str to Part
         The capabilities that it uses, by name, see `sktvbo.optimizers._part`.
-    place : Place
+    position : Position
         Position in its journal, if it has one.
     """
 
@@ -756,9 +756,9 @@ class RunState:
     history: History = field(default_factory=History)
     data: DataSet = field(default_factory=DataSet)
     forecast: Forecast | None = None
-    at: np.ndarray | None = None
+    setting: np.ndarray | None = None
     parts: dict = field(default_factory=dict)
-    place: Place = START
+    position: Position = START
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -807,28 +807,28 @@ class RunState:
             after = after if new is part else after.with_part(new)
         return after
 
-    # --- where the run is -------------------------------------------------------------------------
+    # --- what the system is set to ----------------------------------------------------------------
 
-    def moved(self, x, t):
+    def with_setting(self, x, t):
         """Return the run at a query, a row x (d,) and a time t."""
-        return replaced(self, at=np.append(x, t))
+        return replaced(self, setting=np.append(x, t))
 
-    def told_at(self, answer):
-        """Return where the run is after an observation or a failure."""
+    def setting_after(self, answer):
+        """Return what the system is set to after an observation or a failure."""
         if answer.query is None or answer.query.id in self.pending.untold:
-            late = self.at is not None and self.at[-1] > answer.t  # it moves nothing
-            return self.at if late else answer.row
+            late = self.setting is not None and self.setting[-1] > answer.t  # it sets nothing
+            return self.setting if late else answer.row
         # A query was counted when it was asked for, at the place where it was to be.
-        if answer.asked is None or not self._is_at(answer.asked, answer.query.t):
-            return self.at
+        if answer.asked is None or not self._is_set_to(answer.asked, answer.query.t):
+            return self.setting
         return np.append(answer.x, answer.query.t)
 
     def without_query(self, after, query):
         """Return the state ``after`` a query was taken back, at the latest of the others."""
-        return replaced(after, at=after.latest) if self._is_at(query.x, query.t) else after
+        return replaced(after, setting=after.latest) if self._is_set_to(query.x, query.t) else after
 
-    def _is_at(self, x, t):
-        return self.at is not None and np.array_equal(self.at, np.append(x, t))
+    def _is_set_to(self, x, t):
+        return self.setting is not None and np.array_equal(self.setting, np.append(x, t))
 
     @property
     def latest(self):

@@ -55,7 +55,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
 
     def _asked(self, *step, **options):
         queries = super()._asked(*step, **options)
-        run = self._begun()
+        run = self._run_or_raise()
         if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(
                 "SparQ-GP-UCB was asked for a query without an expert: only the last few "
