@@ -26,15 +26,19 @@ ERRATA = (
 )
 
 
-class LatestPresentGP(FittedGP):
-    """Fitted model whose ages count from the latest observation, not from the time of the query."""
+class LatestPresent:
+    """Model whose ages count from the latest observation, not from the time of the query."""
 
     def at(self, now):
         """Return the model itself: the present time is that of the latest observation."""
         return self
 
 
-class LatestPresentGPRegressor(TimeVaryingGPRegressor):
+class LatestPresentGP(LatestPresent, FittedGP):
+    """Fitted value of a `LatestPresentGPRegressor`."""
+
+
+class LatestPresentGPRegressor(LatestPresent, TimeVaryingGPRegressor):
     """Regressor whose fitted value is a `LatestPresentGP`."""
 
     _fitted_class = LatestPresentGP
