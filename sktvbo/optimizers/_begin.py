@@ -44,7 +44,17 @@ from ._parts import (
     without_answers,
 )
 from ._serialization import HELD
-from ._state import History, Log, Model, PendingQueries, RunConfig, RunState, SearchState, n_stored
+from ._state import (
+    DataSet,
+    History,
+    Log,
+    Model,
+    PendingQueries,
+    RunConfig,
+    RunState,
+    SearchState,
+    n_stored,
+)
 from ._step_limiter import StepLimiter
 
 # All kinds of parts. Their order is that in which a query is narrowed: each sees what those before
@@ -77,10 +87,12 @@ def first_state(algorithm):
     of_model = algorithm._of_model(domain, policy)
     config = RunConfig(algorithm, domain, _start_points(algorithm, domain), **of_model)
     parts = (kind.of(config) for kind in KINDS)
+    outcomes = np.empty((0, len(config.measured_limits)))
     return RunState(
         config=config,
         clock=make_clock(algorithm.clock, algorithm),
         policy=policy,
+        data=DataSet(outcomes=outcomes),
         rng=_random_state(algorithm.random_state),
         pending=_no_queries(algorithm),
         history=History(Log(limit=n_stored(algorithm.history))),
@@ -221,7 +233,7 @@ def continued(run, new, change, n_started, changes):
         rng=new.rng if "random_state" in changes else run.rng,
         policy=policy,
         policy_before=None if renewed else run.policy_before,
-        data=replaced(run.data, rows=change.rows(run.data.rows), room=None),
+        data=_data(run, new, change, columns),
         history=_history(run, new, change, columns),
         pending=_pending(run, new, change, changes),
         forecast=None,
@@ -235,6 +247,15 @@ def continued(run, new, change, n_started, changes):
     if _is_given("surrogate", changes) or _makes_other_model(run, after):
         return _with_new_models(after)
     return _with_rescaled_models(after, change)
+
+
+def _data(run, new, change, columns):
+    """Return the data set of a run, with ``columns`` of its outcomes."""
+    data = run.data
+    if not len(data):
+        return new.data
+    rows, outcomes = change.rows(data.rows), data.outcomes[:, columns]
+    return replaced(data, rows=rows, outcomes=outcomes, room=None)
 
 
 def _nearest_setting(setting, new, change):

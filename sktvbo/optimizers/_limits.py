@@ -21,7 +21,6 @@ from ._models import model_on_data, outcome_model, outcome_targets
 from ._outcomes import (
     beyond_limits,
     kept_outcomes,
-    measured,
     measurements,
     summed,
     without_violation,
@@ -37,15 +36,12 @@ from ._suggest import joint, search
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
 
-    Models are made where that of the objective is: in `_models`, which reads the values as well.
-    `_outcomes` and `_report` read the values, `_feasibility` models and excess, and `_failures`
-    whether there are models. With a ``safety``, `_suggest` follows a surrogate as soon as there is
-    one, whatever the policy does.
+    Models are made where that of the objective is, in `_models`. `_feasibility` reads models and
+    excess, and `_failures` whether there are models. With a ``safety``, `_suggest` follows a
+    surrogate as soon as there is one, whatever the policy does.
 
     Attributes
     ----------
-    values : ndarray of shape (n, k)
-        Of the rows of the data set; NaN where one was not measured.
     models : tuple of Model
         One for each of the k outcomes that are measured; none before there is a surrogate. The
         surrogate is None of an outcome without a row.
@@ -58,7 +54,6 @@ class Limits(Part):
         Queries in turn that were not certified, fewer than `REFUSALS`.
     """
 
-    values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
     calm: int = CALM
@@ -68,7 +63,7 @@ class Limits(Part):
 
     @classmethod
     def of(cls, config):
-        return cls(np.empty((0, len(config.measured_limits)))) if config.limits else None
+        return cls() if config.limits else None
 
     def to_plain(self):
         """Return what a journal stores: no unfinished search."""
@@ -83,30 +78,17 @@ class Limits(Part):
     # --- what is told -----------------------------------------------------------------------------
 
     def told(self, run, after, answer):
-        part = self._of_data_set(run, after)
         if after.surrogate is None or not answer.learns:
-            return part
-        new = of_extended = outcome_targets(after.with_part(part))
+            return self
+        new = of_extended = outcome_targets(after)
         if len(after.data) < len(answer.extended):
-            extended = replaced(after, data=answer.extended)
-            of_extended = outcome_targets(extended.with_part(self._of_data_set(run, extended)))
+            of_extended = outcome_targets(replaced(after, data=answer.extended))
         models = tuple(map(outcome_model, outcome_targets(run), of_extended, new))
-        part = replaced(part, models=models)
+        part = replaced(self, models=models)
         was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
         if run.config.safety is None or answer.query is None or not was_measured:
             return part
         return part._recalibrated(run, after, answer)
-
-    def _of_data_set(self, run, after):
-        """Return the outcomes of the data set after a step, from those before it."""
-        if after.data is run.data:
-            return self
-        old, new = run.data.positions, after.data.positions
-        values, known = np.empty((len(new), self.values.shape[1])), np.isin(new, old)
-        values[known] = self.values[np.isin(old, new)]
-        for i in np.flatnonzero(~known):
-            values[i] = after.history.log.take([new[i]])[0].outcomes
-        return replaced(self, values=values)
 
     def _recalibrated(self, run, after, answer):
         """Return the part after an answer, with another factor of deviations.
@@ -129,24 +111,22 @@ class Limits(Part):
         return replaced(self, excess=float(excess))
 
     def taken_back(self, run, after, query):
-        part = self._of_data_set(run, after)
-        if part is self and after.failures is run.failures:
+        if after.data is run.data and after.failures is run.failures:
             return self
         if after.surrogate is None:
-            return replaced(part, models=())
+            return replaced(self, models=())
         models = []
-        for old, new in zip(outcome_targets(run), outcome_targets(after.with_part(part))):
+        for old, new in zip(outcome_targets(run), outcome_targets(after)):
             same = np.array_equal(old.data.positions, new.data.positions)
             models.append(Model(*old.model[:2]) if same else model_on_data(new))
-        return replaced(part, models=tuple(models))
+        return replaced(self, models=tuple(models))
 
     def continued(self, run, new, change):
         old = run.part(self.name)
         if old is None or not run.history.total:
-            return replaced(self, values=np.empty((len(run.data), len(measured(new)))))
-        columns = kept_outcomes(run, new)
-        models = tuple(old.models[i] for i in columns if old.models)
-        return replaced(old, values=old.values[:, columns], models=models)
+            return self
+        models = tuple(old.models[i] for i in kept_outcomes(run, new) if old.models)
+        return replaced(old, models=models)
 
     # --- queries before there is a surrogate ------------------------------------------------------
 

@@ -86,7 +86,7 @@ class Target:
         if self.limit is None or not entries:
             return data
         values = [float(self.limit.of_model(entry.outcomes[self.index])) for entry in entries]
-        return replaced(data, y=np.array(values), variance=np.zeros(len(values)))
+        return _of_values(data, np.array(values))
 
 
 def objective(run):
@@ -103,6 +103,13 @@ def outcome_targets(run):
     ]
 
 
+def _of_values(data, values):
+    """Return the data set of an outcome, of values (n,) without noise at the rows of another."""
+    n = len(values)
+    nothing = {"variance": np.zeros(n), "outcomes": np.empty((n, 0)), "room": None}
+    return replaced(data, y=values, **nothing)
+
+
 def outcome_data(run, i):
     """Return the data set of the i-th outcome that is measured, in the order of telling.
 
@@ -110,9 +117,9 @@ def outcome_data(run, i):
     which observations were removed.
     """
     data, limit, failures = run.data, run.config.measured_limits[i], run.failures
-    values = limit.of_model(run.part("limits").values[:, i])
+    values = limit.of_model(data.outcomes[:, i])
     measured = ~np.isnan(values)
-    part = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    part = _of_values(data, values)
     if not measured.all():
         part = part.take(measured)
     y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
@@ -129,6 +136,7 @@ def outcome_data(run, i):
         np.vstack([part.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
         np.append(part.y, y[chosen]),
         np.zeros(len(order)),
+        np.empty((len(order), 0)),
     ).take(order)
 
 

@@ -83,7 +83,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     passed = max(answer.t, run.time.passed, -math.inf if query is None else query.asked)
     time = replaced(run.time, now=max(answer.t, run.time.now), passed=passed)
     if answer.y is not None:
-        told = run.data.append(run.history.total, answer.row, answer.y, answer.variance)
+        told = run.data.append(run.history.total, answer)
         model, policy, data = run.objective, run.policy, run.data
         if answer.t >= time.reset:
             extended = data = told
@@ -381,8 +381,7 @@ def _data_without(run, position, entry, is_latest):
         back = set(entry.removed.tolist()).intersection(stored)
     data = data.drop(np.flatnonzero(data.positions == position))
     for i in sorted(back.difference({position}, data.positions.tolist())):
-        other = run.history.log.take([i])[0]
-        data = data.append(i, other.row, other.y, other.variance)
+        data = data.append(i, run.history.log.take([i])[0])
     return data.take(np.argsort(data.positions, kind="stable"))
 
 

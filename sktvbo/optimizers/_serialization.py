@@ -162,7 +162,7 @@ def restored_run(run, stored):
     """Return a run, before its first step, in a stored state."""
     types, (templates, functions) = types_within(run.algorithm), constants_of(run)
     parts, observations, log = dict(stored.parts), stored.observations, run.history.log
-    positions, data, external = decode(parts.pop("data")).tolist(), DataSet(), {}
+    positions, data, external = decode(parts.pop("data")).tolist(), run.data, {}
     if positions:
         data = DataSet.of(positions, [observations[i] for i in positions])
     if "covariance" in parts:

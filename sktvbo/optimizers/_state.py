@@ -332,7 +332,7 @@ class History:
         return list(islice(filter(counts, entries), n))[::-1]
 
 
-_ARRAYS = ("positions", "rows", "y", "variance")
+_ARRAYS = ("positions", "rows", "y", "variance", "outcomes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +347,8 @@ class DataSet:
         Queries and times.
     y, variance : ndarray of shape (n,)
         Observations, and known variances of their noise.
+    outcomes : ndarray of shape (n, k)
+        Outcomes that are measured beside y; NaN where one was not.
     room : GrowableArrays or None
         In which the arrays grow.
     """
@@ -355,6 +357,7 @@ class DataSet:
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     y: np.ndarray = field(default_factory=lambda: np.empty(0))
     variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+    outcomes: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     room: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -366,14 +369,18 @@ class DataSet:
     @classmethod
     def of(cls, positions, observations):
         """Return a data set of observations at positions."""
+        if not observations:
+            return cls()
         rows = np.array([entry.row for entry in observations])
         y = np.array([entry.y for entry in observations])
         variance = np.array([entry.variance for entry in observations])
-        return cls(np.asarray(positions, dtype=np.intp), rows, y, variance)
+        outcomes = np.array([entry.outcomes or () for entry in observations], dtype=np.float64)
+        return cls(np.asarray(positions, dtype=np.intp), rows, y, variance, outcomes)
 
-    def append(self, position, row, y, variance):
-        """Append an observation, row (d + 1,)."""
-        more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
+    def append(self, position, entry):
+        """Append an observation, or an answer."""
+        more = {"positions": [position], "rows": [entry.row], "y": [entry.y]}
+        more |= {"variance": [entry.variance], "outcomes": [entry.outcomes or ()]}
         arrays, room = append_rows(vars(self), more, self.room)
         return DataSet(**arrays, room=room)
 
