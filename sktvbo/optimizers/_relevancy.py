@@ -2,8 +2,8 @@
 
 from .._validation import check_real
 from ..staleness import RelevancyBudget, RelevancyCap
-from ._ask_tell import algorithm
-from ._base import Algorithm
+from ._ask_tell import absent, algorithm
+from ._base import BayesianOptimizer
 
 # Observations that W-DBO never removes. A season is learnt from its second period on, for which
 # those of the first are needed: at that time the kernel does not know that they matter.
@@ -11,7 +11,7 @@ _LEAST, _LEAST_WITH_SEASONS = 10, 100
 
 
 @algorithm
-class WDBO(Algorithm):
+class WDBO(BayesianOptimizer):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
     Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
@@ -67,6 +67,7 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
+    policy: None = absent()
 
     label = "W-DBO"
 
@@ -82,7 +83,7 @@ class WDBO(Algorithm):
 
 
 @algorithm
-class BOLT(Algorithm):
+class BOLT(BayesianOptimizer):
     """BOLT (Bardou & Thiran, algorithm 1): data set of the most informative size.
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
@@ -128,6 +129,7 @@ class BOLT(Algorithm):
     """
 
     max_size: int | str = "recommended"
+    policy: None = absent()
 
     label = "BOLT"
 

@@ -11,7 +11,7 @@ from .._validation import check_int, check_real
 from ..gaussian_process._dates import numeric_durations
 from ..gaussian_process._future import future_of
 from ..gaussian_process._kernel_families import recognize_or_raise
-from ..gaussian_process._regressor import held, length_scale_in_time
+from ..gaussian_process._regressor import as_fitted, length_scale_in_time
 from ..gaussian_process._relevancy import (
     from_least_relevant,
     least_relevant_beyond,
@@ -111,7 +111,7 @@ class RelevancyBudget(StaleDataPolicy):
 
         Parameters and kernels are checked in the first call.
         """
-        surrogate, budget = held(surrogate), 1.0
+        surrogate, budget = as_fitted(surrogate), 1.0
         if self.budget_ is None:
             self.check()
             surrogate.check_relevancy()
@@ -222,7 +222,7 @@ class RelevancyCap(StaleDataPolicy):
     def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
-        surrogate = held(surrogate)
+        surrogate = as_fitted(surrogate)
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         self.removals_ = []
@@ -287,7 +287,7 @@ class MaximumSize(StaleDataPolicy):
         X, size = surrogate.X_train_, int(self.max_size)
         if len(X) <= size:
             return NO_ROWS
-        return rows_beyond(size, held(surrogate), now, X[:, -1])
+        return rows_beyond(size, as_fitted(surrogate), now, X[:, -1])
 
 
 class ResponseTime:

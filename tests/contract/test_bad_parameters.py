@@ -97,7 +97,7 @@ PARTS = [
     (opts.SparQGPUCB, {"noise_cap": "high"}, "'cap' parameter of NoiseThreshold"),
     (opts.WDBO, {"max_step": "small"}, "'max_step' parameter"),
     (opts.WDBO, {"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be"),
-    (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
+    (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'share' parameter of StepLimit"),
     (opts.GPUCB, {"start_points": [[9.0, 0.0]]}, r"^start_points\[0, 0\] must be in .* Got 9.0"),
     (opts.GPUCB, {"start_points": [1.0, 0.5]}, r"^start_points must be an array of shape \(n, 2\)"),
     (opts.GPUCB, {"start_points": [[2.0, 0.9]], "constraints": BELOW}, "satisfy the constraints"),
