@@ -76,7 +76,8 @@ class System:
         circle = 0.3 * np.sin(2.0 * np.pi * t[:, np.newaxis] / period + phases + [0.0, 1.0])
         walk = 0.004 if kind == "level" else 0.02
         if self.kind in ("walk", "level", "mixed"):
-            moves = np.abs((rng.uniform(size=2) + np.cumsum(walk * rng.normal(size=(n_steps, 2)), 0)))
+            steps = walk * rng.normal(size=(n_steps, 2))
+            moves = np.abs(rng.uniform(size=2) + np.cumsum(steps, axis=0))
             circle = 0.8 * (1.0 - np.abs(1.0 - moves % 2.0)) - 0.4
         elif kind == "jumps":
             circle = rng.uniform(-0.4, 0.4, (n_steps // 150 + 1, 2))[t // 150]
@@ -136,7 +137,7 @@ def run(system, variant, n_steps, seed, part, journal):
     made, options = VARIANTS[variant]
     problem = System(system, n_steps, seed)
     options = options | problem.options | ({"journal": journal} if journal else {})
-    optimizer = made(problem.domain, random_state=seed, history=256, **options)
+    optimizer = made(problem.domain, random_state=seed, **options)
     delay, answers, times, regrets = DELAY if system == "late" else 0, [], [], []
     for t in range(n_steps):
         start = time.process_time()
@@ -154,7 +155,8 @@ def run(system, variant, n_steps, seed, part, journal):
             median, worst = 1e3 * np.quantile(times[-part:], [0.5, 0.99])
             print(
                 f"{system:11}{variant:14}{seed:3}{t + 1:7}{len(optimizer.y_):6} rows"
-                f"{median:7.1f}{worst:7.1f} ms{megabytes():7.0f} MB  {np.mean(regrets[-part:]):.4f}",
+                f"{median:7.1f}{worst:7.1f} ms{megabytes():7.0f} MB"
+                f"  {np.mean(regrets[-part:]):.4f}",
                 flush=True,
             )
     if journal:
