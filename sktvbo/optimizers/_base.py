@@ -72,7 +72,8 @@ class BayesianOptimizer(AskTell):
         promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
-        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
+        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit; a
+        warning follows when more than 2,000 observations make the steps slow.
     step_budget : float, default=None
         Processor time, in seconds, of an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
         no limit.
@@ -267,7 +268,7 @@ class BayesianOptimizer(AskTell):
             check_int(self.n_initial_points, "n_initial_points", self, advice="Or give 'auto'.")
         if self.refit_every is not None and self.refit_every != "auto":
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
-        if not self._is_default("max_size"):
+        if self.max_size is not None and not self._is_default("max_size"):
             check_int(self.max_size, "max_size", self)
         has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
         if has_seasons and self.surrogate is not None:

@@ -9,6 +9,9 @@ import numpy as np
 
 from .._validation import check_rows, invalid
 from .._values import deep_copy, replaced
+from .._warnings import warn_caller
+from ..exceptions import ModelWarning
+from ..gaussian_process.kalman._filter import Filter
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import REST, SEARCH
 from ._models import (
@@ -42,6 +45,9 @@ from ._state import (
 _ROWS_OF = "The rows that {}.{} returns"
 
 _NO_POSITIONS = np.empty(0, dtype=np.intp)
+
+# A data set beyond this size gives a warning.
+_MANY = 2000
 
 
 def predicted_observation(run, answer):
@@ -101,7 +107,23 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     pending = run.pending.answered(query, passed)
     after = replaced(run, time=time, pending=pending, setting=run.setting_after(answer), **changes)
     learns = not (hold or data_only or first is not None)
+    if len(run.data) <= _MANY < len(after.data):
+        _warn_of_size(after)
     return run.step_to(after, "told", answer._replace(extended=extended, learns=learns))
+
+
+def _warn_of_size(run):
+    """Warn that steps become slow, unless a filter or a budget bounds them."""
+    is_filter = isinstance(getattr(run.surrogate, "gp", None), Filter)
+    if run.config.acquisition is None or run.timer is not None or is_filter:
+        return
+    warn_caller(
+        f"The data set of this {type(run.algorithm).__name__} has more than {_MANY} observations. "
+        "Each one makes the steps slower, and they take more memory. Give max_size=300, which "
+        "keeps the most relevant or else the latest ones, or step_budget; with_parameters() goes "
+        "on with them.",
+        ModelWarning,
+    )
 
 
 def _entry(run, answer, told, data, policy, now, predicted):

@@ -170,12 +170,14 @@ class RelevancyCap(StaleDataPolicy):
         times between the queries so far: argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9).
     min_size : int, default=10
         Observations that stay however few are recommended.
+    largest : int, default=None
+        Limit of a recommended size. None: no limit.
 
     Attributes
     ----------
     max_size_ : int or None
-        The present n*, at most what a ``step_budget`` allows; None while the response time is
-        unknown.
+        The present n*, at most ``largest`` and what a ``step_budget`` allows; None while neither
+        these nor the response time are known.
     response_time_ : ResponseTime or None
         The model R(n) of the times between the queries, updated by `watch`; with a "recommended"
         size only.
@@ -198,13 +200,21 @@ class RelevancyCap(StaleDataPolicy):
     _allowed_size: int | None = None
     response_time_: ResponseTime | None = None
 
-    def __init__(self, max_size: int | str = "recommended", min_size: int = 10) -> None:
+    def __init__(
+        self,
+        max_size: int | str = "recommended",
+        min_size: int = 10,
+        largest: int | None = None,
+    ) -> None:
         self.max_size = max_size
         self.min_size = min_size
+        self.largest = largest
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_int(self.min_size, "min_size", self)
+        if self.largest is not None:
+            check_int(self.largest, "largest", self)
         if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
             check_int(self.max_size, "max_size", self)
         _check_kernels(surrogate)
@@ -234,10 +244,10 @@ class RelevancyCap(StaleDataPolicy):
         return rows_of(self.removals_)
 
     def _max_size(self, surrogate):
-        allowed = self._allowed_size
-        if not isinstance(self.max_size, str):
-            return int(self.max_size if allowed is None else min(self.max_size, allowed))
-        if self.response_time_ is None:
+        is_given = not isinstance(self.max_size, str)
+        limits = self._allowed_size, self.max_size if is_given else self.largest
+        allowed = min((int(limit) for limit in limits if limit is not None), default=None)
+        if is_given or self.response_time_ is None:
             return allowed
         start, limit = self.max_size_, {}
         if allowed is not None:

@@ -36,7 +36,7 @@ VALUES = [
     (opts.WDBO, "clock", "'wall', 'calendar', 'step' or a callable", ["sun", None]),
     (opts.ABO, "lookahead", "a float", [-0.1, INF, NAN, "far", None]),
     (opts.ABO, "max_size", "an int", ["recommended"]),
-    (opts.BOLT, "max_size", ".*an int", [0, 2.5, "many", None]),
+    (opts.BOLT, "max_size", ".*an int", [0, 2.5, "many"]),
     (opts.BRGPUCB, "horizon", "an int", [0]),
     (opts.BRGPUCB, "variation_budget", ".*", [0.0]),
     (opts.ETGPUCB, "delta", r".*float in the range \(0, 1\)", [0.0, 1.0, -0.5, None, "small"]),
