@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml setup.py $(wildcard sktvbo/_fast/*.p*)
 	@touch $@
 
 demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture
-	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/optimize/demo.py
 
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
 	$(BIN)/python -m pytest $(SPREAD)

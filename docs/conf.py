@@ -1,6 +1,7 @@
 """Sphinx configuration: ``sphinx-build -W -b html docs docs/_build/html``."""
 
 import importlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ version = release = sktvbo.__version__
 
 extensions = [
     "mathml",
+    "members",
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
@@ -41,17 +43,12 @@ html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_css_files = ["sktvbo.css"]
-# Pages of their own, on which there is nothing to go on to.
-html_sidebars = {
-    name: []
-    for name in (
-        *("index", "install", "quickstart", "choose", "play"),
-        *("migration", "theory", "contributing", "changelog"),
-    )
-}
+html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"text": project},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
+    # The pages of a section; the names of the reference and of the gallery are on theirs.
+    "navigation_depth": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
@@ -59,6 +56,13 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# A build of a repository on a host links it, as the metadata of a release do.
+if os.environ.get("GITHUB_REPOSITORY"):
+    home = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}".format_map(os.environ)
+    html_theme_options |= {
+        "icon_links": [{"name": "Source and issues", "url": home, "icon": "fa-solid fa-code"}],
+    }
+toc_object_entries_show_parents = "hide"
 # What is pasted into a terminal has no prompts.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -69,9 +73,14 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
+SECTIONS = ("predict", "optimize", "production", "papers")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "subsection_order": ["../examples/" + name for name in SECTIONS],
+    # The examples that use a class are listed on its page.
+    "backreferences_dir": "generated/examples",
+    "doc_module": ("sktvbo",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

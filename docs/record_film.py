@@ -18,7 +18,7 @@ from PIL import Image
 from sktvbo import WDBO, evaluation
 
 # The problem and its picture are those of ``make demo``.
-DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
+DEMO = Path(__file__).parents[1] / "examples" / "optimize" / "demo.py"
 demo = SimpleNamespace(**runpy.run_path(str(DEMO)))
 
 PLACES = np.linspace(0.0, 10.0, 101)

@@ -9,7 +9,7 @@ import pytest
 from sktvbo import WDBO, RandomSearch, evaluation
 
 ROOT = Path(__file__).parents[1]
-DEMO = str(ROOT / "examples" / "demo.py")
+DEMO = str(ROOT / "examples" / "optimize" / "demo.py")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ def run_example(monkeypatch):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     monkeypatch.setattr(pyplot, "show", lambda: None)
-    yield lambda name, **options: runpy.run_path(str(EXAMPLES / name), **options)
+    yield lambda name, **options: runpy.run_path(next(EXAMPLES.rglob(name)), **options)
     pyplot.close("all")
 
 
