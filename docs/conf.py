@@ -19,6 +19,7 @@ copyright = f"2026, {author}"
 version = release = sktvbo.__version__
 
 extensions = [
+    "figures",
     "mathml",
     "members",
     "matplotlib.sphinxext.plot_directive",

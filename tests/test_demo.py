@@ -21,7 +21,13 @@ def demo():
 def test_the_queries_follow_the_optimum(demo):
     near, chance = (
         demo["share_near_optimum"](
-            evaluation.run(algorithm, demo["problem"], clock=demo["clock"], random_state=0)
+            evaluation.run(
+                algorithm,
+                demo["problem"],
+                clock=demo["clock"],
+                n_initial=demo["N_INITIAL"],
+                random_state=0,
+            )
         )
         for algorithm in (WDBO(), RandomSearch())
     )

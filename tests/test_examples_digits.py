@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "predict" / "plot_tune_drifting_stream.py"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLE = EXAMPLES / "predict" / "plot_tune_drifting_stream.py"
 
 
 @pytest.fixture(scope="module")

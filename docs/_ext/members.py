@@ -25,9 +25,9 @@ def methods(cls):
     for name in dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base)):
         value = inspect.getattr_static(cls, name)
         requests = name.endswith("_request") or name == "get_metadata_routing"
-        if not name.startswith("_") and not requests:
-            if inspect.isfunction(getattr(value, "__func__", value)):
-                yield name
+        public = not name.startswith("_") and not requests
+        if public and inspect.isfunction(getattr(value, "__func__", value)):
+            yield name
 
 
 def row(cls, name, bases):
