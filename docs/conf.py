@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/examples",
     "doc_module": ("sktvbo",),
     "download_all_examples": False,
+    "capture_repr": (),  # an object's address says nothing
     "remove_config_comments": True,
     "show_memory": False,
     "thumbnail_size": (320, 224),
