@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import matplotlib
+from docutils import nodes
 
 import sktvbo
 
@@ -22,6 +23,7 @@ extensions = [
     "figures",
     "mathml",
     "members",
+    "references",
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
@@ -67,8 +69,11 @@ toc_object_entries_show_parents = "hide"
 # What is pasted into a terminal has no prompts.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-# A name in single backquotes is a link when it is the name of something, and literal otherwise.
+# A name in single backquotes is a link.
 default_role = "py:obj"
+# Each is found, but what documentation of others that is inherited names.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"optuna\..*|FrozenTrial|FitFailedWarning|model_\w+")]
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -129,7 +134,18 @@ def _mend_films(app, pagename, templatename, context, doctree):
         )
 
 
+def _describe_examples(app, doctree):
+    """A figure of an example without a title is described by the example's, not by its file."""
+    title = next(iter(doctree.findall(nodes.title)), None)
+    for kind in ("imgsgnode", "image"):
+        for image in doctree.findall(lambda node, kind=kind: type(node).__name__ == kind):
+            alt = image.get("alt", "")
+            if title is not None and (not alt or alt.startswith(("plot ", "sphx_glr"))):
+                image["alt"] = title.astext()
+
+
 def setup(app):
     app.connect("builder-inited", _check_api)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _mend_films)
+    app.connect("doctree-read", _describe_examples)

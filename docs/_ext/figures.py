@@ -10,6 +10,12 @@ MARK = ".. The figures of this page are those of its programs.\n"
 BLOCK = re.compile(r"^>>> .*\n(?:\S.*\n)*", re.MULTILINE)
 
 
+def described(paragraph):
+    """Return a paragraph in one line without markup, which describes the figures that follow."""
+    words = re.sub(r":[\w:]+:`~?([^`<]*?)\s*(<[^`]*>)?`", r"\1", paragraph)
+    return re.sub(r"\s+", " ", re.sub(r"[`*]", "", words)).strip(" :") or "Figure"
+
+
 def with_figures(text):
     """Return the text of a page with its doctests as plot directives, but for those of errors."""
     contexts = iter(["reset"])
@@ -18,7 +24,13 @@ def with_figures(text):
         block = match.group()
         if "Traceback" in block:
             return block
-        head = [".. plot::", f"   :context: {next(contexts, 'close-figs')}", "   :include-source:"]
+        said = text[: match.start()].rstrip().rpartition("\n\n")[2]  # the paragraph before
+        head = [
+            ".. plot::",
+            f"   :context: {next(contexts, 'close-figs')}",
+            "   :include-source:",
+            f"   :alt: {described(said)}",
+        ]
         return "\n".join([*head, "", *("   " + line for line in block.splitlines()), ""])
 
     return BLOCK.sub(directive, text)

@@ -2,42 +2,41 @@
 
 import importlib
 import inspect
+import re
 
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from sktvbo.optimizers import BayesianOptimizer
 
-
-def documented_in(cls, name, bases):
-    """The class on whose page a method is documented: cls, BayesianOptimizer, or none."""
-    for owner in cls.__mro__:
-        if owner is not cls and owner.__name__ in bases:
-            ours = owner.__module__.startswith("sktvbo.optimizers")
-            return BayesianOptimizer if ours and hasattr(BayesianOptimizer, name) else None
-        if name in vars(owner):
-            return cls
-    return None
+def page_of(cls, name, bases):
+    """The path of the class on whose page a method is documented, "" for that of cls, or None."""
+    owner = next(base for base in cls.__mro__ if name in vars(base))
+    above = [base for base in cls.__mro__[1:] if base.__name__ in bases]
+    if not above or not issubclass(above[0], owner):
+        return ""
+    ours = owner.__module__.startswith("sktvbo.optimizers.")
+    return "sktvbo.optimizers.BayesianOptimizer" if ours else None
 
 
 def methods(cls):
     """The names of the public methods, the class's own ones first."""
     for name in dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base)):
         value = inspect.getattr_static(cls, name)
-        requests = name.endswith("_request") or name == "get_metadata_routing"
-        public = not name.startswith("_") and not requests
+        theirs = name.endswith("_request") or name == "get_metadata_routing" or "model_" in name
+        public = not name.startswith("_") and not theirs
         if public and inspect.isfunction(getattr(value, "__func__", value)):
             yield name
 
 
-def row(cls, name, bases):
+def row(path, cls, name, bases):
     """A row of the table, in reStructuredText."""
-    owner, link = documented_in(cls, name, bases), f"``{name}``"
-    if owner is not None:
-        room = ".".join(part for part in owner.__module__.split(".") if not part.startswith("_"))
-        link = f":py:meth:`{name} <{room}.{owner.__name__}.{name}>`"
-    summary = (inspect.getdoc(getattr(cls, name)) or "").partition("\n\n")[0]
-    return [f"   * - {link}", "     - " + summary.replace("\n", " ")]
+    page, link = page_of(cls, name, bases), f"``{name}``"
+    if page is not None:
+        link = f":py:meth:`{name} <{page or path}.{name}>`"
+    summary = (inspect.getdoc(getattr(cls, name)) or "").partition("\n\n")[0].replace("\n", " ")
+    # Labels of other packages, such as :ref:`a word <label>`.
+    summary = re.sub(r":ref:`([^`<]*?)\s*<[^`]*>`", r"\1", summary)
+    return [f"   * - {link}", f"     - {summary}"]
 
 
 class Members(SphinxDirective):
@@ -50,7 +49,8 @@ class Members(SphinxDirective):
         module, _, name = self.arguments[0].rpartition(".")
         cls = getattr(importlib.import_module(module), name)
         bases = {base.strip() for base in self.options.get("bases", "").split(",")}
-        rows = [line for name in methods(cls) for line in row(cls, name, bases)]
+        path = self.arguments[0]
+        rows = [line for name in methods(cls) for line in row(path, cls, name, bases)]
         head = [
             ".. rubric:: Methods",
             "",
