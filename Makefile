@@ -120,7 +120,7 @@ arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queri
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -E -b html docs docs/_build/html
-	$(BIN)/python -m pytest --quiet tests/test_site.py
+	$(BIN)/python -m pytest --quiet tests/test_site.py tests/test_pages.py
 
 dist: $(VENV)/.installed  ## source distribution and wheel in dist/
 	$(BIN)/python -m pip install --quiet build twine

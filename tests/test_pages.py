@@ -43,19 +43,22 @@ LOOK = """
     if (!seen(e) || e.closest("pre, svg, math, .sphx-glr-thumbcontainer, [hidden]")) continue;
     const style = getComputedStyle(e);
     const cut = style.overflowX === "hidden" || style.overflowX === "clip";
-    if (cut && e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1) found.push("cut off: " + name(e));
+    const wide = e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1;
+    if (cut && wide) found.push("cut off: " + name(e));
   }
   for (const e of document.querySelectorAll(".bd-sidebar-secondary a")) {
     const box = e.getBoundingClientRect();
     if (seen(e) && box.right > page.clientWidth + 1) found.push("beyond the edge: " + name(e));
   }
   for (const column of document.querySelectorAll(".bd-sidebar-primary, .bd-sidebar-secondary"))
-    if (seen(column) && width > 1000 && !column.querySelector("li a")) found.push("an empty column");
+    if (width > 1000 && seen(column) && !column.querySelector("li a"))
+      found.push("an empty column");
 
   for (const image of document.images) {
     const alt = (image.getAttribute("alt") || "").trim();
     const file = image.src.split("/").pop();
-    if (!alt || file.startsWith(alt) || /\\.(png|svg|gif)$/.test(alt)) found.push("no description: " + file);
+    const isFile = file.startsWith(alt) || /\\.(png|svg|gif)$/.test(alt);
+    if (!alt || isFile) found.push("no description: " + file);
     if (image.complete && image.naturalWidth === 0) found.push("no picture: " + file);
   }
   return found;
