@@ -196,6 +196,16 @@ def test_without_data_it_says_so_and_generates_them(run_example, tmp_path, capsy
     assert "SKTVBO_DATA" in out
 
 
+@pytest.mark.slow
+def test_forgetting_has_a_valley(run_example):
+    example = run_example("plot_grid_search_alpha.py")
+    overall, error = example["overall"], example["overall_error"]
+    i = example["alphas"].index(1.0)
+    assert overall[i] <= overall.min() + error[overall.argmin()]
+    means, errors = (example[name][2] for name in ("means", "errors"))
+    assert means[0] - errors[0] > means[2:].min() + errors[2:].max()
+
+
 def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["controller.py", "40"])
     example = run_example("controller.py")
