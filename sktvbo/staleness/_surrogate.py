@@ -150,7 +150,7 @@ class Surrogate(Protocol):
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,): for
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
             `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
-            ``mean(S)``, and ``compiled()``, see `sktvbo.acquisition._compiled.objective_of`.
+            ``mean(S)``, and ``compiled()``, see ``sktvbo.acquisition._compiled.objective_of``.
         """
 
 
