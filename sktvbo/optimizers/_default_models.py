@@ -137,8 +137,13 @@ def drifting_surrogate(times):
         times,
         drifting_kernel(times),
         hyperpriors={"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR},
-        prior_mean=None if times.is_constrained else QuadraticMean(only_if_likelier=True),
+        prior_mean=None if times.is_constrained else _mean(),
     )
+
+
+def _mean():
+    import os
+    return QuadraticMean(only_if_likelier=True, spread=float(os.environ.get("SPREAD", "2")))
 
 
 def smooth_surrogate(times):

@@ -220,6 +220,13 @@ def without_rows(target, surrogate, drop, n):
     return surrogate.without(drop, restandardize=n >= target.min_to_learn)
 
 
+def summarized(target, surrogate, drop, n):
+    """Return the same, where what the rows said of what never changes remains."""
+    if not isinstance(surrogate, FittedGP):
+        return without_rows(target, surrogate, drop, n)
+    return surrogate.summarized(drop, restandardize=n >= target.min_to_learn)
+
+
 def first_surrogate(target, data):
     """Return the first surrogate, fitted to a data set."""
     run, known = target.run, training(target.run, data)

@@ -28,6 +28,7 @@ from ._models import (
     outcome_targets,
     posterior_at_rows,
     searched,
+    summarized,
     training,
     with_models,
     without_rows,
@@ -103,6 +104,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
                 data = run.algorithm._before_surrogate(run, extended)
         entry = _entry(run, answer, told, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
+        changes["static_before"] = run.static
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
     after = replaced(run, time=time, pending=pending, setting=run.setting_after(answer), **changes)
@@ -224,7 +226,8 @@ def _without_stale(target, policy, model, data, now):
         raise invalid(name, f"fewer than all {n}", got="all of them")
     if not len(drop):
         return model, data
-    surrogate = without_rows(target, model.surrogate, drop, n - len(drop))
+    leave = summarized if policy.summarizes else without_rows
+    surrogate = leave(target, model.surrogate, drop, n - len(drop))
     return model._replace(surrogate=surrogate), data.drop(drop)
 
 
@@ -378,6 +381,8 @@ def _without_observation(run, position):
     surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
+    if is_latest and run.static is not run.static_before:
+        surrogate = surrogate.with_static(run.static_before)
     if surrogate is not None:
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
@@ -390,6 +395,7 @@ def _without_observation(run, position):
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
+        static_before=None if surrogate is None else run.static_before,
         data=data,
         history=history,
         time=time,
@@ -399,7 +405,8 @@ def _without_observation(run, position):
 def _data_without(run, position, entry, is_latest):
     """Return the data set without an observation, and with what it removed, see `untell`."""
     data, stored, back = run.data, run.history.positions, set()
-    if is_latest or position in data.positions:
+    # What left a summary does not come back, but after the latest observation, with that before it.
+    if is_latest or (position in data.positions and run.static is None):
         back = set(entry.removed.tolist()).intersection(stored)
     data = data.drop(np.flatnonzero(data.positions == position))
     for i in sorted(back.difference({position}, data.positions.tolist())):

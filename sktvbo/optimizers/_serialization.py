@@ -53,6 +53,7 @@ _FIELDS = (
     "rng",
     "policy",
     "policy_before",
+    "static_before",
     "surrogate",
     "search",
     "time",

@@ -733,6 +733,8 @@ class RunState:
         With what it has learnt in the run.
     policy_before : stale-data policy or None
         As it was before the latest observation; None where that is not known.
+    static_before : StaticPart or None
+        That of the objective before the latest observation.
     objective : Model
     time : TimeState
     pending : PendingQueries
@@ -756,6 +758,7 @@ class RunState:
     rng: np.random.RandomState
     policy: object
     policy_before: object = None
+    static_before: object = None
     objective: Model = field(default_factory=Model)
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)
@@ -886,6 +889,12 @@ class RunState:
     surrogate = property(attrgetter("objective.surrogate"))
     search = property(attrgetter("objective.search"))
     sliced_search = property(attrgetter("objective.sliced_search"))
+
+    @property
+    def static(self):
+        """`StaticPart` of the objective, or None."""
+        gp = getattr(self.surrogate, "gp", None)
+        return None if gp is None else gp.rows.static
 
     def with_objective(self, **changes):
         """Return the run with changes of the model of its objective."""
