@@ -23,8 +23,8 @@ from .._validation import (
 )
 from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
-from ._exact_posterior import Dense
 from ._dates import columns_like_fit, finite_posterior, numeric_durations
+from ._exact_posterior import Dense
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
 # Part of the information about a static part that stays with each row that leaves, and the largest
 # number of its columns: it has their number squared.
-_STAYS, _MOST_COLUMNS = float(__import__("os").environ.get("FADE", "0.998")), 20
-
+_STAYS, _MOST_COLUMNS = 0.998, 20
 
 
 class Learnt:
