@@ -11,18 +11,18 @@ rows that leave,
     p(y_D | y of the others, w) ∝ exp(−½ wᵀ Λ_D w + η_Dᵀ w),   A = P_DD,
     Λ_D = U A⁻¹ Uᵀ,   η_D = U A⁻¹ v,   U = Φᵀ P_·D,   v = P_D· y,
 
-as y_D given the others and w is Gaussian with precision A. The likelihood of all rows is the product
-of that of the rows that stay and of such terms, in any order of removals. So Λ = Σ Λ_D and η = Σ η_D
-are sufficient: the posterior of w given them and the rows that stay is exactly that given all rows,
-for fixed hyperparameters. It costs O(n d) a row from P, and O(d²) memory. What is lost is what the
-rows said of h, which is what the relevancy measures.
+as y_D given the others and w is Gaussian with precision A. The likelihood of all rows is the
+product of that of the rows that stay and of such terms, in any order of removals. So the sums Λ and
+η are sufficient: the posterior of w given them and the rows that stay is exactly that given all
+rows, for fixed hyperparameters. It costs O(n d) a row from P, and O(d²) memory. What is lost is
+what the rows said of h, which is what the relevancy measures.
 
 The rows that stay have the prior mean φ(x)ᵀ ŵ, with ŵ the posterior mean given the rows that left:
 
     ŵ = (Λ + I / τ²)⁻¹ (η + w₀ / τ²).
 
-What ŵ leaves unexplained is part of h. A part of Λ and η is forgotten with every row that leaves, so
-that the static part may drift, and a change of regime is forgotten.
+What ŵ leaves unexplained is part of h. A part of Λ and η is forgotten with every row that leaves,
+so that the static part may drift, and a change of regime is forgotten.
 """
 
 from __future__ import annotations

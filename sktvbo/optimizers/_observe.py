@@ -28,9 +28,11 @@ from ._models import (
     outcome_targets,
     posterior_at_rows,
     searched,
+    static_of,
     summarized,
     training,
     with_models,
+    with_static,
     without_rows,
 )
 from ._places import matching, not_pending
@@ -104,7 +106,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
                 data = run.algorithm._before_surrogate(run, extended)
         entry = _entry(run, answer, told, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
-        changes["static_before"] = run.static
+        changes["static_before"] = static_of(run.surrogate)
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
     after = replaced(run, time=time, pending=pending, setting=run.setting_after(answer), **changes)
@@ -381,8 +383,7 @@ def _without_observation(run, position):
     surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
-    if is_latest and run.static is not run.static_before:
-        surrogate = surrogate.with_static(run.static_before)
+        surrogate = with_static(surrogate, run.static_before)
     if surrogate is not None:
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
@@ -395,7 +396,7 @@ def _without_observation(run, position):
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
-        static_before=None if surrogate is None else run.static_before,
+        static_before=None,
         data=data,
         history=history,
         time=time,
@@ -405,8 +406,7 @@ def _without_observation(run, position):
 def _data_without(run, position, entry, is_latest):
     """Return the data set without an observation, and with what it removed, see `untell`."""
     data, stored, back = run.data, run.history.positions, set()
-    # What left a summary does not come back, but after the latest observation, with that before it.
-    if is_latest or (position in data.positions and run.static is None):
+    if is_latest or position in data.positions:
         back = set(entry.removed.tolist()).intersection(stored)
     data = data.drop(np.flatnonzero(data.positions == position))
     for i in sorted(back.difference({position}, data.positions.tolist())):

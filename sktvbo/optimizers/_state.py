@@ -890,12 +890,6 @@ class RunState:
     search = property(attrgetter("objective.search"))
     sliced_search = property(attrgetter("objective.sliced_search"))
 
-    @property
-    def static(self):
-        """`StaticPart` of the objective, or None."""
-        gp = getattr(self.surrogate, "gp", None)
-        return None if gp is None else gp.rows.static
-
     def with_objective(self, **changes):
         """Return the run with changes of the model of its objective."""
         return replaced(self, objective=self.objective._replace(**changes))
