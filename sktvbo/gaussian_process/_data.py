@@ -108,8 +108,6 @@ class Rows:
         True if the scores have heavier tails than a Gaussian.
     static : StaticPart or None
         Of rows that have left.
-    spread : float
-        Prior standard deviation of its coefficients.
     """
 
     X: np.ndarray
@@ -126,7 +124,6 @@ class Rows:
     scores: np.ndarray | None = None
     heavy_tails: bool = False
     static: StaticPart | None = None
-    spread: float = 0.0
     storage: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -181,8 +178,7 @@ class Rows:
         """
         if self.static is None:
             return self.prior_mean
-        known = self.prior_mean, self.spread, self.scale, self.S.shape[1]
-        return self.static.mean(*known)
+        return self.static.mean(self.prior_mean, self.scale, self.S.shape[1])
 
     @cached_property
     def _has_no_known_variance(self):
@@ -269,9 +265,9 @@ class Rows:
         layout = Layout(X.shape[1] - 1, self.layout.origin)
         return self._copy({"X": X, "layout": layout, "storage": None})
 
-    def with_static(self, static, spread):
+    def with_static(self, static):
         """Return rows with another static part."""
-        return self._copy({"static": static, "spread": spread})
+        return self._copy({"static": static})
 
     def with_prior_mean(self, prior_mean):
         """Return rows with another prior mean."""

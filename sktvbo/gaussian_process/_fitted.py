@@ -475,17 +475,15 @@ class FittedGP(Learnt):
         if type(gp) is not Dense or not 0 < len(columns) <= _MOST_COLUMNS:
             return self.without(indices, restandardize=restandardize)
         indices = check_rows(indices, gp.rows.n, "indices")
-        static = gp.rows.static or StaticPart.empty(columns)
+        static = gp.rows.static or StaticPart.empty(columns, mean.spread)
         known = information_of(gp, indices, static)
         static = static.faded(_STAYS ** len(indices)).plus(*known)
-        spread = mean.spread / np.sqrt(2.0 * len(columns))
-        gp = replaced(gp, rows=gp.rows.with_static(static, spread))
+        gp = replaced(gp, rows=gp.rows.with_static(static))
         return replaced(self, gp=gp).without(indices, restandardize=restandardize)
 
     def with_static(self, static: StaticPart | None) -> Self:
         """Return the model with another static part, which rows of an earlier state had left."""
-        rows = self.gp.rows.with_static(static, self.gp.rows.spread)
-        return replaced(self, gp=self.gp._recomputed(rows))
+        return replaced(self, gp=self.gp._recomputed(self.gp.rows.with_static(static)))
 
     def rescaled(
         self,
@@ -529,8 +527,10 @@ class FittedGP(Learnt):
         covariance = gp.covariance.with_kernels(*kernels)
         before, rows = gp.rows, gp.rows.with_places(X)
         if before.static is not None:
-            offsets = rows.S[0] - scales * before.S[0]
-            rows = rows.with_static(before.static.moved(scales, offsets), before.spread)
+            columns = model.prior_mean.columns_of(len(scales))
+            factors = np.asarray(scales)[columns]
+            offsets = rows.S[0, columns] - factors * before.S[0, before.static.columns]
+            rows = rows.with_static(before.static.moved(columns, factors, offsets))
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(model.prior_mean.polynomial(len(scales)))
         gp = model._condition(covariance, rows)
@@ -573,7 +573,7 @@ class FittedGP(Learnt):
             weights = np.append(rows.weights, np.ones(n_extra))
             known = weights, np.append(rows.scores, np.zeros(n_extra))
         searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
-        searched = searched.with_static(rows.static, rows.spread)
+        searched = searched.with_static(rows.static)
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         return searched.at(max(searched.now, rows.now))

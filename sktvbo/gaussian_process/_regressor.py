@@ -93,7 +93,7 @@ _MANY_ROWS = 64
 _BLOCK = 1000
 
 # What rows take over from those that they replace.
-_OF_OTHERS = ("prior_mean", "location", "scale", "static", "spread")
+_OF_OTHERS = ("prior_mean", "location", "scale", "static")
 
 
 # The constructor is generated from the fields: parameters and defaults are written once.

@@ -46,6 +46,8 @@ class StaticPart:
     ----------
     columns : ndarray of int of shape (c,)
         Coordinates of the polynomials.
+    deviation : float
+        τ, in units of the standardized y.
     information : ndarray of shape (2 c, 2 c)
         Λ of the linear and then the quadratic coefficients, in units of 1 / y².
     shift : ndarray of shape (2 c,)
@@ -53,14 +55,16 @@ class StaticPart:
     """
 
     columns: np.ndarray
+    deviation: float
     information: np.ndarray
     shift: np.ndarray
 
     @classmethod
-    def empty(cls, columns):
-        """Return the information of no rows."""
+    def empty(cls, columns, spread):
+        """Return the information of no rows, for a ``spread`` of the values over the box."""
         n = 2 * len(columns)
-        return cls(np.asarray(columns, dtype=np.intp), np.zeros((n, n)), np.zeros(n))
+        known = np.asarray(columns, dtype=np.intp), float(spread / np.sqrt(n))
+        return cls(*known, np.zeros((n, n)), np.zeros(n))
 
     def features(self, S):
         """Return φ (n, 2 c) of places S (n, d)."""
@@ -75,32 +79,38 @@ class StaticPart:
         """Return a part of the information."""
         return replaced(self, information=part * self.information, shift=part * self.shift)
 
-    def moved(self, scales, offsets):
-        """Return the information about the polynomials of places x · scales + offsets, each (d,).
+    def moved(self, columns, factors, offsets):
+        """Return the information after a linear change of the places.
 
         φ of the new places is M φ of the old ones, up to a constant, so w becomes M⁻ᵀ w.
+
+        Parameters
+        ----------
+        columns : ndarray of int of shape (c,)
+            Of the coordinates after the change.
+        factors, offsets : ndarray of shape (c,)
+            They are x · factors + offsets.
         """
-        a, b = scales[self.columns], offsets[self.columns]
-        c = len(a)
+        a, b, c = factors, offsets, len(factors)
         # With u = x − ½ the new one is a u + s.
         s = 0.5 * (a - 1.0) + b
         M = np.diag(np.concatenate([a, a * a]))
         M[np.arange(c, 2 * c), np.arange(c)] = 2.0 * a * s * _SQUARE / _LINEAR
-        return replaced(self, information=M @ self.information @ M.T, shift=M @ self.shift)
+        information, shift = M @ self.information @ M.T, M @ self.shift
+        columns = np.asarray(columns, dtype=np.intp)
+        return replaced(self, columns=columns, information=information, shift=shift)
 
-    def mean(self, prior, spread, scale, n_dims):
+    def mean(self, prior, scale, n_dims):
         """Return φ(x)ᵀ ŵ, a `Polynomial`, for y of a scale.
 
         Parameters
         ----------
         prior : Polynomial or None
             φ(x)ᵀ w₀; None: 0.
-        spread : float
-            τ.
         scale : float
         n_dims : int
         """
-        c, weight = len(self.columns), 1.0 / spread**2
+        c, weight = len(self.columns), 1.0 / self.deviation**2
         start = np.zeros(2 * c)
         if prior is not None:
             start[c:] = prior.square[self.columns] / _SQUARE

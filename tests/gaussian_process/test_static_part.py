@@ -62,7 +62,7 @@ PARTS = [[[3], [7, 50], [22], [0, 11, 39], [18]], [[0, 3, 7, 11, 18, 22, 39, 50]
 def test_the_posterior_is_that_given_all_rows(parts, mean_prior_std, monkeypatch):
     monkeypatch.setattr(_fitted, "_STAYS", 1.0)
     gp = fitted(mean_prior_std)
-    expected = posterior(gp, StaticPart.empty([0, 1]))
+    expected = posterior(gp, StaticPart.empty([0, 1], 2.0))
     after = without(gp, parts)
     found = posterior(after, after.gp.rows.static)
     assert len(after.X_train_) == N - 8
@@ -92,17 +92,17 @@ def test_what_is_conditioned_on_equals_that_from_the_rows_alone():
 
 def test_no_rows_leave_the_prior_mean():
     prior = QuadraticMean(0.7, columns=[0, 2]).polynomial(3)
-    mean = StaticPart.empty([0, 2]).mean(prior, 1.0, 5.0, 3)
+    mean = StaticPart.empty([0, 2], 2.0).mean(prior, 5.0, 3)
     S = np.random.RandomState(1).uniform(size=(9, 3))
     assert_allclose(mean(S), prior(S), atol=1e-12)
-    assert_allclose(StaticPart.empty([0, 2]).mean(None, 1.0, 5.0, 3)(S), 0.0, atol=1e-12)
+    assert_allclose(StaticPart.empty([0, 2], 2.0).mean(None, 5.0, 3)(S), 0.0, atol=1e-12)
 
 
 def test_places_that_are_scaled_and_moved_have_the_same_information():
     """wᵀ Λ w and ηᵀ w of one function are the same in both coordinates."""
     gp = without(fitted(), PARTS[0])
     static, scales, offsets = gp.gp.rows.static, np.array([0.5, 2.0]), np.array([0.1, -0.3])
-    moved, S = static.moved(scales, offsets), np.random.RandomState(1).uniform(size=(20, 2))
+    moved, S = static.moved([0, 1], scales, offsets), np.random.RandomState(1).uniform(size=(20, 2))
     w = np.random.RandomState(2).normal(size=4)
     values = static.features(S * scales + offsets) @ w
     design = np.column_stack([static.features(S), np.ones(20)])

@@ -71,7 +71,7 @@ def test_untell_of_the_latest_restores_it(text):
 def test_another_domain_goes_on_with_it(text):
     opt = WDBO.from_json(text)
     wider = opt.with_parameters(domain=[(-0.5, 1.5), (-0.5, 1.5)])
-    expected = static_of(opt).moved(np.full(2, 0.5), np.full(2, 0.25))
+    expected = static_of(opt).moved([0, 1], np.full(2, 0.5), np.full(2, 0.25))
     assert_allclose(static_of(wider).information, expected.information, rtol=1e-9)
     assert_allclose(static_of(wider).shift, expected.shift, rtol=1e-9)
     assert static_of(opt.with_parameters(alpha=0.3)) is not None
