@@ -27,6 +27,8 @@ from ._cholesky import matvec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._typing import Indices
+
 
 @dataclass(frozen=True, eq=False)
 class Mean:
@@ -235,8 +237,18 @@ class QuadraticMean(BaseEstimator):
         if np.ndim(self.columns) != 1 or not 0 < len(columns) == len(indices):
             raise invalid("columns", "different columns, at least one", self.columns, self)
 
-    def columns_of(self, n_dims):
-        """Return the coordinates of the mean (c,) among ``n_dims``."""
+    def columns_of(self, n_dims: int) -> Indices:
+        """Return the coordinates of the mean.
+
+        Parameters
+        ----------
+        n_dims : int
+            Number of spatial coordinates.
+
+        Returns
+        -------
+        columns : ndarray of int of shape (c,)
+        """
         return np.arange(n_dims) if self.columns is None else np.asarray(self.columns, dtype=int)
 
     def polynomial(self, n_dims: int) -> Polynomial:
