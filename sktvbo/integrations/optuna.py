@@ -72,6 +72,9 @@ _KNOWN = (*_FINISHED, TrialState.FAIL, TrialState.RUNNING)
 # Pruned trials are compared with this many complete ones, the latest.
 _N_CURVES = 100
 
+# An optimizer is told at most this many trials at once, the latest.
+_N_TOLD = 1000
+
 # Branches of a conditional space are found in this many trials, the latest.
 _N_FOR_BRANCHES = 1000
 
@@ -150,7 +153,7 @@ class TimeVaryingSampler(BaseSampler):
     - With the same seed, trials of the same numbers and the same history have the same random
       draws. A study in one process with ``time="number"`` is then repeated exactly on one machine.
       With ``time="start"`` the times differ, and with them models and queries. A resumed study
-      learns from all earlier trials at once, so that its next queries agree only approximately.
+      learns from its latest 1000 trials at once, so that its next queries agree only approximately.
     - Several processes on one SQLite file wait for each other. SQLite gives up after five seconds
       unless the storage sets another limit: ``RDBStorage("sqlite:///study.db",
       engine_kwargs={"connect_args": {"timeout": 120.0}})``.
@@ -314,7 +317,7 @@ class TimeVaryingSampler(BaseSampler):
     def _with_trials(self, model, study, ended):
         """Return a model with all of these trials told, in the order of their times."""
         new, limited = list(model.waiting), self._limited
-        for trial in ended[model.n_read :]:
+        for trial in ended[max(model.n_read, len(ended) - _N_TOLD) :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
             y = None if failed else self._memory.curves.final_value(trial)
             point = None if y is None and not failed else model.space.encode(trial.params)

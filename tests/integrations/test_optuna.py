@@ -725,7 +725,8 @@ def test_all_brackets_of_hyperband_are_known(watched):
         return value
 
     study.optimize(objective, n_trials=12)
-    assert [t for *_, t in watched.told] == list(range(11))
+    # Some are told again, as there are more to compare them with.
+    assert {t for *_, t in watched.told} == {*range(11)}
 
 
 # --- many trials ----------------------------------------------------------------------------------
