@@ -123,6 +123,10 @@ class Constrained(Domain):
         """
         return self._whole.feasible.sample(n, rng)
 
+    def knowing(self, rows: ArrayLike, n_calls: int) -> Constrained:
+        space = self.search_space().knowing(self.unit_of(rows), n_calls)
+        return replaced(self, _whole=space)
+
     def members(self, limit: int) -> Array | None:
         # A point that may not be queried may be told.
         return self.domain.members(limit)
@@ -288,5 +292,5 @@ def constrained(domain, constraints, owner):
         limited.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
         return limited
     limited = Constrained(domain, constraints, owner=owner)
-    limited.sample(1, 0)  # raises if no point is feasible
+    limited.search_space().feasible.check()  # raises if no point is feasible for sure
     return limited

@@ -228,6 +228,10 @@ class WithContext(Domain):
         """
         return replaced(self, current=context)
 
+    def knowing(self, rows: ArrayLike, n_calls: int) -> WithContext:
+        chosen = self.chosen.knowing(np.asarray(rows)[:, : self.n_chosen], n_calls)
+        return replaced(self, chosen=chosen)
+
     def search_space(self) -> SearchSpace:
         """Return what a maximizer sees of the domain in the current context.
 

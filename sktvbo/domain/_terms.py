@@ -2,7 +2,9 @@
 
 A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
 unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
-``expected`` describes, in messages, a column with these two bounds.
+``expected`` describes, in messages, a column with these two bounds. ``has_steps`` is True where
+values have an order and neighbours; ``listed`` are the numbers in rows and in equations of all
+values, if these are listed.
 """
 
 import math
@@ -81,6 +83,7 @@ class Real:
     order = "straight"
     expected = "in [{}, {}]"
     size = math.inf
+    has_steps, listed = False, None
 
     def __init__(self, low, high):
         self.low = low
@@ -195,6 +198,7 @@ class Integer(Real):
     kind = "integer"
     order = "steps"
     expected = "a whole number from {:.0f} to {:.0f}"
+    has_steps = True
 
     # An integer up to this power of two is unchanged by scaling to [0, 1] and back.
     largest = 50
@@ -310,6 +314,10 @@ class Discrete(Integer):
     def members(self):
         return self._members
 
+    @property
+    def listed(self):
+        return self._members, self._members
+
     def inside(self, V):
         return np.abs(V - self.nearest(V)) <= self._slack
 
@@ -367,6 +375,11 @@ class Ordinal(Discrete):
         return np.array(self.values, dtype=np.float64) if are_numbers else None
 
     @property
+    def listed(self):
+        numbers = self.numbers
+        return self._members, None if numbers is None else numbers[self._members.astype(int)]
+
+    @property
     def queried(self):
         """Values that may be queried."""
         return [self.choices[int(i)].value for i in self._members]
@@ -404,6 +417,7 @@ class Categorical(Ordinal):
 
     kind = "categorical"
     order = "unordered"
+    has_steps = False
     numbers = None
     expected = "the position of a category that may be queried, from {:.0f} to {:.0f}"
 

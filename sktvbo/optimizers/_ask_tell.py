@@ -54,7 +54,7 @@ from ._places import (
 from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
 from ._state import Answer, Query, handles
-from ._suggest import announce, in_context, restricted, suggest
+from ._suggest import announce, of_query, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -226,7 +226,7 @@ class AskTell(Durable):
         Parameters
         ----------
         run, here : RunState
-            In ``here`` the domain is that of the query, see `restricted`.
+            In ``here`` the domain is that of the query, see `of_query`.
         t : float
         """
         raise NotImplementedError
@@ -463,8 +463,7 @@ class AskTell(Durable):
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
-        here = in_context(run, run.domain.contexts(context, 1)[0])
-        here = restricted(here, fixed, available)
+        here = of_query(run, run.domain.contexts(context, 1)[0], fixed, available)
         return run.domain.decode(self._recommended(run, here, t))
 
     @step
