@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 
 # Outside by less than this, relative to the width of the coordinate: a rounding error.
 TOLERANCE = 1e-9
+
+# A number with fewer digits than one of a list differs from it by less than this part of the
+# distance to the next one.
+FEWER_DIGITS = 2e-3
+
+
+def have_fewer_digits(rounded, numbers):
+    """Return which of some numbers (...) are others, with fewer decimals or those of float32."""
+    pairs = zip(np.ravel(rounded).tolist(), np.ravel(numbers).tolist())
+    same = [
+        v == n
+        or np.float32(v) == np.float32(n)
+        or round(n, -Decimal(repr(v)).as_tuple().exponent) == v
+        for v, n in pairs
+    ]
+    return np.reshape(np.array(same, dtype=bool), np.shape(rounded))
 
 
 class Domain:

@@ -167,13 +167,15 @@ class FeasibleSet:
             feasible = drawn[self.allowed(drawn)]
             if len(feasible) >= _ENOUGH * n:
                 return feasible
+            if not len(feasible):
+                break  # more of them would be few
         rng = check_random_state(0 if rng is None else rng)
         if self._linear_part is not None:
             drawn = self._linear_part.candidates(n, rng)
             feasible = np.vstack([feasible, drawn[self.allowed(drawn)]])
             if len(feasible) >= _ENOUGH * n:
                 return feasible
-        moved = self.projected(drawn[:n])
+        moved = self.projected(drawn[: n if self.rules.is_listed_or_linear else 0])
         known = np.vstack([feasible, moved[self.allowed(moved)], self._seeds])
         count = math.ceil(_ENOUGH * n)
         return np.vstack([known, self._walk(known, count, _N_MORE_STEPS, rng)])

@@ -19,7 +19,7 @@ from scipy.stats.distributions import rv_frozen
 
 from .._validation import invalid, invalid_domain, is_gap, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
-from ._base import TOLERANCE
+from ._base import FEWER_DIGITS, TOLERANCE, have_fewer_digits
 
 
 def named_term(spec, name):
@@ -284,7 +284,8 @@ class Discrete(Integer):
         self.size = len(self._members)
         self._middles = 0.5 * self._members[1:] + 0.5 * self._members[:-1]
         # Without a width, the number itself says what a rounding error is.
-        self._slack = TOLERANCE * (self._width or abs(self.low) or 1.0)
+        self._exact = TOLERANCE * (self._width or abs(self.low) or 1.0)
+        self._slack = self._slacks(self._members)
 
     @classmethod
     def from_spec(cls, name, *values):
@@ -304,6 +305,13 @@ class Discrete(Integer):
     def spec(self):
         return self.kind, [self.decode(v) for v in self._members]
 
+    @staticmethod
+    def _slacks(members):
+        """Return how far numbers with fewer digits may be from those in ascending order (m,)."""
+        gaps = np.diff(members, prepend=-np.inf, append=np.inf)
+        nearer = np.minimum(gaps[1:], gaps[:-1])
+        return np.where(np.isfinite(nearer), FEWER_DIGITS * nearer, 0.0)
+
     @property
     def key(self):
         return self.kind, tuple(self._members.tolist())
@@ -319,7 +327,13 @@ class Discrete(Integer):
         return self._members, self._members
 
     def inside(self, V):
-        return np.abs(V - self.nearest(V)) <= self._slack
+        at = np.searchsorted(self._middles, V)
+        gaps = np.abs(V - self._members[at])
+        inside = gaps <= self._exact
+        near = ~inside & (gaps <= self._slack[at])
+        if near.any():
+            inside[near] = have_fewer_digits(V[near], self._members[at][near])
+        return inside
 
     def nearest(self, V):
         return self._members[np.searchsorted(self._middles, V)]
@@ -347,6 +361,7 @@ class Ordinal(Discrete):
         self.choices = tuple(map(_Choice, values))
         members = self.choices if queried is None else list(map(_Choice, queried))
         super().__init__(np.flatnonzero([choice in members for choice in self.choices]).tolist())
+        self._slack = np.zeros(self.size)  # positions are exact
 
     @classmethod
     def from_spec(cls, name, *values):
@@ -393,10 +408,22 @@ class Ordinal(Discrete):
         return self.kind, self.choices, tuple(self._members.tolist())
 
     def encode(self, value, name):
-        try:
+        if _Choice(value) in self.choices:
             return float(self.choices.index(_Choice(value)))
-        except ValueError:
-            raise invalid_domain(name, f"one of {self.values}", value) from None
+        at = self._rounded(value)
+        if at is None:
+            raise invalid_domain(name, f"one of {self.values}", value)
+        return float(at)
+
+    def _rounded(self, value):
+        """Return the position of the listed number that a value is but for digits, None if none."""
+        listed = self.numbers
+        if listed is None or not _is_number(value) or not all(map(_is_number, self.values)):
+            return None
+        order, value = np.argsort(listed), float(value)
+        near = np.abs(listed[order] - value) <= self._slacks(listed[order])
+        near &= have_fewer_digits(np.full(len(order), value), listed[order])
+        return order[near][0] if np.count_nonzero(near) == 1 else None
 
     def of_table(self, value):
         # Columns hold NaN for None, and 1.0 for 1 beside NaN.
@@ -436,6 +463,11 @@ class Categorical(Ordinal):
     def neighbours(self, u):
         others = self._members[self._members != self.from_unit(u[np.newaxis])[0]]
         return self.to_unit(others[:, np.newaxis])
+
+
+def _is_number(value):
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    return is_real and math.isfinite(value)
 
 
 def _lists(term, name, values, most):

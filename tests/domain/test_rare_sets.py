@@ -15,7 +15,7 @@ from sktvbo.exceptions import DomainError
 
 
 def integers(names, low=0, high=100):
-    return {name: ("integer", low, high) for name in names}
+    return dict.fromkeys(names, ("integer", low, high))
 
 
 def total(p, names="abcde"):
@@ -53,7 +53,7 @@ CASES = {
         lambda p: total(p) == 100,
     ),
     "listed": (
-        {name: ("discrete", LISTED) for name in "abcdefg"},
+        dict.fromkeys("abcdefg", ("discrete", LISTED)),
         LinearConstraint(np.ones(7), 100.0, 100.0),
         lambda p: abs(total(p, "abcdefg") - 100.0) < 1e-9,
     ),
@@ -155,7 +155,7 @@ LARGE = integers("abc", 0, 999)
 
 def test_where_none_is_found_the_remedies_are_named():
     opt = WDBO(LARGE, constraints=lambda p: hidden(p) and p["c"] == 127, random_state=0)
-    with pytest.raises(DomainError, match="found none instead.*give it in start_points, or tell"):
+    with pytest.raises(DomainError, match=r"found none instead.*give it in start_points, or tell"):
         opt.ask(0)
     sure = WDBO(integers("ab", 0, 999), constraints=LinearConstraint([2, 4], 7, 7))
     with pytest.raises(DomainError, match="Got linear ones that none satisfies"):
