@@ -68,7 +68,7 @@ class Domain:
     kinds : ndarray of str of shape (d,)
         For each coordinate of a row: "straight" if the unit form is linear in it, "curved" if it is
         real and the unit form is not linear, "steps" for integers, listed numbers and the
-        coordinates of points, "labels" for ordinals or "unordered" for categories.
+        coordinates of points, "cyclic", "labels" for ordinals or "unordered" for categories.
     unit_columns : ndarray of int of shape (d,)
         The first unit coordinate of each coordinate of a row.
     steps : ndarray of shape (d,)
@@ -99,6 +99,15 @@ class Domain:
         self.size = size
         for array in (lower, upper, continuous):
             array.setflags(write=False)
+
+    @property
+    def circular(self) -> Mask:
+        """Coordinates of the unit form (n_unit,) that belong to cyclic parameters."""
+        return self.unit_mask(self.kinds == "cyclic")
+
+    def unit_mask(self, chosen: Mask) -> Mask:
+        """Return which coordinates of the unit form (n_unit,) belong to some of a row (d,)."""
+        return np.repeat(chosen, np.diff(self.unit_columns, append=self.n_unit))
 
     # --- the two forms of a point -----------------------------------------------------------------
 

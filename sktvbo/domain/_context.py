@@ -42,7 +42,8 @@ class Context:
     ----------
     *spec
         Two numbers, its usual range; or another parameter of a `ParameterSpace`:
-        ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``.
+        ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``. An hour, a weekday or an
+        angle is `cyclic`.
 
     Examples
     --------
@@ -55,6 +56,29 @@ class Context:
 
     def __init__(self, *spec: object) -> None:
         self.spec = spec
+
+    @classmethod
+    def cyclic(cls, low: float, high: float) -> Context:
+        """Return a variable on a circle, where high is low again.
+
+        Parameters
+        ----------
+        low, high : float
+            Ends of a turn: 0 and 24 for an hour, 0 and 7 for a weekday, 0 and 360 for degrees.
+
+        Returns
+        -------
+        Context
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> from sktvbo.domain import Context
+        >>> opt = WDBO({"power": ("real", 0.0, 1.0), "hour": Context.cyclic(0, 24)})
+        >>> opt.ask(0.0, context={"hour": 23.5}).keys()
+        dict_keys(['power'])
+        """
+        return cls("cyclic", low, high)
 
     def term(self) -> object:
         """Return the parameter in the form that `ParameterSpace` takes.

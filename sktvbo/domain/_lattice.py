@@ -388,6 +388,8 @@ class LinearProgram:
         used[list(rules.lists)] = True
         self._used, self.has_none = np.flatnonzero(used), False
         ends = space.decode(np.array([space.lower, space.upper])[:, : domain.n_unit])
+        turns = (domain.kinds == "cyclic") & (ends[0] != ends[1])  # not fixed
+        ends[:, turns] = domain.number_bounds[:, turns]
         self._parts = [_Variables.of(ends[:, i], columns.get(i)) for i in self._used]
         self._widths = np.ptp(domain.number_bounds, axis=0)[self._used]
         self._numbers, self._stops = domain.numbers, np.cumsum([len(p.low) for p in self._parts])

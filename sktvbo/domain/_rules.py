@@ -22,6 +22,9 @@ _EXPECTED = (
 # Differences below this, relative to the terms of a sum, are rounding errors.
 _ROUNDING = 8.0 * np.finfo(float).eps
 
+# Kinds of numbers that equations cannot have.
+_OTHER_SCALES = "curved", "cyclic"
+
 # A function whose call takes more seconds than this is slow.
 _SLOW = 3e-4
 
@@ -386,7 +389,7 @@ def _linear(constraint, domain, owner):
     terms = np.abs(A) @ np.nan_to_num(np.abs(ends).max(axis=0))
     rounding = _ROUNDING * (terms + np.where(np.isfinite(low), np.abs(low), 0.0))
     equal = _are_equal(low, high, rounding)
-    for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
+    for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & np.isin(domain.kinds, _OTHER_SCALES)):
         got = f"one with {domain.names[i]!r}, which is on another scale"
         raise wrong("without equations but between plain reals and integers", got=got)
     return A, low, high, rounding, span

@@ -28,6 +28,9 @@ _MOST_AVOIDED, _N_TRIED = 0.8, 128
 # certified places are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
+# Center and radius of the circle on which the unit form of a cyclic parameter lies.
+CENTER, RADIUS = 0.5, 0.5
+
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
 
@@ -164,7 +167,8 @@ class SearchSpace:
     def _is_avoided(self, U):
         """Return which places (m, u) are left out (m,)."""
         (places, distance), k = self.avoided, self.domain.n_unit
-        near = np.where(self.domain.continuous, distance, _ROUNDING)
+        moves = self.domain.continuous | self.domain.circular
+        near = np.where(moves, distance, _ROUNDING)
         return (np.abs(U[:, np.newaxis, :k] - places[:, :k]) < near).all(axis=2).any(axis=1)
 
     def certified(self, certificate: Any, t: float) -> SearchSpace:

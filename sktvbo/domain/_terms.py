@@ -3,7 +3,7 @@
 A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
 unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
 ``expected`` describes, in messages, a column with these two bounds. ``has_steps`` is True where
-values have an order and neighbours; ``listed`` are the numbers in rows and in equations of all
+values have an order and neighbours, ``climbs`` where a gradient may move them; ``listed`` are the numbers in rows and in equations of all
 values, if these are listed.
 """
 
@@ -20,6 +20,7 @@ from scipy.stats.distributions import rv_frozen
 from .._validation import invalid, invalid_domain, is_gap, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import FEWER_DIGITS, TOLERANCE, have_fewer_digits
+from ._search_space import CENTER, RADIUS
 
 
 def named_term(spec, name):
@@ -83,7 +84,7 @@ class Real:
     order = "straight"
     expected = "in [{}, {}]"
     size = math.inf
-    has_steps, listed = False, None
+    has_steps, listed, climbs = False, None, True
 
     def __init__(self, low, high):
         self.low = low
@@ -153,6 +154,51 @@ class Real:
     def neighbours(self, u):
         """Return unit forms that differ from u (n_unit,) by a step that is not continuous."""
         return np.empty((0, self.n_unit))
+
+
+class Cyclic(Real):
+    """Numbers on a circle, of which low and high are the same one; two columns of the unit form.
+
+    These are cosine and sine, so that distances are chords of a circle whose diameter is 1. A
+    gradient cannot move them on the circle:
+    searches change them by steps.
+    """
+
+    kind = "cyclic"
+    order = "cyclic"
+    expected = "a finite number"
+    climbs = False
+
+    # Steps of a search, in parts of the circle, in both directions.
+    _STEPS = np.outer([-1.0, 1.0], 0.5 ** np.arange(1, 25)).ravel()
+
+    def __init__(self, low, high):
+        super().__init__(low, high)
+        self.n_unit = 2
+
+    def inside(self, V):
+        return np.isfinite(V)
+
+    def nearest(self, V):
+        V = np.asarray(V, dtype=np.float64)
+        turned = self.low + np.mod(V - self.low, self._width)
+        inside = (self.low <= V) & (self.high > V)
+        return np.where(inside, V, np.where(turned < self.high, turned, self.low))
+
+    def to_unit(self, V):
+        angles = (V - self.low) * (2.0 * math.pi / self._width)
+        return CENTER + RADIUS * np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
+
+    def from_unit(self, U):
+        angles = np.arctan2(U[..., 1:] - CENTER, U[..., :1] - CENTER) / (2.0 * math.pi)
+        return self.nearest(self.low + self._width * angles)
+
+    def quantile(self, Q):
+        return self.nearest(self.low + self._width * Q)
+
+    def neighbours(self, u):
+        reached = self.from_unit(u[np.newaxis]) + self._width * self._STEPS[:, np.newaxis]
+        return self.to_unit(reached)
 
 
 class _Logarithmic:
@@ -503,7 +549,7 @@ class _Choice:
         return hash(type(self._compared))
 
 
-_TERMS = Real, LogReal, Integer, LogInteger, Discrete, Ordinal, Categorical
+_TERMS = Real, LogReal, Cyclic, Integer, LogInteger, Discrete, Ordinal, Categorical
 _KINDS = {term.kind: term for term in _TERMS}
 _SPECS = ", ".join(
     f"({kind!r}, {'values' if issubclass(term, Discrete) else 'low, high'})"

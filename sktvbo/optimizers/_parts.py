@@ -192,6 +192,9 @@ _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 _FAILING_LASTS = 150
 
+# Kinds of numbers without steps.
+_NUMBERS = "straight", "curved", "cyclic"
+
 # Categories are tried by this number of queries; those that are added later, at every fifth query.
 _TRIED_BY = 30
 
@@ -274,7 +277,7 @@ def _latest_visits(choice, members):
     visits = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
     counts[: len(visits)] = visits
     compared = np.ones(run.domain.n_unit, dtype=bool)
-    compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
+    compared[run.domain.unit_mask(np.isin(run.domain.kinds, _NUMBERS))] = False
     order = np.argsort(-counts, kind="stable")
     places, first = distinct_rows(places[order][:, compared])
     is_at = np.isclose(members[:, np.newaxis, compared], places).all(axis=2)

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
-from .._validation import check_random_state, check_real, invalid_domain, invalid_observation, real_array
+from .._validation import (
+    check_random_state,
+    check_real,
+    invalid_domain,
+    invalid_observation,
+    real_array,
+)
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
