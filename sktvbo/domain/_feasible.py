@@ -134,9 +134,9 @@ class FeasibleSet:
         part = self._linear_part if self.rules.has_functions else self
         if part is None or part.members is not None:
             return
-        if not part.allowed(part.space.candidates(_N_SEEDS)).any():
-            if not len(part._first._found) and part._first._program.has_none:
-                raise self._nothing(self._outcome)
+        some, first = part.space.candidates(_N_SEEDS), part._first
+        if not part.allowed(some).any() and not len(first._found) and first._program.has_none:
+            raise self._nothing(self._outcome)
 
     def allowed(self, U):
         """Return which places (m, k) are feasible (m,)."""
@@ -519,8 +519,8 @@ class FeasibleSet:
         advice = "An equation is a LinearConstraint with lb = ub." * self.rules.has_functions
         if got.endswith("found none"):
             advice = (
-                f"If there is one, give it in start_points, or tell it: others are searched near it. "
-                f"{advice}"
+                "If there is one, give it in start_points, or tell it: others are searched near "
+                f"it. {advice}"
             ).strip()
         return invalid_domain(
             "constraints",

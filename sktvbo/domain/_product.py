@@ -204,6 +204,8 @@ def _joined(method, array, parts):
 class Box(_Product):
     """A box, the product of one interval per dimension.
 
+    For an angle, whose two ends are one point, take a "cyclic" parameter of a `ParameterSpace`.
+
     Parameters
     ----------
     bounds : array-like of shape (d, 2)

@@ -3,8 +3,8 @@
 A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
 unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
 ``expected`` describes, in messages, a column with these two bounds. ``has_steps`` is True where
-values have an order and neighbours, ``climbs`` where a gradient may move them; ``listed`` are the numbers in rows and in equations of all
-values, if these are listed.
+values have an order and neighbours, and ``climbs`` where a gradient may move them. ``listed`` are
+the numbers of all values in rows and in equations, if these are listed.
 """
 
 import math

@@ -37,6 +37,7 @@ from ._outcomes import check_names, kept_outcomes, limits_of, with_scales
 from ._parts import (
     Calibration,
     Cancelled,
+    ContextRanges,
     Expert,
     Exploration,
     Start,
@@ -62,6 +63,7 @@ KINDS = (
     Expert,
     Calibration,
     Unanswered,
+    ContextRanges,
 )
 
 
