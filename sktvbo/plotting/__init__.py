@@ -9,6 +9,7 @@ from ._baseline import BaselineDisplay
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
 from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
+from ._report import report
 
 __all__ = [
     "BaselineDisplay",
@@ -20,4 +21,5 @@ __all__ = [
     "RelevancyDisplay",
     "SliceDisplay",
     "TrackDisplay",
+    "report",
 ]

@@ -110,11 +110,19 @@ class Display:
 
         Return the two lines.
         """
-        many = {"rasterized": len(kept) + len(removed) > N_VECTORS}
+        are_many = len(kept) + len(removed) > N_VECTORS
+        many = {"rasterized": are_many}
+        if are_many:  # small ones, so that what is below them is seen
+            size = 3.0
         dot = {"color": "red", "markersize": size, "markeredgecolor": "white"} | many
         dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
         cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3} | many
-        cross |= {"path_effects": outline(2.6, "white"), "label": f"removed ({len(removed)})"}
+        cross["label"] = f"removed ({len(removed)})"
+        if are_many:
+            cross |= {"alpha": 0.35, "markeredgewidth": 0.6}
+            dot["markeredgewidth"] = 0.2
+        else:
+            cross["path_effects"] = outline(2.6, "white")
         crosses = ax.plot(self._on_axis(removed[:, 1]), removed[:, 0], "x", **cross)
         dots = ax.plot(self._on_axis(kept[:, 1]), kept[:, 0], "o", **dot)
         return [*dots, *crosses]
@@ -170,6 +178,12 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
 # --- state of an optimizer ------------------------------------------------------------------------
 
 
+def taking_numbers(optimizer):
+    """Return a copy of an optimizer that takes times as numbers, also after dates."""
+    run = run_of(optimizer)
+    return with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+
+
 class OptimizerView:
     """State of an optimizer that has a surrogate, for a display.
 
@@ -199,8 +213,7 @@ class OptimizerView:
             got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
             advice = "RandomSearch never has one; others do after the initial points."
             raise invalid("optimizer", expected, got=got, advice=advice, error=AskTellError)
-        run = run_of(optimizer)
-        self.optimizer = with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+        self.optimizer = taking_numbers(optimizer)
         self.domain, self.sign = as_domain(optimizer.domain), 1.0 if optimizer.maximize else -1.0
         self.told, self.removed = optimizer.told_X_, np.isfinite(optimizer.removed_at_)
 
