@@ -10,7 +10,9 @@ import matplotlib
 import sktvbo
 
 matplotlib.use("Agg")
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parent)]
+
+import record_report  # noqa: E402
 
 project = "sktvbo"
 author = "The sktvbo developers"
@@ -118,7 +120,14 @@ def _mend_films(app, pagename, templatename, context, doctree):
         )
 
 
+def _write_report(app, exception):
+    """Write the page of a recorded run, which the guide shows."""
+    if exception is None and app.builder.format == "html":
+        record_report.write(Path(app.outdir) / "report.html")
+
+
 def setup(app):
     app.connect("builder-inited", _check_api)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _mend_films)
+    app.connect("build-finished", _write_report)

@@ -175,7 +175,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     assert len(tested) == sum("==" in line for line in lines)
     extras = told["project"]["optional-dependencies"]
     allowed = floors(told["project"]["dependencies"]) | floors(told["build-system"]["requires"])
-    for extra in ("plot", "progress", "frames", "optuna", "gest"):
+    for extra in ("plot", "report", "progress", "frames", "optuna", "gest"):
         allowed |= floors(extras[extra])
     allowed |= {
         name: version

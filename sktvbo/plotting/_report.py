@@ -167,10 +167,15 @@ def _computed(found, baseline, units):
         elif baseline is not None:
             run.domain.place(baseline)  # an error if it is outside
     made, notes, beside = pictures(found, baseline, units)
+    shown = None
+    if baseline is not None and run is not None:
+        shown, _ = _setting(run, run.domain.place(baseline), units)
     return {
         "pictures": made,
         "notes": notes,
-        "baseline": None if baseline is None or run is None else _point(run, baseline, units),
+        "baseline": None
+        if baseline is None or run is None
+        else _setting(run, run.domain.place(baseline), units)[0],
         "beside": beside,
         "recommended": recommended(found),
     }
@@ -190,7 +195,7 @@ def _content(found, now, units, computed):
     name = label or _name_of(found.events) or "a run"
     content = {
         "title": name,
-        "journal": found.name,
+        "journal": os.path.basename(found.name),
         "word": word,
         "said": said,
         "since": "" if since is None else f"{_date(since)}, {_duration(now - since)} ago",
@@ -275,7 +280,7 @@ def _quantiles(seconds):
 
 
 def _asked(found, now, units):
-    """Return the latest pending queries as (id, setting, time, how long ago)."""
+    """Return the latest pending queries as (id, setting, context, time, how long ago)."""
     run, at = found.run, {}
     for event in found.events:
         if event.kind == "ask":
@@ -283,7 +288,7 @@ def _asked(found, now, units):
     return [
         (
             query.id,
-            _setting(run, query.x, units),
+            *_setting(run, query.x, units),
             _time(run, query.t),
             _duration(now - at[query.id]) if query.id in at else "",
         )
@@ -297,8 +302,10 @@ def _recommendation(run, units, known):
     if row is None:
         return None
     unit = f" {units['objective']}" if "objective" in units else ""
+    setting, context = _setting(run, row, units)
     return {
-        "setting": _setting(run, row, units),
+        "setting": setting,
+        "context": context,
         "time": _time(run, run.time.now),
         "predicted": "" if mean is None else f"{_with_error(mean, 2.0 * std)}{unit}",
         "chance": "" if chance is None else f"{chance:.0%}",
@@ -318,7 +325,10 @@ def _event(found, event, units):
         # An earlier domain had other positions of categories.
         known = None if changed and event.number < changed[-1] else run
         several = body["x"] if event.kind in ("ask", "ask_expert", "tell_expert") else [body["x"]]
-        parts = [_setting(known, x, units) if known else _numbers(x) for x in several]
+        parts = [
+            ", ".join(filter(None, _setting(known, x, units))) if known else _numbers(x)
+            for x in several
+        ]
         times = body["t"] if isinstance(body["t"], list) else [body["t"]]
         text = "; ".join(parts)
         if times:
@@ -353,17 +363,11 @@ def _numbers(x):
 
 
 def _setting(run, row, units):
-    """Return a row (d,) as text, by name."""
+    """Return what is chosen, and the context, of a row (d,) as two texts, by name."""
     columns = run.domain.described(np.asarray(row, dtype=np.float64)[np.newaxis])
-    return ", ".join(_with_unit(name, values[0], units) for name, values in columns.items())
-
-
-def _point(run, x, units):
-    """Return a point of the user as text, without a context."""
-    row = run.domain.place(x)
-    names = run.domain.columns[: run.domain.n_chosen]
-    columns = run.domain.described(row[np.newaxis])
-    return ", ".join(_with_unit(name, columns[name][0], units) for name in names)
+    shown = [_with_unit(name, values[0], units) for name, values in columns.items()]
+    k = run.domain.n_chosen
+    return ", ".join(shown[:k]), ", ".join(shown[k:])
 
 
 def _with_unit(name, value, units):

@@ -141,7 +141,7 @@ def test_the_facts_are_those_of_the_run(rich, page):
 def test_what_is_asked_and_recommended(rich, page):
     parsed, (_, opt) = Parsed(page), rich
     (query,) = [q for q in opt.pending_ if q.id == 24]
-    asked = f"{SCRIPT} = {query.x[SCRIPT]:.4g}, {EVIL} = {query.x[EVIL]}, load = 30 kW"
+    asked = f"{SCRIPT} = {query.x[SCRIPT]:.4g}, {EVIL} = {query.x[EVIL]} , with load = 30 kW"
     assert asked in parsed.text
     assert "t = 2026-03-02 08:00:00" in parsed.text
     frame = opt.to_frame()
@@ -149,6 +149,7 @@ def test_what_is_asked_and_recommended(rich, page):
     best = opt.recommend(START + 24 * HOUR, context={"load": load})
     assert f"Recommended now {SCRIPT} = {best[SCRIPT]:.4g}, {EVIL} = {best[EVIL]}" in parsed.text
     chance = opt.probability_feasible(best, START + 24 * HOUR, context={"load": load})
+    assert f"for t = 2026-03-02 08:00:00, with load = {load:.4g} kW" in parsed.text
     assert f"within the limits with probability {chance:.0%}" in parsed.text
     assert "The latest 20 events" in parsed.text
     rows = parsed.tags.count("tr")
