@@ -7,6 +7,7 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 
 from ._baseline import BaselineDisplay
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
+from ._forecast import ForecastDisplay
 from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
 from ._report import report
@@ -15,6 +16,7 @@ __all__ = [
     "BaselineDisplay",
     "ComparisonDisplay",
     "DatasetSizeDisplay",
+    "ForecastDisplay",
     "OutcomeDisplay",
     "PosteriorDisplay",
     "RegretDisplay",

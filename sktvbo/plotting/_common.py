@@ -57,8 +57,8 @@ class Display:
     # Times are dates, in ``time_unit`` since 1970.
     dates = False
 
-    def _panels(self, axes, n=1, **options):
-        """Return n axes: the given ones, or new ones for None."""
+    def _panels(self, axes, n=1, columns=None, **options):
+        """Return n axes: the given ones, or new ones for None, at most three beside one another."""
         try:
             # Import the package first: its submodule may be in sys.modules although it is missing.
             import matplotlib  # noqa: F401
@@ -72,7 +72,7 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = 2 if n == 4 else min(n, 3)
+        columns = columns or (2 if n == 4 else min(n, 3))
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options

@@ -169,13 +169,11 @@ def _computed(found, baseline, units):
     made, notes, beside = pictures(found, baseline, units)
     shown = None
     if baseline is not None and run is not None:
-        shown, _ = _setting(run, run.domain.place(baseline), units)
+        shown = _setting(run, run.domain.place(baseline), units)[0]
     return {
         "pictures": made,
         "notes": notes,
-        "baseline": None
-        if baseline is None or run is None
-        else _setting(run, run.domain.place(baseline), units)[0],
+        "baseline": shown,
         "beside": beside,
         "recommended": recommended(found),
     }
