@@ -114,14 +114,14 @@ class Page:
         self._source, self._path, self._reload = source, Path(path), reload
         self._baseline, self._units = baseline, dict(units or {})
         # End of the journal, and what was computed then.
-        self._place = self._computed = None
+        self._position = self._computed = None
 
     def write(self):
         """Write the page, and return what is wrong with the journal, or ""."""
         found, now = watched(self._source), time.time()
-        if not found.has_journal or found.problem or found.place != self._place:
+        if not found.has_journal or found.problem or found.position != self._position:
             self._computed = _computed(found, self._baseline, self._units)
-            self._place = found.place
+            self._position = found.position
         content = _content(found, now, self._units, self._computed)
         seconds = "" if self._reload is None else f"{self._reload:g}"
         content |= {"reload": self._reload, "seconds": seconds, "version": version("sktvbo")}

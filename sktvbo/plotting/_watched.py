@@ -41,7 +41,7 @@ class Watched:
         Number of all events of each kind.
     is_closed : bool
         The journal was closed.
-    place : Place
+    position : Position
         End of the journal.
     problem : str
         What is wrong with the journal, or "".
@@ -54,7 +54,7 @@ class Watched:
     events: list = field(default_factory=list)
     counts: dict = field(default_factory=dict)
     is_closed: bool = False
-    place: object = START
+    position: object = START
     problem: str = ""
     unknown: str = ""
 
@@ -188,9 +188,9 @@ def _of_journal(path, optimizer=None):
 
 def _read(found, content):
     """Read what can be read of a journal; an error leaves what was read before it."""
-    found.place, found.counts = content.end, content.counts()
+    found.position, found.counts = content.end, content.counts()
     found.is_closed = content.is_closed
-    for event in content.since(max(found.place.number - _N_EVENTS, 0)):
+    for event in content.since(max(found.position.number - _N_EVENTS, 0)):
         found.events.append(event)
     content.parts()  # raises an error if they are damaged
     if found.optimizer is None:
