@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from .._validation import check_int, invalid
+from .._validation import check_int, check_real, invalid
 from .._values import replaced
 from ..domain import as_domain
 from ..exceptions import AskTellError, MissingExtraError
@@ -173,6 +173,16 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
     effects = outline(linewidth + 1.4, "black")
     style = {"color": "cyan", "linewidth": linewidth, "path_effects": effects}
     return ax.plot(times, places, label=label, **style, **options)
+
+
+def coloured_range(mean, part, maximize):
+    """Return the range of a colour scale of the best part of some means, and its open end."""
+    check_real(part, "coloured", interval="(0, 1]")
+    if part == 1.0:
+        return mean.min(), mean.max(), "neither"
+    if maximize:
+        return np.quantile(mean, 1.0 - part), mean.max(), "min"
+    return mean.min(), np.quantile(mean, part), "max"
 
 
 # --- state of an optimizer ------------------------------------------------------------------------

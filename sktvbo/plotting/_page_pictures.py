@@ -186,6 +186,7 @@ def _tracks(optimizer, units):
     """Return a display over time for each parameter."""
     whole = TrackDisplay.from_optimizer(optimizer, n_times=_N_TIMES, n_values=41, units=units)
     options = _times(whole) | {"now": whole.now, "safety": whole.safety}
+    options["maximize"] = whole.maximize
     return [
         (
             f"{track.axis.name}, over time",
