@@ -1,6 +1,7 @@
 """The page of a run: what it says, whom it disturbs, and how it looks in a browser."""
 
 import datetime as dt
+import importlib
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -532,6 +534,19 @@ def test_a_missing_template_engine_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r'pip install "sktvbo\[report\]"'):
         plotting.report(RandomSearch([(0.0, 1.0)]), tmp_path / "page.html")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_page_of_the_documentation(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
+    recipe = importlib.import_module("record_report")
+    monkeypatch.setattr(recipe, "N_STEPS", 12)
+    recipe.write(tmp_path / "page.html")
+    parsed = Parsed(tmp_path / "page.html")
+    assert "The run waits for the answer to a query" in parsed.text
+    assert "service.db" in parsed.text
+    assert "latency, and its limits" in parsed.pictures
+    assert str(tmp_path) not in parsed.text
 
 
 # --- in a browser ---------------------------------------------------------------------------------
