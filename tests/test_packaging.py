@@ -75,7 +75,7 @@ def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     run(sys.executable, "setup.py", "-q", "build_py", "-d", tmp_path, cwd=unpacked)
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sktvbo").rglob("*.py")}
-    assert names == modules | {"sktvbo/py.typed"}
+    assert names == modules | {"sktvbo/py.typed", "sktvbo/plotting/report.html"}
 
 
 # setup.py without what takes minutes.
