@@ -69,10 +69,12 @@ def _converted(old, new):
         return _converted(old.domain, new)
     if isinstance(old, WithContext) or isinstance(new, WithContext):
         contexts = [getattr(domain, "context", None) for domain in (old, new)]
-        if contexts[0] != contexts[1]:
+        if None in contexts:
             raise _refused("one with the same context", *contexts)
         domain, positions = _converted(old.chosen, new.chosen)
-        return WithContext(domain, old.context), positions
+        context, of_context = _converted(*contexts)
+        positions |= {old.n_chosen + i: new for i, new in of_context.items()}
+        return WithContext(domain, context), positions
     if type(old) is not type(new):
         raise _refused("of the same kind", old, new)
     named = isinstance(old, ParameterSpace)
@@ -100,14 +102,14 @@ def _converted_terms(old, new):
 
 def _merged(before, after, name):
     """Return the values of an ordinal or categorical term, with those of the new one."""
-    choices, at = list(before.choices), 0
+    choices, end = list(before.choices), 0
     for choice in after.choices:
         if choice not in choices:
-            choices.insert(len(choices) if isinstance(before, Categorical) else at, choice)
-        elif choices.index(choice) < at and not isinstance(before, Categorical):
+            choices.insert(len(choices) if isinstance(before, Categorical) else end, choice)
+        elif choices.index(choice) < end and not isinstance(before, Categorical):
             expected = f"one with the same order of the values of {name!r}"
             raise _refused(expected, before.spec, after.spec)
-        at = choices.index(choice) + 1
+        end = choices.index(choice) + 1
     return choices
 
 

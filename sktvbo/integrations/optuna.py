@@ -35,7 +35,7 @@ from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ..exceptions import InvalidObservationError, MissingExtraError
 from ..optimizers import BayesianOptimizer
-from ..optimizers._durable import begun, run_of, with_run
+from ..optimizers._durable import run_of, with_new_run, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 
@@ -312,7 +312,7 @@ class TimeVaryingSampler(BaseSampler):
             maximize=study.direction == StudyDirection.MAXIMIZE,
             random_state=self._seed,
         )
-        return _Model(space, begun(optimizer))
+        return _Model(space, with_new_run(optimizer))
 
     def _with_trials(self, model, study, ended):
         """Return a model with all of these trials told, in the order of their times."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, dataclass_transform, overload
 
@@ -54,12 +53,12 @@ from ._places import (
 from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
 from ._state import Answer, Query, handles
-from ._suggest import announce, in_context, restricted, suggest
+from ._suggest import announce, of_query, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -86,7 +85,12 @@ if TYPE_CHECKING:
     from ..staleness import Surrogate
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def absent(default: Any = None, *, init: Literal[False] = False) -> Any:
+    """Return the field of a parameter that a class does not take, with the value that holds."""
+    return field(default=default, init=init)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, absent))
 def algorithm(cls):
     """Decorate an optimizer class, whose annotated attributes become keyword-only parameters.
 
@@ -197,28 +201,21 @@ class AskTell(Durable):
     query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
 
-    # --- what the steps ask of every algorithm; with a model, its parameters and hooks ------------
-
-    surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
-    outcome_scales = None
-    max_size = step_budget = refit_every = None
-    robust = _visits_members = _asks_expert = False
-    exploration = 0.0
-    n_initial_points = sys.maxsize
+    # --- what the steps ask of every algorithm ----------------------------------------------------
 
     # Name in tables and pictures; None: that of the class.
     label = None
 
-    def _n_initial(self, domain):
-        """Return the number of observations before there is a surrogate."""
-        return self.n_initial_points
+    # True if a run cannot begin without start points.
+    _needs_start_points = False
 
     def _make_policy(self):
         """Return a new stale-data policy; called once a run."""
         return KeepAll()
 
-    def _chosen_acquisition(self):
-        """Return the acquisition function of a run; None without a surrogate."""
+    def _of_model(self, domain, policy):
+        """Return what `RunConfig` has of an algorithm's model, a dict; called once a run."""
+        return {}
 
     def _recommended(self, run, here, t):
         """Return the row (d,) of a recommendation at time t.
@@ -226,7 +223,7 @@ class AskTell(Durable):
         Parameters
         ----------
         run, here : RunState
-            In ``here`` the domain is that of the query, see `restricted`.
+            In ``here`` the domain is that of the query, see `of_query`.
         t : float
         """
         raise NotImplementedError
@@ -463,8 +460,7 @@ class AskTell(Durable):
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
-        here = in_context(run, run.domain.contexts(context, 1)[0])
-        here = restricted(here, fixed, available)
+        here = of_query(run, run.domain.contexts(context, 1)[0], fixed, available)
         return run.domain.decode(self._recommended(run, here, t))
 
     @step
@@ -488,7 +484,8 @@ class AskTell(Durable):
             The `Query` of ``suggest``, or a point, also as ``x``. A point answers the pending query
             there; without t, of several the one asked for last, in the same ``context`` if there is
             one. It may be rounded, to float32 or within a hundredth of a real's range, where any
-            other pending query is 4 times as far away. The point is the data.
+            other pending query is 4 times as far away. The point is the data, also beyond the
+            domain by a hundredth of the range.
         y : float
             The observation.
         t : float or date, default=None
@@ -525,6 +522,8 @@ class AskTell(Durable):
         -----
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context tells them apart.
+        ModelWarning
+            Contexts span less than a tenth of their range, or more than three; once.
         UnansweredQueryWarning
             Ten queries are pending while observations of their times, or of their places at other
             times, answer none; once.
@@ -780,7 +779,7 @@ class AskTell(Durable):
         ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
 
         A ``domain`` is of the same kind as before, with the same number of dimensions and the same
-        context. Bounds may be wider or narrower; arms, members and categories may be added and
+        contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and categories may be added and
         withdrawn. Named parameters have the same names and kinds.
         Values of an ordinal have the same order. A withdrawn category is a value that may only have
         been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
@@ -814,7 +813,7 @@ class AskTell(Durable):
         with self._lock:
             run = self._resumed()
             source = self._new_run() if run is None else run
-            new, change, n_started = changed(source, changes, begun=run is not None)
+            new, change, n_started = changed(source, changes, has_begun=run is not None)
             fresh = new._new_run()
             if run is not None:
                 new._run = after = continued(run, fresh, change, n_started, changes)

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._values import distinct_rows, replaced
 from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
-from ..exceptions import OverconfidenceWarning, UnansweredQueryWarning
+from ..exceptions import ModelWarning, OverconfidenceWarning, UnansweredQueryWarning
 from ..gaussian_process import WeightedTimeVaryingGPRegressor
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
@@ -50,7 +50,7 @@ class Start(Part):
     name = "start"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def next(self, run, t):
@@ -74,7 +74,7 @@ class Start(Part):
         They are within reach, or near the first start point; the most distant one is the first.
         """
         run = choice.run
-        if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
+        if run.surrogate is not None or not run.config.spreads_initial:
             return draw
         if run.limiter is None:
             points = allowed_in_context(run.domain, run.config.start_points)
@@ -131,7 +131,7 @@ def gaps(places, others, k):
 # --- cancelled places -----------------------------------------------------------------------------
 
 # Reals nearer than this part of each range to a cancelled place are left alone as well.
-_NEAR = 0.05
+_LEFT_ALONE = 0.05
 
 # Cancelled queries stored, the latest.
 _MAX_CANCELLED = 100
@@ -155,7 +155,7 @@ class Cancelled(Part):
     name = "cancelled"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls(np.empty((0, config.domain.n_dims + 1)))
 
     def narrow(self, choice, space):
@@ -167,7 +167,7 @@ class Cancelled(Part):
         near &= [row[:-1].tobytes() not in waiting for row in self.rows]
         if not near.any():
             return space
-        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _NEAR)
+        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _LEFT_ALONE)
 
     def told(self, run, after, answer):
         elsewhere = (self.rows[:, :-1] != answer.x).any(axis=1)
@@ -192,6 +192,9 @@ _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 _FAILING_LASTS = 150
 
+# Kinds of numbers without steps.
+_NUMBERS = "straight", "curved", "cyclic"
+
 # Categories are tried by this number of queries; those that are added later, at every fifth query.
 _TRIED_BY = 30
 
@@ -202,10 +205,8 @@ class Visits(Part):
     name, is_stored = "visits", False
 
     @classmethod
-    def begun(cls, config):
-        algorithm = config.algorithm
-        visits = algorithm._visits_members and algorithm._has_default_acquisition
-        return cls() if visits else None
+    def of(cls, config):
+        return cls() if config.visits_members else None
 
     def narrow(self, choice, space):
         """Return the categories, or the members, whose turn it is; the space if there are none."""
@@ -274,7 +275,7 @@ def _latest_visits(choice, members):
     visits = [*history.positions[len(history.positions) - len(entries) :], *failures.n_before]
     counts[: len(visits)] = visits
     compared = np.ones(run.domain.n_unit, dtype=bool)
-    compared[run.domain.unit_columns[np.isin(run.domain.kinds, ["straight", "curved"])]] = False
+    compared[run.domain.unit_mask(np.isin(run.domain.kinds, _NUMBERS))] = False
     order = np.argsort(-counts, kind="stable")
     places, first = distinct_rows(places[order][:, compared])
     is_at = np.isclose(members[:, np.newaxis, compared], places).all(axis=2)
@@ -317,8 +318,8 @@ class Exploration(Part):
     name, is_stored = "exploration", False
 
     @classmethod
-    def begun(cls, config):
-        share = config.algorithm.exploration
+    def of(cls, config):
+        share = config.exploration
         return cls(share) if share else None
 
     def choose(self, choice, space):
@@ -373,8 +374,8 @@ class Expert(Part):
     name = "expert"
 
     @classmethod
-    def begun(cls, config):
-        if not config.algorithm._asks_expert:
+    def of(cls, config):
+        if not config.asks_expert:
             return None
         return cls(np.empty((0, config.domain.n_dims + 1)), np.empty(0))
 
@@ -436,7 +437,7 @@ class Calibration(Part):
     name = "calibration"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):
@@ -473,15 +474,72 @@ def _remedies(run):
     surrogate, sentences = run.surrogate, []
     if not can_be_searched(surrogate):
         sentences.append("It learns no hyperparameters (optimizer=None): give a larger noise. ")
-    elif run.algorithm.refit_every is None:
+    elif run.config.refit_every is None:
         sentences.append("Its hyperparameters are held: refit_every='auto', or refit(). ")
-    elif str(getattr(run.algorithm.surrogate, "noise_variance_bounds", "")) == "fixed":
+    elif str(getattr(run.config.surrogate, "noise_variance_bounds", "")) == "fixed":
         sentences.append("Its noise is fixed: let it learn the noise, by noise_variance_bounds. ")
     is_static = isinstance(getattr(surrogate, "temporal_kernel_", None), ConstantKernel)
     weighs = isinstance(as_estimator(surrogate), WeightedTimeVaryingGPRegressor)
     if is_static and type(run.policy) is KeepAll and not weighs:
         sentences.append("It takes the function for one that never changes: WDBO forgets. ")
     return "".join(sentences)
+
+
+# Contexts are compared with their declared ranges at every tenth observation, from the 30th on: the
+# latest of them should span at least a tenth of a range, and at most three.
+_EVERY, _N_CONTEXTS, _N_SPANNED, _NARROW, _WIDE = 10, 30, 200, 0.1, 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class ContextRanges(Part):
+    """Declared ranges of contexts that differ much from what is measured, with one warning.
+
+    Contexts are scaled by their ranges. Lengthscales are bounded in these units: contexts that span
+    a small part of them hardly matter to the model, and many of them all differ.
+
+    Attributes
+    ----------
+    has_warned : bool
+    """
+
+    has_warned: bool = False
+
+    name, is_stored = "context ranges", False
+
+    @classmethod
+    def of(cls, config):
+        domain = config.domain
+        return (
+            cls()
+            if np.isin(domain.kinds[domain.n_chosen :], ["straight", "curved"]).any()
+            else None
+        )
+
+    def told(self, run, after, answer):
+        n = after.history.n_told
+        if self.has_warned or answer.y is None or n < _N_CONTEXTS or n % _EVERY:
+            return self
+        domain, k = after.domain, after.domain.n_chosen
+        rows = after.rows(after.history.latest(_N_SPANNED))[:, :-1]
+        spans = np.ptp(domain.unit_of(rows)[:, domain.unit_columns], axis=0)
+        strange = (spans > 0.0) & ((spans < _NARROW) | (spans > _WIDE))
+        strange &= np.isin(domain.kinds, ["straight", "curved"])
+        strange[:k] = False
+        if not strange.any():
+            return self
+        i = np.argmax(strange)
+        low, high = rows[:, i].min(), rows[:, i].max()
+        warn_caller(
+            f"The context {domain.columns[i]!r} was measured from {low:.4g} to {high:.4g}, and its "
+            f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model hardly "
+            "learns at such a scale. If the values are typical, go on with a range that they fill: "
+            "opt = opt.with_parameters(domain=...).",
+            ModelWarning,
+        )
+        return replaced(self, has_warned=True)
+
+    def continued(self, run, new, change):
+        return run.part(self.name)
 
 
 # Queries that are passed over before the warning.
@@ -509,7 +567,7 @@ class Unanswered(Part):
     name = "unanswered"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):

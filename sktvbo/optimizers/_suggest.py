@@ -1,6 +1,6 @@
 """Queries: `suggest` is an ``ask``, from the time and the context to the queries that are pending.
 
-1. Context, and what is fixed or available: the domain of this query (`in_context`, `restricted`).
+1. Context, and what is fixed or available: the domain of this query (`of_query`).
 2. Start points come first; until there is a surrogate, queries are drawn (`_initial_queries`).
 3. Then the search space of each query is what all parts allow (`allowed_space`).
 4. A part chooses in it, or `search` does: where the acquisition function is largest, weighed by the
@@ -24,6 +24,7 @@ from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
+from ..domain._feasible import STEP_CALLS
 from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._chance import Chance
@@ -34,6 +35,10 @@ from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
+
+# Points that satisfy constraints are searched near the start points, pending queries and this many
+# of the latest observations.
+_N_KNOWN = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +62,7 @@ class Choice:
         Limits of the effort of a search, arguments of `optimize`.
     is_query : bool
         False for a recommendation.
-    known : dict
+    cache : dict
         Results of `once`, of all queries of the step.
     """
 
@@ -70,13 +75,13 @@ class Choice:
     queries: tuple = ()
     effort: dict = field(default_factory=dict)
     is_query: bool = True
-    known: dict = field(default_factory=dict)
+    cache: dict = field(default_factory=dict)
 
     def once(self, make, *arguments):
         """Return ``make(run, *arguments)``, which is computed once in a step."""
-        if make not in self.known:
-            self.known[make] = make(self.run, *arguments)
-        return self.known[make]
+        if make not in self.cache:
+            self.cache[make] = make(self.run, *arguments)
+        return self.cache[make]
 
     @property
     def number(self):
@@ -132,14 +137,14 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
     n_before, sizes, queries = run.pending.n_total, run.query_sizes, []
     follows = run.surrogate is not None and (
-        not run.policy.queries_prior or run.algorithm.safety is not None
+        not run.policy.queries_prior or run.config.safety is not None
     )
     if follows:
         # Queries at later times were taken back. A batch counts as one step.
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     run = replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
-        here, new = _start_queries(restricted(in_context(run, row), fixed, available), t, n)
+        here, new = _start_queries(of_query(run, row, fixed, available, n), t, n)
         n, best, forecast = n - len(new), (), None
         if follows:
             here, best, forecast = _best_queries(here, t, n, may_wait, details)
@@ -177,7 +182,7 @@ def announce(run, x, t):
 
     One that was made before the present time is not the latest one.
     """
-    after = run if t < run.time.now else run.moved(x, t)
+    after = run if t < run.time.now else run.with_setting(x, t)
     return _with_pending(after, [(x, t)], -np.inf)
 
 
@@ -206,6 +211,24 @@ def _groups(domain, context, size):
     return [(row, 1) for row in contexts]
 
 
+def of_query(run, context, fixed=None, available=None, n=1):
+    """Return the run with the domain of n queries in a context (c,), see `of_one_query`."""
+    run = in_context(run, context)
+    domain = run.domain
+    if domain.is_constrained:
+        latest = run.history.latest(_N_KNOWN)
+        rows = [*run.config.start_points, *(entry.row[:-1] for entry in latest)]
+        rows += [query.x for query in run.pending_now]
+        domain = domain.knowing(np.reshape(rows, (-1, domain.n_dims)), n * STEP_CALLS)
+    if fixed is not None or available is not None:
+        domain = of_one_query(domain, fixed, available)
+    return run if domain is run.domain else _in_domain(run, domain)
+
+
+def _in_domain(run, domain):
+    return replaced(run, config=replaced(run.config, domain=domain))
+
+
 def in_context(run, context):
     """Return the run with a domain in which a context (c,) is fixed."""
     if not len(context):
@@ -215,14 +238,6 @@ def in_context(run, context):
     start_points[:, config.domain.n_chosen :] = context
     domain = config.domain.in_context(context)
     return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
-
-
-def restricted(run, fixed, available):
-    """Return the run with the domain of one query, see `of_one_query`."""
-    if fixed is None and available is None:
-        return run
-    domain = of_one_query(run.domain, fixed, available)
-    return replaced(run, config=replaced(run.config, domain=domain))
 
 
 def allowed_space(choice):
@@ -262,16 +277,16 @@ def _start_queries(run, t, size):
         run = run.with_part(start)
         if x is None:
             break
-        run = run.moved(x, t)
+        run = run.with_setting(x, t)
         queries.append((x, t))
     return (_with_pending(run, queries, t) if queries else run), queries
 
 
 def _initial_queries(run, t, size):
     """Return the run, and queries (x, time) without a surrogate, each seen by the next one."""
-    queries, known = [], {}
+    queries, cache = [], {}
     while len(queries) < size:
-        choice = Choice(run, None, t, run.rng, queries=tuple(queries), known=known)
+        choice = Choice(run, None, t, run.rng, queries=tuple(queries), cache=cache)
         space = allowed_space(choice)
         draw = anywhere = _sampler(run.domain, space)
         for part in run.at_moment("sampler"):
@@ -281,7 +296,7 @@ def _initial_queries(run, t, size):
         if choice.chance is not None:
             draw = choice.chance.sampler(draw, run.domain.to_unit)
         for x in draw(n, run.rng):
-            run = run.moved(x, t)
+            run = run.with_setting(x, t)
             queries.append((x, t))
     return run, queries
 
@@ -321,7 +336,7 @@ def _best_queries(run, t, size, may_wait, details):
         run.timer.lap(REST)
     surrogate, waiting = run.query_surrogate.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
     waiting = [(query.x, query.t) for query in waiting]
-    optima, forecast, known = [], None, {}
+    optima, forecast, cache = [], None, {}
     for n_left in range(size, 0, -1):
         if waiting:
             surrogate = _hallucinated(run, surrogate, waiting)
@@ -334,7 +349,7 @@ def _best_queries(run, t, size, may_wait, details):
             run.algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t,
             tuple((each.x, each.t) for each in optima),
             _effort(run, n_left),
-            known=known,
+            cache=cache,
         )
         space = allowed_space(choice)
         best = _chosen(choice, space)
@@ -344,7 +359,7 @@ def _best_queries(run, t, size, may_wait, details):
             forecast = _forecast_of(run, t, best)
         if details is not None:
             details[choice.number] = _details_of(choice, space, best)
-        run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
+        run, waiting = run.with_setting(best.x, best.t), [(best.x, best.t)]
         optima.append(best)
     return run, optima, forecast
 
@@ -440,7 +455,7 @@ def weighed_score(choice, space, causes, latest=None):
         n_pending=len(surrogate.X_train_) - len(run.query_surrogate.X_train_),
         space=space,
         succeeds=None if chance is None else chance.succeeds,
-        latest=run.at,
+        latest=run.setting,
     )
     if latest is not None and latest > t:
         space = space.during(t, latest)

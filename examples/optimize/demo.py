@@ -4,9 +4,10 @@ Three algorithms, by make demo
 ===============================
 
 W-DBO, GP-UCB and random search on a parabola whose optimum moves to and fro: a table of the
-regrets and of the costs of a step, and a picture in ``sktvbo-demo/demo.png``. An answer takes
-a simulated time, so that the regrets do not depend on the speed of the machine. Run it with
-``make demo`` or ``python demo.py [n_replications]``; it needs Matplotlib.
+regrets and of the costs of a step, and a picture in ``sktvbo-demo/demo.png``. Each run begins with
+five random queries. An answer takes a simulated time, so that the regrets do not depend on the
+speed of the machine. Run it with ``make demo`` or ``python demo.py [n_replications]``; it needs
+Matplotlib.
 """
 
 import sys
@@ -20,6 +21,7 @@ from sktvbo.plotting import RegretDisplay
 
 HORIZON, PERIOD = 600.0, 300.0
 RESPONSE_TIME = 4.0  # simulated seconds from ask to answer
+N_INITIAL = 5  # first queries at random, the same of all algorithms
 NEAR = 1.0  # a query is near the optimum within this distance; the domain has length 10
 
 
@@ -81,8 +83,11 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()}
     n_replications = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    print(f"{', '.join(algorithms)}: {n_replications} runs each of {HORIZON:g} s, some minutes.")
-    comparison = evaluation.compare(algorithms, [problem], n_replications, clock=clock, n_jobs=-1)
+    print(f"{', '.join(algorithms)}: {n_replications} runs each of {HORIZON:g} simulated seconds.")
+    print("This takes about a minute on two cores.", flush=True)
+    comparison = evaluation.compare(
+        algorithms, [problem], n_replications, clock=clock, n_initial=N_INITIAL, n_jobs=-1
+    )
     print(f"\n{comparison}\n\nQueries within {NEAR:g} of the optimum, and the cost of a step:")
     for row in comparison.summary():
         name = row["algorithm"]

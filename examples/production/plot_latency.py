@@ -5,8 +5,8 @@ Latency of steps: a histogram
 
 The latency of a step is the time of ask and tell. A tell that searches the hyperparameters takes
 longer than one that only adds the observation. ``step_budget`` limits each: see :ref:`a controller
-of 5 ms cycles <sphx_glr_gallery_controller.py>`. The times are those of the machine that built this
-page.
+of 5 ms cycles <sphx_glr_gallery_production_controller.py>`. The times are those of the machine that
+built this page.
 """
 
 import time

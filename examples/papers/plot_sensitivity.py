@@ -48,7 +48,7 @@ for i, (problem, curve) in enumerate(zip(samples, curves.T)):
     best = windows[np.argmin(curve)]
     print(f"{problem.name}: best window {best}, regret {curve.min():.2f}; W-DBO {untuned[i]:.2f}")
     ax.plot(windows, curve, "o-", color=f"C{i}", label=f"{problem.name} steps")
-    ax.axhline(untuned[i], color=f"C{i}", linestyle="dashed")
+    ax.axhline(untuned[i], color=f"C{i}", linestyle="dashed", label=f"W-DBO, {problem.name} steps")
 ax.set(xscale="log", ylim=(0.0, None), xlabel="window", ylabel="regret / random search's")
 ax.set_xticks(windows, windows)
 ax.minorticks_off()

@@ -10,7 +10,7 @@ and a value told twice is told once.
 
 .. code-block:: console
 
-   $ python examples/service.py run.db 8000 &
+   $ python examples/production/service.py run.db 8000 &
    $ query=$(curl -sS --retry 9 --retry-connrefused localhost:8000/ask -d '{"key": "first"}')
    $ echo $query
    {"id": 0, "x": [5.17], "t": 0.0}

@@ -6,7 +6,7 @@ Compressors within their limits
 Three gas compressors share a demand that moves over the day. The power is to be small, while each
 machine stays away from its surge line and the total flow covers the demand. Both are measured, and
 ``safety`` asks for settings at which both hold with a probability of 0.95. The maps are those of Li
-et al. (NeurIPS 2024, arXiv 2409.18000).
+et al. (NeurIPS 2024, `arXiv 2409.18000 <https://arxiv.org/abs/2409.18000>`__).
 """
 
 import matplotlib.pyplot as plt
@@ -70,7 +70,7 @@ print(f"{100.0 * saved:.0f} % less power than with constant flows")
 display = OutcomeDisplay.from_optimizer(
     optimizer, units={"surge": "kg/s", "surplus": "kg/s"}, time_unit="quarters of an hour"
 )
-display.plot()
+_ = display.plot()
 
 # %%
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

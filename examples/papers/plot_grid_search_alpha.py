@@ -3,9 +3,9 @@
 How much to forget: a grid search for α
 =======================================
 
-W-DBO has one hyperparameter, α: how much the predictions may change, per temporal lengthscale, on
-account of what is forgotten. Forget too little and the data set grows, thinking takes longer, and
-the optimum has moved on by the time of the answer. Forget too much and the model knows nothing.
+W-DBO has one hyperparameter, α: how much forgetting may change the predictions, per temporal
+lengthscale. With too little forgetting the data set grows, thinking takes longer, and the optimum
+has moved by the time of the answer. With too much the model lacks data.
 
 W-DBO figure 1 shows the average regret against α. Here that study is a grid search:
 :class:`~sktvbo.model_selection.OnlineRun` makes an estimator of an optimizer, whose samples are
@@ -95,10 +95,11 @@ plt.show()
 # %%
 # What it says, and what it does not
 # ----------------------------------
-# On average over the problems the smallest α is the worst, on account of the switched camel, where
-# the old function must be forgotten; but three replications leave wide error bars. The paper finds
-# its best α at 1/4. On this clock, which makes large data sets expensive, there is no valley to be
-# seen: forgetting more does no harm.
+# On average over the problems there is a valley: α = 1 has the lowest regret, or one that is not
+# distinguished from it. On the switched camel, where the old function must be forgotten, more
+# forgetting is better than the smallest α by more than the error bars; on the other two the
+# differences are within them. The paper finds its best α at 1/4; this clock makes large data sets
+# more expensive.
 #
-# So the best α depends on the problem and on what thinking costs. Put your own problem and your own
-# response time in, and more replications.
+# So the best α depends on the problem and on the cost of thinking. Use your own problem, your own
+# response time and more replications.

@@ -1,22 +1,23 @@
 """
-=====================================
-Ozone, and how fast the past is stale
-=====================================
+==================================================
+Sites that report now and then: how fast to forget
+==================================================
 
-A worked example on real data with scikit-learn's own tools: a pipeline that scales the coordinates
-in space and leaves time alone, a grid search over the forgetting rate that never looks into the
-future, and a score on later days, against the same pipeline without time.
+A pipeline that scales the coordinates in space and leaves time alone, a grid search over the
+forgetting rate that never looks into the future, and a score on later days, against the same
+pipeline without time. The data are generated; with a file of the US EPA they are the ozone of 2020.
 """
 
 # %%
 # The data
 # --------
-# Ozone at 25 sites in New York State, one value a day. Not all of it is known: every evening a
-# random half of the sites have reported. The task is to tell the values of the *silent sites today*
-# and of *all sites tomorrow*, from the reports of the past three weeks, today's included.
+# 25 sites, one value a day. Not all of it is known: every evening a random half of the sites have
+# reported. The task is to predict the values of the *silent sites today* and of *all sites
+# tomorrow*, from the reports of the past three weeks, today's included.
 #
-# The data, of the US EPA's AirData, are not shipped. Without them the example runs on a made-up
-# field of the same shape.
+# The generated field loses 40 % of its variance to a new one every day. Where the folder
+# ``SKTVBO_DATA`` has the ozone of New York State in 2020, from the US EPA's AirData, the same
+# program runs on it.
 
 import os
 from pathlib import Path
@@ -36,8 +37,8 @@ from sktvbo import TimeVaryingGPRegressor
 from sktvbo.kernels import Forgetting
 
 
-def made_up_ozone():
-    """A stand-in, not measured: a spatial field of which 40 % is new every day."""
+def generated_field():
+    """A spatial field of which 40 % is new every day, with noise."""
     rng = np.random.RandomState(0)
     xy = rng.uniform(-200.0, 200.0, size=(25, 2))
     root = np.linalg.cholesky(Matern(150.0, nu=2.5)(xy) + 1e-9 * np.eye(25))
@@ -56,11 +57,10 @@ if path.is_file():
     ozone, xy = (arrays[name].astype(float) for name in ("ozone_ppb", "xy_km"))
     date = arrays["date"].astype("datetime64[D]")
     data = Bunch(ozone=ozone, date=date, t=np.arange(338.0), xy=xy, site_name=arrays["site_name"])
-    source = "New York State, 2020"
+    source = "ozone (ppb), New York State, 2020"
 else:
-    print(f"{path.name}, of aqs.epa.gov/aqsweb/airdata, is not in the folder SKTVBO_DATA.")
-    print("What follows is a made-up field instead.")
-    data, source = made_up_ozone(), "MADE-UP STAND-IN, not measured"
+    print(f"{path.name}, from aqs.epa.gov/aqsweb/airdata, is not in SKTVBO_DATA: generated data.")
+    data, source = generated_field(), "generated field"
 
 n_days, n_sites = data.ozone.shape
 reported = np.random.RandomState(0).uniform(size=(n_days, n_sites)).argsort(axis=1) < n_sites // 2
@@ -143,7 +143,7 @@ for name, found in [("time-varying", of_forgetting), ("static", of_static)]:
 # %%
 # Later days
 # ----------
-# The choices are now held, and every evening from August on the pipelines are fitted to the last
+# The choices are now fixed, and every evening from August on the pipelines are fitted to the last
 # three weeks' reports. The simplest predictions are means: of all reports in the three weeks, and
 # of each site's own.
 
@@ -185,7 +185,7 @@ predictions = {
     "time-varying pipeline": predict_later(by_pipeline(of_forgetting), later),
 }
 table = {name: (rmse(today), rmse(next_)) for name, (today, next_) in predictions.items()}
-print(f"{source}: RMSE in ppb, {len(later)} later days")
+print(f"{source}: RMSE, {len(later)} later days")
 print(f"{'':22s} {'silent today':>13s} {'all tomorrow':>13s}")
 for name, (today, tomorrow) in table.items():
     print(f"{name:22s} {today:13.2f} {tomorrow:13.2f}")
@@ -200,15 +200,15 @@ scores = of_forgetting.cv_results_
 of_rate = np.asarray(scores["param_gp__temporal_kernel__epsilon"], dtype=float)
 best = [np.sqrt(-scores["mean_test_score"][of_rate == rate].max()) for rate in rates]
 
-site = 10  # Rochester, far from the many sites around New York City
+site = 10  # of the real ones Rochester, far from the many sites around New York City
 shown = slice(n_search, n_search + 61)
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10.6, 4.2), width_ratios=[1.0, 1.9], layout="constrained"
 )
-figure.suptitle(f"Ozone: {source}")
+figure.suptitle(f"Data: {source}")
 left.plot(rates, best, "o-", color="#0072B2", label="time-varying")
 left.axhline(np.sqrt(-of_static.best_score_), color="#D55E00", ls="--", label="static")
-left.set(xlabel="forgetting rate ε (per day)", ylabel="validation RMSE (ppb), January to July")
+left.set(xlabel="forgetting rate ε (per day)", ylabel="validation RMSE, January to July")
 left.legend()
 
 date = data.date[shown]
@@ -216,7 +216,7 @@ right.plot(date, data.ozone[shown, site], color="0.6", label="truth")
 for name, colour, marker in [("static", "#D55E00", "s"), ("time-varying", "#0072B2", "o")]:
     today = predictions[f"{name} pipeline"][0][shown, site]
     right.plot(date, today, marker, color=colour, markersize=5, label=f"{name}, when silent")
-right.set(ylabel=f"ozone (ppb), {data.site_name[site].title()}")
+right.set(ylabel=f"value at {data.site_name[site].title()}")
 right.tick_params(axis="x", rotation=30)
 right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
 plt.show()
