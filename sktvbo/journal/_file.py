@@ -24,7 +24,7 @@ from ._rows import (
     COLUMNS,
     IN_FORCE,
     START,
-    Place,
+    Position,
     checked,
     checked_alone,
     event_sum,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x736B7476
 
 # Version of the layout, SQLite's user_version of a complete journal.
-FORMAT = 6
+FORMAT = 7
 
 # Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
@@ -335,7 +335,7 @@ class JournalFile:
         try:
             with translated_errors(self.path, "opened"):
                 # A run that is only read leaves its file as it is; either way there is a log now.
-                self._mark_incomplete() if self._is_new else self._last_place()
+                self._mark_incomplete() if self._is_new else self._last_position()
                 self._identities = {path: _identity(path) for path in (self._database, self._wal)}
         except BaseException:
             self._release()
@@ -405,33 +405,33 @@ class JournalFile:
 
     @property
     def end(self):
-        """Place behind the last event."""
+        """Position behind the last event."""
         if self._is_new:
             return START
         with translated_errors(self.path, "read"):
-            return self._last_place()
+            return self._last_position()
 
-    def _last_place(self):
+    def _last_position(self):
         query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
         row = self._connection.execute(query).fetchone()
-        return START if row is None else Place(*row)
+        return START if row is None else Position(*row)
 
-    def append(self, place, events, parts, *, rewrite):
-        """Write a step, all of it or nothing, behind a place.
+    def append(self, position, events, parts, *, rewrite):
+        """Write a step, all of it or nothing, behind a position.
 
         Parameters
         ----------
-        place : Place
+        position : Position
         events : list of (kind, told, body)
             ``told`` is the position of an observation among all, or None.
         parts : dict of str to plain data
             Parts of the state that have changed.
         rewrite : bool
-            First delete the events behind the place, and all parts.
+            First delete the events behind the position, and all parts.
 
         Returns
         -------
-        Place
+        Position
             Behind the events.
         """
         self._check_files()
@@ -447,10 +447,10 @@ class JournalFile:
                 if self._is_new:
                     self._create_tables(db)
                 if rewrite:
-                    db.execute("DELETE FROM events WHERE number > ?", (place.number,))
+                    db.execute("DELETE FROM events WHERE number > ?", (position.number,))
                     db.execute("DELETE FROM parts")
-                self._check_end(place)
-                after = self._insert(db, place, events)
+                self._check_end(position)
+                after = self._insert(db, position, events)
                 self._replace(db, parts)
                 db.execute("COMMIT")
             except BaseException:
@@ -467,23 +467,23 @@ class JournalFile:
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
 
-    def _check_end(self, place):
-        last = self._last_place()
-        if last != place:
+    def _check_end(self, position):
+        last = self._last_position()
+        if last != position:
             raise JournalError(
                 f"The journal {self.path} ends with event {last.number}, the run with event "
-                f"{place.number}: another program has written to it. Resume it with "
+                f"{position.number}: another program has written to it. Resume it with "
                 f"{resuming(self.path)} in another optimizer."
             )
 
-    def _insert(self, db, place, events):
+    def _insert(self, db, position, events):
         at = time.time()
         for kind, told, body in events:
-            number, text = place.number + 1, to_text(body)
-            place = Place(number, event_sum(place.sum, number, kind, at, told, text))
-            row = (number, kind, at, told, text, place.sum)
+            number, text = position.number + 1, to_text(body)
+            position = Position(number, event_sum(position.sum, number, kind, at, told, text))
+            row = (number, kind, at, told, text, position.sum)
             db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
-        return place
+        return position
 
     def _replace(self, db, parts):
         for name, plain in parts.items():
@@ -510,7 +510,7 @@ class JournalFile:
         before = START
         if first:
             total = self._rows("SELECT sum FROM events WHERE number = ?", (first,))[0][0]
-            before = Place(first, total)
+            before = Position(first, total)
         for _ in checked(self._rows(query, (first,)), before, self.path):
             pass
         return self._events(IN_FORCE)[0].body

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
 from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import ALONE, COLUMNS, IN_FORCE, START, Place, checked, checked_alone, stored_parts
+from ._rows import ALONE, COLUMNS, IN_FORCE, START, Position, checked, checked_alone, stored_parts
 
 if TYPE_CHECKING:
     from .._typing import PathLike
@@ -72,11 +72,11 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
         file was copied without its ``-wal`` file, so that the latest steps are missing.
     """
     with reading(path) as connection, translated_errors(path, "read"):
-        place = START
+        position = START
         if after:
             row = connection.execute("SELECT sum FROM events WHERE number = ?", (after,)).fetchone()
-            place = Place(after, "" if row is None else row[0])
-        yield from checked(connection.execute(_EVENTS, (after,)), place, path)
+            position = Position(after, "" if row is None else row[0])
+        yield from checked(connection.execute(_EVENTS, (after,)), position, path)
 
 
 def header(path):

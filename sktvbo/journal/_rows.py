@@ -20,14 +20,14 @@ IN_FORCE = "kind IN ('begin', 'with_parameters') ORDER BY number DESC LIMIT 1"
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Position in a journal: the number of events before it, and their checksum."""
 
     number: int = 0
     sum: str = ""
 
 
-START = Place()
+START = Position()
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,23 @@ def part_sum(name, body):
     return hashlib.sha256(f"{name}\n{body}".encode()).hexdigest()[:32]
 
 
-def checked(rows, place, path):
-    """Yield the events of the rows that follow a place; raise an error for a wrong checksum."""
+def checked(rows, position, path):
+    """Yield the events of the rows that follow a position; raise an error for a wrong checksum."""
     for *content, total in rows:
         number, *_, body = content
-        if number != place.number + 1 or event_sum(place.sum, *content) != total:
+        if number != position.number + 1 or event_sum(position.sum, *content) != total:
             raise JournalError(
-                f"The journal {path} is damaged at event {place.number + 1}: its checksum is "
+                f"The journal {path} is damaged at event {position.number + 1}: its checksum is "
                 "wrong. Restore a copy, or export the events before it."
             )
-        place = Place(number, total)
+        position = Position(number, total)
         yield Event(*content[:-1], json.loads(body))
 
 
 def checked_alone(rows, path):
     """Yield the events of rows that end with the checksum before each of them."""
     for *row, before in rows:
-        yield from checked([row], Place(row[0] - 1, before or ""), path)
+        yield from checked([row], Position(row[0] - 1, before or ""), path)
 
 
 def stored_parts(rows, path):

@@ -70,8 +70,8 @@ class StepTimer(Part):
     name, is_stored = "step budget", False
 
     @classmethod
-    def begun(cls, config):
-        budget = config.algorithm.step_budget
+    def of(cls, config):
+        budget = config.step_budget
         return None if budget is None else cls(float(budget))
 
     def __init__(self, seconds):

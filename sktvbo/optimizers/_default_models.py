@@ -37,6 +37,9 @@ SCALES = {
 # Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
 _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
 
+# Its lengthscale in sampling intervals: lower bound, start and upper bound.
+_ROUGH_SCALE = 0.5, 3.0, 30.0
+
 
 @dataclass(frozen=True)
 class Times:
@@ -164,13 +167,12 @@ def drifting_kernel(times):
 
     What moves a live system, such as load and weather, is often rough from one observation to the
     next, while the best place moves smoothly. The rough part has a variance relative to the smooth
-    one, and a lengthscale from half a sampling interval to ten spans of the data. Longer ones would
-    make sums over all ages slow, as in the size that BOLT recommends.
+    one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer one
+    would end at the span of the data, as a part that never changes: all observations stay relevant.
     """
-    interval = times.interval
-    bounds = (0.5 * interval, max(10.0 * np.ptp(times.data), interval))
+    shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
-        np.clip(3.0 * interval, *bounds), bounds, nu=0.5
+        start, (shortest, longest), nu=0.5
     )
 
 

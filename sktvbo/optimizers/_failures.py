@@ -33,7 +33,7 @@ from .._validation import (
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
-from ..gaussian_process._regressor import held, without_advice
+from ..gaussian_process._regressor import as_fitted, without_advice
 from ..kernels import LogNormal
 from ._chance import Probability, posterior_in, with_slopes
 from ._models import models_of
@@ -114,7 +114,7 @@ class Failures(Part):
     name = "failures"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         rows = np.empty((0, config.domain.n_dims + 1))
         return cls(rows, 0, None, 0, (), np.empty((0, len(config.measured_limits))), ())
 
@@ -239,7 +239,7 @@ def _fitted(run, failures):
     """Return a regressor of the labels above their mean, and this mean."""
     X, labels = _labelled(run, failures)
     learnt = failures.learnt or _usual(X, labels)
-    return held(_regressor(X, labels, learnt, optimizer=None)), learnt[-1]
+    return as_fitted(_regressor(X, labels, learnt, optimizer=None)), learnt[-1]
 
 
 def _searched(run, failures):

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from .._values import replaced
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._regressor import TimeVaryingGP, held
+from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
 from ._budget import MODEL, SEARCH, Search
 from ._default_models import Times, configured, seasonal, started_without_seasons
 from ._state import DataSet, Model, SearchState
@@ -86,7 +86,7 @@ class Target:
         if self.limit is None or not entries:
             return data
         values = [float(self.limit.of_model(entry.outcomes[self.index])) for entry in entries]
-        return replaced(data, y=np.array(values), variance=np.zeros(len(values)))
+        return _of_values(data, np.array(values))
 
 
 def objective(run):
@@ -103,6 +103,13 @@ def outcome_targets(run):
     ]
 
 
+def _of_values(data, values):
+    """Return the data set of an outcome, of values (n,) without noise at the rows of another."""
+    n = len(values)
+    nothing = {"variance": np.zeros(n), "outcomes": np.empty((n, 0)), "room": None}
+    return replaced(data, y=values, **nothing)
+
+
 def outcome_data(run, i):
     """Return the data set of the i-th outcome that is measured, in the order of telling.
 
@@ -110,9 +117,9 @@ def outcome_data(run, i):
     which observations were removed.
     """
     data, limit, failures = run.data, run.config.measured_limits[i], run.failures
-    values = limit.of_model(run.part("limits").values[:, i])
+    values = limit.of_model(data.outcomes[:, i])
     measured = ~np.isnan(values)
-    part = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    part = _of_values(data, values)
     if not measured.all():
         part = part.take(measured)
     y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
@@ -129,6 +136,7 @@ def outcome_data(run, i):
         np.vstack([part.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
         np.append(part.y, y[chosen]),
         np.zeros(len(order)),
+        np.empty((len(order), 0)),
     ).take(order)
 
 
@@ -149,12 +157,11 @@ def with_models(run, models):
 
 def new_surrogate(target, times):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
-    run, algorithm = target.run, target.run.algorithm
-    surrogate = algorithm.surrogate
+    run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _default_surrogate(target, times)
-    surrogate = configured(clone(surrogate), run.domain, run.policy, algorithm.time_unit)
-    return surrogate.set_params(robust=True) if algorithm.robust else surrogate
+    surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
+    return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
 def _default_surrogate(target, times):
@@ -169,7 +176,7 @@ def temporal_kernel_for(target, times):
 
     No argument for a surrogate that the user gave.
     """
-    if target.run.algorithm.surrogate is not None:
+    if target.run.config.surrogate is not None:
         return {}
     return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
 
@@ -219,7 +226,7 @@ def first_surrogate(target, data):
     surrogate = new_surrogate(target, known[0][:, -1])
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
-    return held(surrogate.fit(*known))
+    return as_fitted(surrogate.fit(*known))
 
 
 def with_first_models(run):
@@ -248,7 +255,7 @@ def first_model(target, data):
         known = training(run, data)
         surrogate = new_surrogate(target, known[0][:, -1])
         if isinstance(surrogate, TimeVaryingGP):
-            surrogate = held(surrogate.partial_fit(*known))
+            surrogate = as_fitted(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
             return Model(surrogate, SearchState(1, n), sliced)
     return Model(first_surrogate(target, data), SearchState(0, n))
@@ -293,20 +300,20 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     return Model(surrogate, SearchState(0, n))
 
 
-def outcome_model(before, whole, after):
+def outcome_model(before, extended, after):
     """Return the model of an outcome after a step.
 
     Parameters
     ----------
     before, after : Target
-    whole : Target
+    extended : Target
         After it, but for the removals of the step.
     """
     data, old = after.data, before.data.positions
     if not len(data):
         return Model()
     if before.model.surrogate is None:
-        return _first_outcome_model(before, whole.data, data)
+        return _first_outcome_model(before, extended.data, data)
     drop = np.flatnonzero(~np.isin(old, data.positions))
     new = data.positions[~np.isin(data.positions, old)]
     model = before.model
@@ -317,9 +324,9 @@ def outcome_model(before, whole, after):
     return after_slice(before, model, data)
 
 
-def _first_outcome_model(target, whole, data):
-    """Return the first model of an outcome, fitted to a whole data set, on what is left of it."""
-    model, drop = first_model(target, whole), ~np.isin(whole.positions, data.positions)
+def _first_outcome_model(target, extended, data):
+    """Return the first model of an outcome, fitted to an extended data set, on what is left."""
+    model, drop = first_model(target, extended), ~np.isin(extended.positions, data.positions)
     if not drop.any():
         return model
     surrogate = without_rows(target, model.surrogate, np.flatnonzero(drop), len(data))
@@ -336,7 +343,7 @@ def can_be_searched(surrogate):
 
 def search_is_due(target, surrogate, n, required=False):
     """Return True if the hyperparameters of a surrogate of n rows are to be searched."""
-    every, last = target.run.algorithm.refit_every, target.model.search
+    every, last = target.run.config.refit_every, target.model.search
     age = last.age + 1
     if required or every is None:
         is_due = required

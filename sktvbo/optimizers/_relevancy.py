@@ -2,16 +2,19 @@
 
 from .._validation import check_real
 from ..staleness import RelevancyBudget, RelevancyCap
-from ._ask_tell import algorithm
-from ._base import Algorithm
+from ._ask_tell import absent, algorithm
+from ._base import BayesianOptimizer
 
 # Observations that W-DBO never removes. A season is learnt from its second period on, for which
 # those of the first are needed: at that time the kernel does not know that they matter.
 _LEAST, _LEAST_WITH_SEASONS = 10, 100
 
+# Largest data set by default. A function that hardly changes makes all observations relevant.
+_LARGEST = 300
+
 
 @algorithm
-class WDBO(Algorithm):
+class WDBO(BayesianOptimizer):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
     Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
@@ -27,7 +30,8 @@ class WDBO(Algorithm):
     3. Multiply the budget b by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
-    The data set, and with it the response time, is as small as the rate of change allows.
+    The data set, and with it the response time, is as small as the rate of change allows, and has
+    at most ``max_size`` observations.
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
@@ -37,9 +41,9 @@ class WDBO(Algorithm):
     ----------
     alpha : float, default=0.25
         Relative change of the predictions that removals may cause per temporal lengthscale.
-    max_size : int, default=None
+    max_size : int or None, default=300
         Largest data set. Beyond it the least relevant observations are removed whatever the budget:
-        bounds the time of a step. None is no limit.
+        bounds the time of a step. None is no limit, as in the paper.
 
     Attributes
     ----------
@@ -67,6 +71,8 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
+    max_size: int | None = _LARGEST
+    policy: None = absent()
 
     label = "W-DBO"
 
@@ -82,25 +88,25 @@ class WDBO(Algorithm):
 
 
 @algorithm
-class BOLT(Algorithm):
+class BOLT(BayesianOptimizer):
     """BOLT (Bardou & Thiran, algorithm 1): data set of the most informative size.
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T, w and σ² by marginal likelihood.
     3. Fit the response time R(n) to the times between the queries so far.
-    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): a larger data set is more informative, but slows
-       down each step.
+    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9), at most 300: a larger data set is more
+       informative, but slows down each step.
     5. While there are more than n* observations: remove the least relevant one (W-DBO eq. 12).
 
     When to use it: the run is long, and time passes while the optimizer computes. When not: the
-    time of a step does not depend on the data set (``clock="step"``). The recommended size then has
-    no bound.
+    time of a step does not depend on the data set (``clock="step"``). Equation 9 then recommends
+    the largest one.
 
     Parameters
     ----------
-    max_size : int or "recommended", default="recommended"
-        n*; "recommended" computes it in step 4.
+    max_size : int, "recommended" or None, default="recommended"
+        n*; "recommended" computes it in step 4. None is the same without a limit, as in the paper.
 
     Attributes
     ----------
@@ -127,9 +133,12 @@ class BOLT(Algorithm):
     (20, True)
     """
 
-    max_size: int | str = "recommended"
+    max_size: int | str | None = "recommended"
+    policy: None = absent()
 
     label = "BOLT"
 
     def _make_policy(self):
-        return RelevancyCap(self.max_size)
+        if self.max_size is None:
+            return RelevancyCap()
+        return RelevancyCap(self.max_size, largest=_LARGEST)

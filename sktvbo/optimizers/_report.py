@@ -157,7 +157,7 @@ def _best(run):
     """Return the best observation, within the limits of measured outcomes if there are any."""
     y, within = run.data.y, np.ones(len(run.data), dtype=bool)
     if run.config.limits:
-        within = (beyond_limits(run, run.part("limits").values, y) == 0.0).all(axis=0)
+        within = (beyond_limits(run, run.data.outcomes, y) == 0.0).all(axis=0)
     if not within.any():
         return "none is within the limits"
     i = int(np.argmax(np.where(within, run.sign * y, -np.inf)))

@@ -19,6 +19,8 @@ from ._common import (
     draw_best_places,
     legend_above,
     merge_style,
+    names_of_places,
+    regressor_labels,
 )
 
 if TYPE_CHECKING:
@@ -344,7 +346,7 @@ class RelevancyDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, gp: TimeVaryingGPRegressor, *, now: float | None = None, **labels: Any
+        cls, gp: TimeVaryingGPRegressor, *, now: Time | None = None, **labels: Any
     ) -> Self:
         """Compute the relevancies of the training rows of a regressor.
 
@@ -352,10 +354,11 @@ class RelevancyDisplay(Display):
         ----------
         gp : TimeVaryingGPRegressor
             A fitted regressor.
-        now : float, default=None
+        now : float or date, default=None
             Present time, not before any row; None: the latest time of a row.
         **labels : str
-            ``time_unit``, ``space_label``: see `RelevancyDisplay`.
+            ``time_unit``, ``space_label``: see `RelevancyDisplay`. After a fit with dates, or with
+            names of columns, these are the defaults.
 
         Returns
         -------
@@ -370,7 +373,10 @@ class RelevancyDisplay(Display):
         """
         relevancy = gp.relevancy(now)
         S, t = split_time(gp.X_train_, gp.time_column_)
-        now, places = float(t.max() if now is None else now), S[:, 0] if S.shape[1] == 1 else None
+        now = float(t.max() if now is None else gp._number_of(now, "now"))
+        labels, places = regressor_labels(gp, labels), None
+        if S.shape[1] == 1:
+            places, labels = S[:, 0], {"space_label": names_of_places(gp)[0]} | labels
         return cls(t[:, 0], relevancy, now=now, places=places, **labels)
 
     @classmethod

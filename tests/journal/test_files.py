@@ -135,7 +135,7 @@ NO_TEXT = "could not be (read|opened) .*It is damaged. Restore a copy"
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version=99", "has format 99, and this .* reads format 6. Use the"),
+        ("PRAGMA user_version=99", "has format 99, and this .* reads format 7. Use the"),
         (
             "UPDATE events SET body = replace(body, '0.5', '0.6') WHERE told = 2",
             DAMAGED.format(7),

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
 
 # An optimizer, or a function (domain, random_state) that makes one.
-OptimizerLike: TypeAlias = "AskTell | Callable[[Any, Any], AskTell]"
+OptimizerLike: TypeAlias = "Optimizer | Callable[[Any, Any], Optimizer]"
 
 # Parameters of an optimizer that a run overwrites.
 SET_BY_RUN = {"domain", "maximize", "random_state"}
 
 
-class AskTell(Protocol):
+class Optimizer(Protocol):
     """Interface of an optimizer that can be run and compared: two methods.
 
     The optimizer maximizes. A run works on a deep copy, or on a `~sklearn.base.clone` of a
@@ -92,7 +92,7 @@ class AskTell(Protocol):
 
 
 def check_optimizer(optimizer, name="optimizer"):
-    """Raise TypeError unless this is an `AskTell` object or a function."""
+    """Raise TypeError unless this is an `Optimizer` or a function."""
     usable = _has_ask_and_tell(optimizer) or callable(optimizer)
     if not usable or isinstance(optimizer, type):
         expected = "an ask/tell optimizer, or a function (domain, random_state) that makes one"
