@@ -19,9 +19,14 @@ def page_of(cls, name, bases):
     return "sktvbo.optimizers.BayesianOptimizer" if ours else None
 
 
+# What users look for first; the others follow in the order of the source.
+FIRST = ("fit", "ask", "tell", "suggest", "recommend", "predict", "plot")
+
+
 def methods(cls):
-    """The names of the public methods, the class's own ones first."""
-    for name in dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base)):
+    """The names of the public methods."""
+    names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base))
+    for name in dict.fromkeys([*(name for name in FIRST if name in names), *names]):
         value = inspect.getattr_static(cls, name)
         theirs = name.endswith("_request") or name == "get_metadata_routing" or "model_" in name
         public = not name.startswith("_") and not theirs
