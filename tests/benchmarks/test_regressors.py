@@ -56,4 +56,5 @@ def test_methods_answer_for_a_stream(method, compare):
     X, y, X_new, truth = next(compare["TASKS"]["stream"]())
     mean, low, high = compare["METHODS"][method]("stream", X[-80:], y[-80:], X_new)
     assert mean.shape == truth.shape
-    assert (low < mean).all() and (mean < high).all()
+    assert (low < mean).all()
+    assert (mean < high).all()
