@@ -131,7 +131,7 @@ def gaps(places, others, k):
 # --- cancelled places -----------------------------------------------------------------------------
 
 # Reals nearer than this part of each range to a cancelled place are left alone as well.
-_NEAR = 0.05
+_LEFT_ALONE = 0.05
 
 # Cancelled queries stored, the latest.
 _MAX_CANCELLED = 100
@@ -167,7 +167,7 @@ class Cancelled(Part):
         near &= [row[:-1].tobytes() not in waiting for row in self.rows]
         if not near.any():
             return space
-        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _NEAR)
+        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _LEFT_ALONE)
 
     def told(self, run, after, answer):
         elsewhere = (self.rows[:, :-1] != answer.x).any(axis=1)
