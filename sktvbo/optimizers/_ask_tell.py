@@ -118,7 +118,7 @@ class AskTell(Durable):
     Parameters
     ----------
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
-        Where queries may lie. With a dict of named parameters, queries are dicts: see
+        Inputs that may be queried. With a dict of named parameters, queries are dicts: see
         `~sktvbo.domain.ParameterSpace`. A `~sktvbo.domain.Context` is measured, not chosen.
     maximize : bool, default=True
         False to minimize.

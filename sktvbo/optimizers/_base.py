@@ -440,7 +440,7 @@ class BayesianOptimizer(AskTell):
         include_noise: bool = False,
         outcome: str | None = None,
     ) -> Array | tuple[Array, Array]:
-        """Predict the function at places and times, past or future.
+        """Predict the function at inputs and times, past or future.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ _LARGEST = 300
 class WDBO(BayesianOptimizer):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
-    Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
+    Tracks a moving optimum: a Gaussian process of input and time predicts the objective, each query
     is where its upper confidence bound is largest, and observations that hardly change predictions
     of the present and future are removed. How fast the objective changes is learnt. It is the
     algorithm to begin with. Parameters that matter: the domain, ``maximize``,
@@ -37,7 +37,7 @@ class WDBO(BayesianOptimizer):
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
-    forgets. A far place that becomes the best is not found without ``exploration``.
+    forgets. A far input that becomes the best is not found without ``exploration``.
 
     Parameters
     ----------
