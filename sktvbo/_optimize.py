@@ -284,7 +284,7 @@ def _prepared_optimizer(optimizer, domain, options):
 
 def _needs_context(optimizer):
     """Return True if an optimizer asks in contexts."""
-    if not isinstance(optimizer, OwnOptimizer) or optimizer.domain is None:
+    if not isinstance(optimizer, AskTell) or optimizer.domain is None:
         return False
     domain = as_domain(optimizer.domain)
     return domain.n_chosen < domain.n_dims
@@ -475,7 +475,7 @@ class _Loop:
         optimizer = self.optimizer
         if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
-        is_own = isinstance(optimizer, OwnOptimizer) and optimizer.n_told_
+        is_own = isinstance(optimizer, AskTell) and optimizer.n_told_
         limited = is_own and (optimizer.outcome_constraints or self.context is not None)
         if getattr(optimizer, "surrogate_", None) is not None or limited:
             try:
