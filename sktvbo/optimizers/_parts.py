@@ -507,7 +507,7 @@ class ContextRanges(Part):
     name, is_stored = "context ranges", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         domain = config.domain
         return (
             cls()
