@@ -37,6 +37,7 @@ from ._outcomes import kept_outcomes
 from ._parts import (
     Calibration,
     Cancelled,
+    ContextRanges,
     Expert,
     Exploration,
     Start,
@@ -72,6 +73,7 @@ KINDS = (
     Expert,
     Calibration,
     Unanswered,
+    ContextRanges,
 )
 
 
