@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,6 @@ from ._page_pictures import pictures
 from ._watched import recommended, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .._typing import PathLike, PointLike
     from ..optimizers import BayesianOptimizer
 
@@ -112,7 +111,7 @@ class Page:
     def __init__(self, source, path, baseline=None, units=None, reload=None):
         self._template = _template()
         self._source, self._path, self._reload = source, Path(path), reload
-        self._baseline, self._units = baseline, dict(units or {})
+        self._baseline, self._units = baseline, _checked_units(units)
         # End of the journal, and what was computed then.
         self._position = self._computed = None
 
@@ -179,7 +178,18 @@ def _computed(found, baseline, units):
     }
 
 
+def _checked_units(units):
+    """Return units as a dict of texts by name."""
+    expected = "None or a dict of texts by name"
+    if not isinstance(units, Mapping | None):
+        raise invalid("units", expected, units)
+    if any(not isinstance(text, str) for pair in (units or {}).items() for text in pair):
+        raise invalid("units", expected, units)
+    return dict(units or {})
+
+
 def _check_units(run, units):
+    """Raise a ValueError for units of names that a run does not have."""
     known = [*run.domain.columns, *(limit.name for limit in run.config.limits), OBJECTIVE]
     if unknown := units.keys() - set(known):
         expected = f"a dict with some of {', '.join(dict.fromkeys(known))}"

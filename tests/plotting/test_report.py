@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contract.cases import fingerprint
+from contract.cases import CASES, fingerprint
 
 from sktvbo import WDBO, BayesianOptimizer, RandomSearch, journal, plotting
 from sktvbo.__main__ import main
@@ -258,6 +258,20 @@ def test_observations_of_one_time_and_none_that_are_shown(tmp_path):
     opt = opt.with_parameters(history=0)
     plotting.report(opt, path)
     assert "The observations are not shown: history=0." in Parsed(path).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", ["box", "finite", "named"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_algorithm_has_a_page(tmp_path, case, domain):
+    run, page = str(tmp_path / "run.db"), tmp_path / "page.html"
+    opt = case.make(domain, journal=run)
+    case.drive(opt, 10, domain=domain)
+    opt.suggest(11.0)
+    for source in (run, opt):
+        plotting.report(source, page)
+        assert facts_of(page)["observations"][0] == "10"
+        assert "The model is not known" not in Parsed(page).text
 
 
 # --- journals -------------------------------------------------------------------------------------
@@ -528,6 +542,19 @@ def test_arguments_of_the_command(tmp_path, capsys):
     assert all(
         name in told for name in ("--watch SECONDS", "--baseline JSON", "--units JSON", "-o")
     )
+
+
+def test_units_are_texts_by_name(tmp_path, capsys):
+    small(tmp_path / "run.db", 3)
+    for units in ('["kW"]', '{"x0": 1}'):
+        with pytest.raises(SystemExit):
+            main(["journal", "report", str(tmp_path / "run.db"), "--units", units])
+        assert "units must be None or a dict of texts by name" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["journal", "report", str(tmp_path / "run.db"), "--units", '{"power": "kW"}'])
+    assert "units must be a dict with some of x0, objective" in capsys.readouterr().err
+    assert main(["journal", "report", str(tmp_path / "run.db"), "--baseline", "[7.0]"]) == 1
+    assert "must be in" in capsys.readouterr().err
 
 
 def test_a_missing_template_engine_names_the_extra(tmp_path, monkeypatch):
