@@ -21,7 +21,7 @@ $(VENV)/.installed: pyproject.toml setup.py $(wildcard sktvbo/_fast/*.p*)
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --upgrade pip
 	@$(BIN)/python -c '$(BUILD_REQUIRES)' | $(PIP) --requirement /dev/stdin
-	@echo "2 of 3: compile 12 modules (two minutes)"
+	@echo "2 of 3: compile 12 modules (a minute or two)"
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@echo "3 of 3: sktvbo, and the packages of its tests (a minute or two)"
 	@$(PIP) --no-build-isolation --editable ".[test]"

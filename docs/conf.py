@@ -53,7 +53,7 @@ html_theme_options = {
     "logo": {"text": project},
     "header_links_before_dropdown": 5,
     # The pages of a section; the names of the reference and of the gallery are on theirs.
-    "navigation_depth": 2,
+    "navigation_depth": 1,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,

@@ -41,6 +41,7 @@ LOOK = """
   // What scrolls in its own box may be wider than it; all else has room.
   for (const e of document.querySelectorAll("article *, .bd-sidebar *, nav *")) {
     if (!seen(e) || e.closest("pre, svg, math, .sphx-glr-thumbcontainer, [hidden]")) continue;
+    if (e.closest(".bd-breadcrumbs")) continue;  // shortened, right above the title
     const style = getComputedStyle(e);
     const cut = style.overflowX === "hidden" || style.overflowX === "clip";
     const wide = e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1;

@@ -68,6 +68,11 @@ PAGES = {
     "hysteresis": "guide/optimizers",
     "budget pacing": "guide/budgets",
     "embedded": "recipes performance install",
+    "forecast": "guide/tutorial guide/seasons predict",
+    "pipeline": "guide/estimators guide/frames",
+    "daylight saving": "guide/frames guide/tutorial",
+    "sold out": "guide/bandits recipes",
+    "arXiv": "papers",
 }
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import re
 
 from docutils.parsers.rst import directives
@@ -11,16 +12,21 @@ from sphinx.util.docutils import SphinxDirective
 def page_of(cls, name, bases):
     """The path of the class on whose page a method is documented, "" for that of cls, or None."""
     owner = next(base for base in cls.__mro__ if name in vars(base))
-    above = [base for base in cls.__mro__[1:] if base.__name__ in bases]
-    if not above or not issubclass(above[0], owner):
+    own = itertools.takewhile(lambda base: base is cls or base.__name__ not in bases, cls.__mro__)
+    if owner in own:
         return ""
     ours = owner.__module__.startswith("sktvbo.optimizers.")
     return "sktvbo.optimizers.BayesianOptimizer" if ours else None
 
 
+# What users look for first; the others follow in the order of the source.
+FIRST = ("fit", "ask", "tell", "suggest", "recommend", "predict", "plot")
+
+
 def methods(cls):
-    """The names of the public methods, the class's own ones first."""
-    for name in dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base)):
+    """The names of the public methods."""
+    names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base))
+    for name in dict.fromkeys([*(name for name in FIRST if name in names), *names]):
         value = inspect.getattr_static(cls, name)
         theirs = name.endswith("_request") or name == "get_metadata_routing" or "model_" in name
         public = not name.startswith("_") and not theirs

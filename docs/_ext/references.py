@@ -24,7 +24,7 @@ def full_name(target, names):
     """The documented name that a short one means: a method of a run, else the only one, or None."""
     if RUN + target in names:
         return RUN + target
-    found = {name for name in names if name.endswith(f".{target}")}
+    found = {name for name in names if name.endswith(f".{target}") and "._" not in name}
     tops = {name for name in found if name.split(".")[-2].islower()}
     candidates = tops or found
     return candidates.pop() if len(candidates) == 1 else None

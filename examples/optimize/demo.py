@@ -10,6 +10,8 @@ speed of the machine. Run it with ``make demo`` or ``python demo.py [n_replicati
 Matplotlib.
 """
 
+# sphinx_gallery_thumbnail_path = 'front.png'
+
 import sys
 from pathlib import Path
 

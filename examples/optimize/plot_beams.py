@@ -3,9 +3,9 @@
 Antenna beams: a heat map
 =========================
 
-A base station has 32 beams, and measures the gain of one at a time. A user walks, so the best beam
+A base station has 32 beams and measures the gain of one at a time. A user walks, so the best beam
 moves. Around time 150 a bus blocks the direct path, and the beam of a reflection is best. W-DBO
-says which beam to measure next; GP-UCB does not know that the gains change.
+chooses which beam to measure next; GP-UCB assumes that the gains do not change.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@
 Cautious moves
 ==============
 
-A machine cannot jump, and should not. With ``max_step`` each setting is near the one before: of
-every query, the first ones too. What it costs is little, where the best place drifts slowly.
+A machine should not jump. With ``max_step`` each setting is near the one before, also among the
+first queries. This costs little if the best setting drifts slowly.
 """
 
 import matplotlib.pyplot as plt

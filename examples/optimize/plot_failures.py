@@ -3,9 +3,9 @@
 Measurements that fail
 ======================
 
-A rig jams in a part of its settings, and that part moves. What failed is told as such; where and
-when measurements succeed is learnt, and the optimizer goes round the trouble while it tracks the
-best place.
+A rig jams in a part of its settings, and that part moves. Failed queries are told as failures. The
+optimizer learns where and when measurements succeed and avoids the jam while it tracks the best
+setting.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ for t in np.arange(200.0):
 print(f"{optimizer.n_failed_} of 200 queries failed; at random 50 would have.")
 
 # %%
-# Circles are measurements, crosses the failures. The shaded part jams, and the line is the best
-# place, which is not always to be had:
+# Circles are measurements, crosses failures. The shaded part jams, and the line is the best
+# setting, which is sometimes in the jam:
 
 times, settings = np.arange(200.0), np.linspace(0.0, 10.0, 400)
 _, ax = plt.subplots(figsize=(9.0, 4.5), layout="constrained")

@@ -3,9 +3,9 @@
 A logbook, and a setting known to be good
 ===========================================
 
-A machine has run for long before anybody thought of an optimizer. Its logbook is told at once, with
-one search of the hyperparameters; the setting that it runs on is asked first, and what follows is
-near to what is known to be good. Without either, fifteen queries are drawn at random, and paid for.
+A machine has a logbook from before it was optimized. The logbook is told in one step, with one
+search of the hyperparameters; the present setting is the first query, and the next ones are near
+settings known to be good. Without either, the first queries spread over the whole range.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@
 A controller polled at odd times
 ================================
 
-A furnace is adjusted when somebody comes by: now after minutes, now after hours. Times are real
-times, not steps: what has been known grows old in between, and the optimizer knows by how much.
+An operator adjusts a furnace at irregular times, after minutes or after hours. Times are real
+times, not steps: the optimizer accounts for the age of each observation.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ print(f"{gap:.1f} from the best setting on average; at random 30.")
 
 # %%
 # Above, the settings, each until the next poll, and the best one. Below, how uncertain the output
-# at the present setting is: it grows while nobody looks, the longer the more, up to the night.
+# at the present setting is: it grows between two polls, most during the night.
 
 _, (above, below) = plt.subplots(2, 1, figsize=(9.0, 5.4), sharex=True, layout="constrained")
 above.plot(np.linspace(0.0, polls[-1], 500), best(np.linspace(0.0, polls[-1], 500)), color="C2")

@@ -3,9 +3,8 @@
 Pictures of your own optimizer
 ==============================
 
-A training run is tuned while its data drift: the best learning rate moves. The optimizer knows
-nothing of a problem, only what it was told, and its pictures are in the names, units and scales of
-the parameters.
+A training run is tuned while its data drift: the best learning rate moves. The displays need only
+the optimizer, not the true function. They use the names, units and scales of the parameters.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +34,7 @@ found = optimize(loss, space, n_calls=60, clock=StepClock(), maximize=False, ran
 print(found.x)
 
 # %%
-# What it believes now, along each parameter through what it recommends, and a month ago:
+# The prediction along each parameter through the recommended setting, now and a month ago:
 
 now = found.calls[-1].t
 options = {"time_unit": "days", "units": {"rate": "1/step"}}
@@ -45,13 +44,13 @@ SliceDisplay.from_optimizer(
 plt.show()
 
 # %%
-# Over time, with the observations it made and those it has forgotten since:
+# Each parameter over time, with the observations that were kept and removed:
 
 TrackDisplay.from_optimizer(found.optimizer, n_times=30, **options).plot()
 plt.show()
 
 # %%
-# What it brought beside the setting of the first day, if that had stayed:
+# How much better it did than the setting of the first day:
 
 BaselineDisplay.from_optimizer(
     found.optimizer, found.calls[0].x, value_label="loss", time_unit="days"
@@ -59,7 +58,7 @@ BaselineDisplay.from_optimizer(
 plt.show()
 
 # %%
-# What the observations matter from now on, and how many it kept:
+# The relevancy of each observation to the future, and the size of the data set:
 
 _, axes = plt.subplots(1, 2, figsize=(11.0, 4.0), layout="constrained")
 RelevancyDisplay.from_optimizer(found.optimizer, time_unit="days").plot(axes[0])

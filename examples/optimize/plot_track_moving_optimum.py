@@ -3,9 +3,9 @@
 Tracking a moving optimum
 =========================
 
-A function is to be maximized while it changes. Old observations go stale: an optimizer that
-believes them is wrong, and one that keeps them gets slower with every step. W-DBO forgets, at every
-step, the observations that matter least to predictions of the future.
+A function changes while it is maximized. Old observations go stale: an optimizer that trusts them
+is wrong, and one that keeps them slows down at every step. At every step W-DBO removes the
+observations that matter least to predictions of the future.
 
 Here it meets GP-UCB, whose model is static, on a parabola whose optimum moves to and fro.
 """
@@ -47,8 +47,8 @@ comparison = evaluation.compare(
 # %%
 # How well they do
 # ----------------
-# In each replication all algorithms start from the same observations. What counts is the regret:
-# how much better the best place would have been at the moment of the query.
+# In each replication all algorithms start from the same observations. The regret is the gap between
+# a query's value and the best value available at that moment.
 
 print(comparison)
 RegretDisplay.from_comparison(comparison).plot()
@@ -62,7 +62,7 @@ for name in comparison.algorithms:
     print(f"{name:14s}", *(f"{run.average_regret:6.2f}" for run in runs))
 
 # %%
-# What each of them believes
+# What each of them predicts
 # --------------------------
 # We look at the replication that was the worst for GP-UCB. The colour is the posterior mean over
 # time and space, as the optimizer sees it *now*, at :math:`t_0`, the end of the run. Red dots are
@@ -78,7 +78,7 @@ plt.show()
 
 # %%
 # The queries of W-DBO follow the optimum, and most old observations are removed. GP-UCB
-# knows nothing of time, so its picture is the same from left to right: observations of different
+# has no model of time, so its picture is the same from left to right: observations of different
 # times contradict each other, and the difference is taken for noise.
 #
 # What a step costs

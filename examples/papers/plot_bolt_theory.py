@@ -3,15 +3,14 @@
 How much data is enough data?
 =============================
 
-An optimizer of a changing function is in a race. What it has observed goes stale, and the more
-observations it keeps, the longer it takes to choose the next. :mod:`sktvbo.theory` says what
-follows from this: a regret that nobody avoids, and a number of observations that is best (BOLT,
-sections 3.2 and 3.3).
+Observations of a changing function go stale, and the more of them an optimizer keeps, the longer it
+takes to choose the next query. :mod:`sktvbo.theory` computes two consequences: a lower bound of the
+regret of any algorithm, and the best number of observations (BOLT, sections 3.2 and 3.3).
 """
 
 # %%
-# Nobody is fast enough
-# ---------------------
+# A bound for any algorithm
+# -------------------------
 # An oracle sees the whole function every *c* seconds, without noise. Between two looks the
 # function moves, by as much as its spectrum has power above half the sampling frequency, and the
 # oracle's next choice is off. Its expected regret per step, a lower bound for any algorithm, is

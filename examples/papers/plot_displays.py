@@ -3,9 +3,8 @@
 Looking at a comparison
 =======================
 
-Tables say who was better; pictures say why. The displays of :mod:`sktvbo.plotting` draw what runs
-have recorded: who was best over all problems, how large the data sets grew, which observations
-matter.
+Tables say which algorithm was better; plots show why. The displays of :mod:`sktvbo.plotting` draw
+the records of runs: regrets over all problems, sizes of the data sets, relevancies of observations.
 """
 
 # %%

@@ -3,17 +3,17 @@
 How much an observation matters
 ===============================
 
-Some observations of a changing function matter to predictions of the future, others have gone stale
-or say what others say as well. The *relevancy* of an observation is how much the posterior of all
+Some observations of a changing function matter to predictions of the future, others are stale or
+redundant. The *relevancy* of an observation is how much the posterior of all
 future times would change without it, relative to what all observations together contribute
-(Wasserstein distances, W-DBO eq. 12). It is known in closed form.
+(Wasserstein distances, W-DBO eq. 12). It has a closed form.
 """
 
 # %%
 # A small data set
 # ----------------
 # Sixty observations of a function of one dimension and time. A dozen of them, late ones, crowd
-# around one place.
+# around one input.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,7 +54,7 @@ print(f"{len(removed)} of {len(X)} observations would go")
 # The picture
 # -----------
 # The larger and darker a dot, the more the observation matters from now on. Old observations matter
-# little; so do those of the crowd, as each says what the others say.
+# little, and so do those of the crowd, which are redundant.
 
 relevancy = gp.relevancy(now)
 figure, ax = plt.subplots(figsize=(7.6, 4.4), layout="constrained")

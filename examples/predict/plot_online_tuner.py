@@ -65,7 +65,7 @@ with threadpool_limits(1):  # the matrices are small, and threads would wait for
 tuned = np.array(losses)
 
 # %%
-# The comparison is with windows that never change. Only hindsight knows the best of them.
+# The comparison is with windows that never change. The best of them is known only in hindsight.
 
 
 def losses_of_window(window):

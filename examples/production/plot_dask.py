@@ -3,9 +3,9 @@
 Workers of a Dask cluster
 =========================
 
-Measurements that take a while are made by several workers at once: whoever is done is told of at
-once, and gets the next query, away from those that are still being made. Here the cluster is of
-this process; a scheduler's address does as well.
+Several workers measure at the same time. Each result is told as soon as it is there, and the worker
+gets the next query, away from those still being measured. The cluster here runs in this process; in
+production, give the address of a scheduler.
 """
 
 import time

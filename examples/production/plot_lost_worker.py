@@ -1,11 +1,11 @@
 """
-===========================================
-Four workers, of whom one does not answer
-===========================================
+==========================================
+Four workers, one of which does not answer
+==========================================
 
-Measurements take a while and are made by four at once; whoever is done tells, by the handle of his
-query, and gets the next. One dies on the way. Its query is pending, and others keep away from it,
-until ``query_timeout`` has passed.
+Four workers measure at the same time. Each tells its result by the handle of its query and gets the
+next query. One worker dies. Its query stays pending, and other queries keep away from it until
+``query_timeout`` has passed.
 """
 
 import heapq

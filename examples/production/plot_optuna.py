@@ -3,8 +3,8 @@
 A sampler in Optuna
 ===================
 
-A study in which the best place moves: Optuna's storages, dashboard and workers stay as they are,
-and the sampler knows of time. Here a trial's time is its number; by default it is when the trial
+A study whose best parameters move: Optuna's storages, dashboard and workers stay as they are,
+and the sampler models time. Here a trial's time is its number; by default it is when the trial
 started, and it may be a user attribute.
 """
 

@@ -4,8 +4,8 @@ A run that goes on in another process
 ========================================
 
 With a journal each step is on the disk before the call returns. Here two processes die, one after
-the other, each in the middle of a measurement, and the next resumes: the queries are those of a run
-that nobody has interrupted.
+the other, each in the middle of a measurement, and the next one resumes. The queries equal those of
+an uninterrupted run.
 """
 
 import math
@@ -52,7 +52,7 @@ print(f"The queries differ by at most {np.abs(resumed.told_X_ - whole.told_X_).m
 
 x, t = resumed.told_X_.T
 _, ax = plt.subplots(figsize=(9.0, 4.2), layout="constrained")
-ax.plot(t, 2.0 + 0.08 * t, color="0.6", label="best place")
+ax.plot(t, 2.0 + 0.08 * t, color="0.6", label="best input")
 ax.plot(whole.told_X_[:, 1], whole.told_X_[:, 0], "o", color="black", mfc="none", markersize=7.0)
 for i, part in enumerate(np.split(np.arange(50), deaths)):
     ax.plot(t[part], x[part], "o", markersize=4.0, label=f"process {i + 1}")

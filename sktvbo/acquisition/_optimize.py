@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 # Sobol points of a search, and climbs from the best of them.
 N_CANDIDATES, N_STARTS = 512, 6
 
+# Anchors at which slow functions of constraints are called, the best.
+_N_ANCHORS = 12
+
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
 
 # A joint draw includes this many places around each anchor, at distances within this range.
 _N_AROUND = 32
-_NEAR, _FAR = 1e-3, 0.1
+_NEAREST, _FARTHEST = 1e-3, 0.1
 
 # A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
@@ -107,6 +110,8 @@ def optimize(
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
         anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
+        if space.is_slow:
+            anchors = anchors[np.argsort(-objective.values(anchors), kind="stable")[:_N_ANCHORS]]
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
     if not len(candidates):
         return None
@@ -302,7 +307,7 @@ def _around(anchor, space, rng):
     places = np.tile(anchor, (_N_AROUND + 1, 1))
     if len(neighbours):
         places[2::2] = neighbours[rng.randint(len(neighbours), size=_N_AROUND // 2)]
-    scales = np.geomspace(_NEAR, _FAR, _N_AROUND)[:, np.newaxis]
+    scales = np.geomspace(_NEAREST, _FARTHEST, _N_AROUND)[:, np.newaxis]
     shifted = places[1:, free] + scales * rng.standard_normal((_N_AROUND, int(free.sum())))
     places[1:, free] = np.clip(shifted, space.lower[free], space.upper[free])
     return places

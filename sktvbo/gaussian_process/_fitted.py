@@ -57,26 +57,31 @@ class Learnt:
     def _fitted(self) -> Conditioned:
         """The conditioned GP."""
 
+    # --- what a regressor overrides: it validates, and wraps the value ----------------------------
+
     @property
     @abstractmethod
     def fitted_(self) -> FittedGP:
         """The value, with the present parameters."""
 
-    @abstractmethod
-    def _with(self, fitted: FittedGP) -> Self:
+    def _with(self, fitted: Any) -> Any:
         """Return the same kind of model with another value."""
+        return fitted
 
-    @abstractmethod
-    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    def _validated(self, X, y):
         """Return X (m, d + 1) and y (m,) of further rows."""
+        return X, y
 
-    @abstractmethod
-    def _places(self, X: ArrayLike) -> tuple[Conditioned, tuple[Array, Array]]:
+    def _places(self, X):
         """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
+        gp = self._fitted
+        return gp, gp.rows.layout.split(np.asarray(X, dtype=np.float64))
 
-    @abstractmethod
-    def _number_of(self, time: Time, name: str) -> float:
+    def _number_of(self, time, name):
         """Return a time as a number in the user's unit."""
+        return time
+
+    # --- attributes -------------------------------------------------------------------------------
 
     @property
     def X_train_(self) -> Array:
@@ -410,18 +415,6 @@ class FittedGP(Learnt):
     @property
     def fitted_(self) -> Self:
         return self
-
-    def _with(self, fitted):
-        return fitted
-
-    def _validated(self, X, y):
-        return X, y
-
-    def _places(self, X):
-        return self.gp, self.gp.rows.layout.split(np.asarray(X, dtype=np.float64))
-
-    def _number_of(self, time, name):
-        return time
 
     # Parameters of the model.
     optimizer = property(attrgetter("model.optimizer"))

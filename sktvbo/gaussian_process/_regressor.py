@@ -327,7 +327,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._replace_state(new)
 
     def _validated(self, X, y):
-        """Return X (m, d + 1) and y (m,) of rows for a fitted estimator."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # slow
         return validated(self, X, y)
@@ -344,7 +343,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._fitted_class(model, gp, self._search_record)
 
     def _with(self, fitted):
-        """Return an estimator with the parameters and results of a fitted value."""
         new = object.__new__(type(self))
         vars(new).update(vars(fitted.model), _gp=fitted.gp, _search_record=fitted.record)
         return new
@@ -737,7 +735,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return held or gp.rows.n >= N_KNOWN
 
     def _places(self, X):
-        """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
         return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:

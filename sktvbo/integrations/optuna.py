@@ -14,8 +14,9 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -54,6 +55,8 @@ try:
     from optuna.samplers import BaseSampler, PartialFixedSampler, TPESampler
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
+
+    from ._branches import Branch, Values
 except ImportError as exc:
     raise MissingExtraError(
         'sktvbo.integrations.optuna needs Optuna: pip install "sktvbo[optuna]".'
@@ -68,6 +71,15 @@ _KNOWN = (*_FINISHED, TrialState.FAIL, TrialState.RUNNING)
 
 # Pruned trials are compared with this many complete ones, the latest.
 _N_CURVES = 100
+
+# An optimizer is told at most this many trials at once, the latest.
+_N_TOLD = 1000
+
+# Branches of a conditional space are found in this many trials, the latest.
+_N_FOR_BRANCHES = 1000
+
+# A branch promises its predicted mean and this many standard deviations.
+_OPTIMISM = 0.5
 
 # Parameters of optimizers that must be None in a study, and their replacements.
 _REFUSED = {
@@ -133,11 +145,15 @@ class TimeVaryingSampler(BaseSampler):
       Before a trial has shown its parameters they are drawn one by one, at random.
     - If the range of a parameter changes, the latest one is searched, and trials outside of it are
       left out. A group has a surrogate after ``n_initial_points`` trials.
+    - A branch is a group that some trials have and others lack, and that values of other parameters
+      choose. It is visited until 10 trials have it, fewer for few members, or
+      ``n_initial_points`` if these are more. Later it is visited when its own surrogate promises
+      more than the branch that the surrogate of these other parameters would choose.
     - The study has one objective.
     - With the same seed, trials of the same numbers and the same history have the same random
       draws. A study in one process with ``time="number"`` is then repeated exactly on one machine.
       With ``time="start"`` the times differ, and with them models and queries. A resumed study
-      learns from all earlier trials at once, so that its next queries agree only approximately.
+      learns from its latest 1000 trials at once, so that its next queries agree only approximately.
     - Several processes on one SQLite file wait for each other. SQLite gives up after five seconds
       unless the storage sets another limit: ``RDBStorage("sqlite:///study.db",
       engine_kwargs={"connect_args": {"timeout": 120.0}})``.
@@ -227,20 +243,16 @@ class TimeVaryingSampler(BaseSampler):
         fixed = _fixed(study, trial)
         with self._lock:
             memory, running = self._read(study, trial)
-            models, params = {}, {}
-            for group in memory.groups(running, self._group):
-                axes = {
-                    name: search_space.get(name, distribution)
-                    for name, distribution in group.items()
-                    if name in search_space or (name in fixed and not distribution.single())
-                }
-                if axes:
-                    model = memory.models.get(tuple(axes))
-                    if model is None or model.space.distributions != axes:
-                        model = self._new_model(study, axes)
-                    model = self._with_trials(model, study, memory.ended)
-                    values, models[tuple(axes)] = self._query(model, study, trial, running, fixed)
-                    params |= values
+            groups = memory.groups(running, self._group)
+            spaces = [_axes(group, search_space, fixed) for group in groups]
+            models = []
+            for axes in filter(None, spaces):
+                model = memory.models.get(tuple(axes))
+                if model is None or model.space.distributions != axes:
+                    model = self._new_model(study, axes)
+                models.append(self._with_trials(model, study, memory.ended))
+            params, models = self._queries(models, study, trial, running, fixed)
+            models = {tuple(model.space.distributions): model for model in models}
             memory.models = models
             # Optuna stores a trial's parameters later, when they are suggested.
             awaited = {other.number for other in running}
@@ -305,7 +317,7 @@ class TimeVaryingSampler(BaseSampler):
     def _with_trials(self, model, study, ended):
         """Return a model with all of these trials told, in the order of their times."""
         new, limited = list(model.waiting), self._limited
-        for trial in ended[model.n_read :]:
+        for trial in ended[max(model.n_read, len(ended) - _N_TOLD) :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
             y = None if failed else self._memory.curves.final_value(trial)
             point = None if y is None and not failed else model.space.encode(trial.params)
@@ -334,7 +346,7 @@ class TimeVaryingSampler(BaseSampler):
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
     def _query(self, model, study, trial, running, fixed):
-        """Return values for a trial, away from those of running ones, and the updated model.
+        """Return the `_Drawn` of a trial, away from the values of running ones.
 
         Values that are fixed and within their ranges are held.
         """
@@ -353,11 +365,46 @@ class TimeVaryingSampler(BaseSampler):
         pending = replaced(run.pending, n_total=trial.number)
         run = replaced(run, rng=self._rng(trial, space), pending=pending)
         optimizer = with_run(optimizer, run)
-        params = space.decode(optimizer.ask(now, fixed=space.coordinates(fixed) or None))
+        x = optimizer.ask(now, fixed=space.coordinates(fixed) or None)
         # Some algorithms use the times of earlier queries.
         sizes = run_of(optimizer).query_sizes
         after = replaced(run_of(model.optimizer), query_sizes=sizes)
-        return params, replace(model, optimizer=with_run(model.optimizer, after))
+        model = replace(model, optimizer=with_run(model.optimizer, after))
+        return _Drawn(space.decode(x), model, partial(_promise, optimizer, x, now))
+
+    def _queries(self, models, study, trial, running, fixed):
+        """Return values of all groups for a trial, and the updated models (list).
+
+        In a conditional space the trial visits a branch that is not known yet, or that promises
+        more than those which the values have chosen.
+        """
+        branches, trials = [], [*self._memory.ended, *running][-_N_FOR_BRANCHES:]
+        if len(models) > 1:
+            groups = [model.space.distributions.keys() for model in models]
+            branches = [Branch.of(names, trials, trial.number) for names in groups]
+        held = self._unknown(models, branches, fixed)
+        drawn = [self._query(model, study, trial, running, held | fixed) for model in models]
+        better = {} if held else _more_promising(drawn, branches, trials, fixed)
+        for i, model in enumerate(models):
+            if not better.keys().isdisjoint(model.space.distributions):
+                drawn[i] = self._query(model, study, trial, running, better | fixed)
+        return _merged(drawn), [query.model for query in drawn]
+
+    def _unknown(self, models, branches, fixed):
+        """Return values that choose the branch with too few trials for its model, if there is one.
+
+        The first of these trials are spread. Some more follow the model, as the first ones do not
+        show what a branch is worth.
+        """
+        if not isinstance(self._template, BayesianOptimizer):
+            return {}
+        for branch, model in sorted(zip(branches, models), key=lambda pair: pair[0].n):
+            domain = model.space.domain
+            learnt = min(self._template._min_to_learn, domain.size)
+            needed = max(self._template._n_initial(domain), learnt)
+            if branch.n < needed and branch.can_be_chosen(fixed):
+                return branch.values
+        return {}
 
     def _rng(self, trial, space):
         """Return the random state of a trial and a space."""
@@ -497,6 +544,15 @@ def _groups(sets, several):
     return [sorted(atom) for atom in atoms]
 
 
+def _axes(group, search_space, fixed):
+    """Return the distributions of a group that are searched or fixed."""
+    return {
+        name: search_space.get(name, distribution)
+        for name, distribution in group.items()
+        if name in search_space or (name in fixed and not distribution.single())
+    }
+
+
 def _feasible(trial, modelled):
     """Return True if the constraints that are modelled are known, and the others satisfied."""
     constraints = dict(trial.constraints)
@@ -596,6 +652,50 @@ class _Model:
     lowest: float = math.inf
     highest: float = -math.inf
     latest: float = -math.inf
+
+
+class _Drawn(NamedTuple):
+    """Values of a group for a trial, the updated model, and what the values promise, if called."""
+
+    params: dict
+    model: _Model
+    promise: Callable[[], float]
+
+
+def _promise(optimizer, x, t):
+    """Return an optimistic value, larger ones being better; none without a surrogate."""
+    if run_of(optimizer).surrogate is None:
+        return -math.inf
+    mean, std = optimizer.predict(x, t, return_std=True)
+    return (mean if optimizer.maximize else -mean) + _OPTIMISM * std
+
+
+def _merged(drawn):
+    """Return the values of all groups, a dict."""
+    return {name: value for query in drawn for name, value in query.params.items()}
+
+
+def _more_promising(drawn, branches, trials, fixed):
+    """Return values that choose a branch which promises more than those that are drawn.
+
+    The values that are drawn are left, if there is none, or if they are new: they choose a branch
+    of which nothing is known.
+    """
+    params = _merged(drawn)
+    for name in {name for branch in branches for name in branch.seen}.intersection(params):
+        having = [trial for trial in trials if name in trial.params]
+        if not Values(name, having).has(params[name]):
+            return {}
+    possible = [branch for branch in branches if branch.can_be_chosen(fixed)]
+    if not possible:
+        return {}
+    promises = [query.promise() for query in drawn]
+    chosen = [p for p, branch in zip(promises, branches) if branch.is_chosen_by(params)]
+    promise, branch = max(
+        ((p, branch) for p, branch in zip(promises, branches) if branch in possible),
+        key=itemgetter(0),
+    )
+    return branch.values if promise > max(chosen, default=-math.inf) else {}
 
 
 # --- distributions --------------------------------------------------------------------------------

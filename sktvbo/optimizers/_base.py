@@ -17,7 +17,11 @@ from ..gaussian_process._regressor import TimeVaryingGP
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._ask_tell import AskTell, algorithm
 from ._begin import check_surrogate
-from ._default_models import drifting_surrogate, smooth_surrogate
+from ._default_models import (
+    drifting_surrogate,
+    outcome_surrogate,
+    smooth_surrogate,
+)
 from ._feasibility import Feasibility
 from ._models import is_searching, models_of, posterior_at_rows, with_first_models
 from ._observe import refit
@@ -197,8 +201,10 @@ class BayesianOptimizer(AskTell):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        explained = times.of_outcome or times.has_context or self.seasonal_periods is not None
-        return smooth_surrogate(times) if explained else drifting_surrogate(times)
+        if times.of_outcome:
+            return outcome_surrogate(times)
+        is_explained = times.has_context or self.seasonal_periods is not None
+        return smooth_surrogate(times) if is_explained else drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.
@@ -434,7 +440,7 @@ class BayesianOptimizer(AskTell):
         include_noise: bool = False,
         outcome: str | None = None,
     ) -> Array | tuple[Array, Array]:
-        """Predict the function at places and times, past or future.
+        """Predict the function at inputs and times, past or future.
 
         Parameters
         ----------

@@ -142,11 +142,21 @@ def drifting_surrogate(times):
 
 
 def smooth_surrogate(times):
-    """Return the default surrogate with seasons, beside a context, and of a limited outcome.
+    """Return the default surrogate with seasons, and beside a context.
 
     It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
-    has moved, or an outcome that rises, and certify a place farther uphill. All parameters share a
-    lengthscale without a prior. It is at least a step of integers and ordinals if there are no
+    has moved. Each parameter and each coordinate of a context has a lengthscale: one that all share
+    is that of those which matter, and makes all places new in those which do not.
+    """
+    return default_surrogate(times, smooth_kernel(times))
+
+
+def outcome_surrogate(times):
+    """Return the default surrogate of a limited outcome.
+
+    It changes smoothly with time. A rough kernel could explain as a jump an outcome that rises, and
+    certify a place farther uphill. All parameters share a lengthscale without a prior, which is
+    more cautious than one for each. It is at least a step of integers and ordinals if there are no
     reals, which have all distances. It is at most half a side of the box in one and two dimensions,
     and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not
     chosen.

@@ -118,7 +118,7 @@ class UITVBO(BayesianOptimizer):
     Between observations the mean is constant, and the variance grows by σ_w² k_S per unit of time.
     Old observations become uncertain, and the posterior does not return to the prior.
 
-    When to use it: the function follows a random walk, and the latest good place is better than
+    When to use it: the function follows a random walk, and the latest good input is better than
     none. When not: the run is long. The variance has no bound, and no observation is removed.
 
     Parameters
@@ -251,9 +251,9 @@ _SETTLED = 0.1
 
 @algorithm
 class ABO(BayesianOptimizer):
-    """ABO (Nyikosa et al. 2018): choice of the place and the time of the next query.
+    """ABO (Nyikosa et al. 2018): choice of the input and the time of the next query.
 
-    1. Query at the place and time that maximize μ + √β σ, over the domain and the times from now to
+    1. Query the input and time that maximize μ + √β σ, over the domain and the times from now to
        now + lookahead · l_T. UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.

@@ -158,8 +158,8 @@ class Durable(BaseEstimator):
         """Return the recorder of the run's journal, opened if need be."""
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
-            has_run_or_raise = run.position.number > 0
-            file = JournalFile(run.algorithm.journal, has_run_or_raise)
+            continues = run.position.number > 0
+            file = JournalFile(run.algorithm.journal, continues)
             header = None if run.position.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder

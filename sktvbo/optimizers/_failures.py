@@ -48,7 +48,7 @@ _SLOPE = 6.0
 
 # Distance in the unit box below which queries are taken for repetitions of the latest of them. A
 # larger one would average labels of both sides of the edge of a region that fails.
-_NEAR = 0.01
+_SAME_PLACE = 0.01
 
 # Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3
@@ -302,7 +302,7 @@ def _merged(X, labels, variances, duration):
     It teaches the same as they do at one place: the state of a Kalman filter of a process with the
     covariance of an exponential kernel, without its prior. Rows are in the order of time.
     """
-    near, latest = cdist(X[:, :-1], X[:, :-1]) < _NEAR, np.full(len(X), -1)
+    near, latest = cdist(X[:, :-1], X[:, :-1]) < _SAME_PLACE, np.full(len(X), -1)
     for i in range(len(X) - 1, -1, -1):
         if latest[i] < 0:
             latest[near[i] & (latest < 0)] = i

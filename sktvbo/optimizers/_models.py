@@ -19,8 +19,10 @@ import numpy as np
 from sklearn.base import clone
 
 from .._values import replaced
+from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
 from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
+from ..gaussian_process._relevancy import most_relevant
 from ._budget import MODEL, SEARCH, Search
 from ._default_models import Times, configured, seasonal, started_without_seasons
 from ._state import DataSet, Model, SearchState
@@ -32,7 +34,7 @@ _MIN_GAIN = 0.1
 # may remove the observations that would correct them.
 _MAX_AGE = 10
 
-# Hyperparameters are learnt from at most this many of the observations of tell_many, the latest.
+# A search takes at most this many rows, the most relevant ones to the present.
 _MAX_LEARNT = 1000
 
 # Observations from which the sampling interval is taken, the latest.
@@ -296,8 +298,11 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
         return Model(surrogate, search, sliced)
     if in_slices and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(target, surrogate, data))
-    surrogate = surrogate.refit(**_search_arguments(target, surrogate, data))
-    return Model(surrogate, SearchState(0, n))
+    start = _on_relevant_rows(target, surrogate, data)
+    optimum = start.refit(**_search_arguments(target, surrogate, data))
+    if start is not surrogate:
+        optimum = conditioned(target, optimum, data)
+    return Model(optimum, SearchState(0, n))
 
 
 def outcome_model(before, extended, after):
@@ -370,11 +375,22 @@ def _search_arguments(target, surrogate, data):
     return {"extra_rows": extra, **temporal_kernel_for(target, times)}
 
 
+def _on_relevant_rows(target, surrogate, data):
+    """Return a surrogate of a data set on the rows of a search: the most relevant of many."""
+    is_dense = isinstance(surrogate, FittedGP) and isinstance(surrogate.gp, Dense)
+    if len(data) <= _MAX_LEARNT or not is_dense:
+        return surrogate
+    times = surrogate.X_train_[:, -1]
+    rows = most_relevant(_MAX_LEARNT, surrogate, times.max(), times)
+    return conditioned(target, surrogate, data.take(rows))
+
+
 def begun_search(target, surrogate, data):
     """Return a search of a surrogate's hyperparameters in slices, before its first one."""
-    timer = target.run.timer
-    expected = 0.0 if timer is None else timer.expected(SEARCH, len(data))
-    return Search(surrogate, _search_arguments(target, surrogate, data), expected)
+    timer, arguments = target.run.timer, _search_arguments(target, surrogate, data)
+    surrogate = _on_relevant_rows(target, surrogate, data)
+    n = len(surrogate.X_train_)
+    return Search(surrogate, arguments, 0.0 if timer is None else timer.expected(SEARCH, n))
 
 
 def after_slice(target, model, data):
@@ -403,7 +419,9 @@ def _with_optimum(target, sliced, surrogate, data):
     optimum = sliced.optimum
     if sliced.surrogate is not surrogate:
         optimum = conditioned(target, optimum, data)
-    return Model(optimum, SearchState(0, sliced.n))
+    # Of many rows the search has taken a part.
+    n = sliced.n if sliced.n < _MAX_LEARNT else len(data)
+    return Model(optimum, SearchState(0, n))
 
 
 def searched(target, deadline):
@@ -432,7 +450,7 @@ def learnt(target, observations, holds):
     """Return a surrogate with hyperparameters learnt from observations and the data set.
 
     Of more than 1000 observations the latest are used, unless none is ever removed and the
-    hyperparameters are held.
+    hyperparameters are held. Of these and the data set the search takes the most relevant ones.
 
     Parameters
     ----------
@@ -454,7 +472,8 @@ def learnt(target, observations, holds):
     surrogate = surrogate.condition_on(*training(run, new), restandardize=True)
     if holds:
         return surrogate
-    return surrogate.refit(**temporal_kernel_for(target, surrogate.X_train_[:, -1]))
+    arguments = temporal_kernel_for(target, surrogate.X_train_[:, -1])
+    return _on_relevant_rows(target, surrogate, target.data.joined(new)).refit(**arguments)
 
 
 # --- predictions ----------------------------------------------------------------------------------

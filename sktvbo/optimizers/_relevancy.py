@@ -1,13 +1,15 @@
 """Algorithms that remove the least relevant observations: W-DBO and BOLT."""
 
 from .._validation import check_real
+from ..domain import as_domain
 from ..staleness import RelevancyBudget, RelevancyCap
 from ._ask_tell import absent, algorithm
 from ._base import BayesianOptimizer
 
 # Observations that W-DBO never removes. A season is learnt from its second period on, for which
-# those of the first are needed: at that time the kernel does not know that they matter.
-_LEAST, _LEAST_WITH_SEASONS = 10, 100
+# those of the first are needed: at that time the kernel does not know that they matter. Beside a
+# context, a few noisy ones are explained by a short lengthscale in time, which removes the others.
+_LEAST, _LEAST_WITH_SEASONS_OR_CONTEXT = 10, 100
 
 # Largest data set by default. A function that hardly changes makes all observations relevant.
 _LARGEST = 300
@@ -17,7 +19,7 @@ _LARGEST = 300
 class WDBO(BayesianOptimizer):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
-    Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
+    Tracks a moving optimum: a Gaussian process of input and time predicts the objective, each query
     is where its upper confidence bound is largest, and observations that hardly change predictions
     of the present and future are removed. How fast the objective changes is learnt. It is the
     algorithm to begin with. Parameters that matter: the domain, ``maximize``,
@@ -35,7 +37,7 @@ class WDBO(BayesianOptimizer):
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
-    forgets. A far place that becomes the best is not found without ``exploration``.
+    forgets. A far input that becomes the best is not found without ``exploration``.
 
     Parameters
     ----------
@@ -52,7 +54,8 @@ class WDBO(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` has these defaults beside the values of the paper. At least 10
+    observations stay, and 100 with seasons or beside a context.
 
     References
     ----------
@@ -81,7 +84,9 @@ class WDBO(BayesianOptimizer):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
 
     def _make_policy(self):
-        least = _LEAST if self.seasonal_periods is None else _LEAST_WITH_SEASONS
+        domain, least = as_domain(self.domain), _LEAST
+        if self.seasonal_periods is not None or domain.n_chosen < domain.n_dims:
+            least = _LEAST_WITH_SEASONS_OR_CONTEXT
         if self.max_size is not None:
             least = min(least, self.max_size)
         return RelevancyBudget(alpha=self.alpha, min_size=least, max_size=self.max_size)

@@ -7,6 +7,7 @@ step rewrites the parts that changed: states are values, so an unchanged part is
 import copy
 import hashlib
 import json
+import math
 import reprlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -245,10 +246,12 @@ def _stored_observations(run):
     """Return the observations of a run's data set and history by position, in order."""
     log, data = run.history.log, run.data
     nothing, stored = np.empty(0, dtype=np.intp), {}
-    rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
-    for i, row, y, variance in rows:
+    columns = data.positions, data.y, data.variance, data.outcomes
+    for i, y, variance, outcomes, row in zip(*(each.tolist() for each in columns), data.rows):
         if i < log.first:  # the history has lost what else was known of it
-            stored[i] = Observation(row, y, float(row[-1]), 0, nothing, {}, variance)
+            known = tuple(None if math.isnan(value) else value for value in outcomes) or None
+            entry = Observation(row, y, float(row[-1]), 0, nothing, {}, variance, outcomes=known)
+            stored[i] = entry
     return stored | dict(enumerate(log, log.first))
 
 
