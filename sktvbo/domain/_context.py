@@ -41,9 +41,9 @@ class Context:
     Parameters
     ----------
     *spec
-        Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range that
-        is ten times too wide, or three times too narrow, costs regret: a ModelWarning says so, and
-        ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
+        Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range
+        that is ten times too wide, or three times too narrow, costs regret: a ModelWarning says so,
+        and ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
         ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``. An hour, a weekday or an
         angle is `cyclic`.
 
@@ -94,8 +94,8 @@ class Context:
             expected, advice = (
                 "two numbers, its usual range",
                 (
-                    "A rough one will do: a ModelWarning says if measured values do not fill it, and "
-                    "with_parameters(domain=...) changes it in the middle of a run."
+                    "A rough one will do: a ModelWarning says if measured values do not fill it, "
+                    "and with_parameters(domain=...) changes it in the middle of a run."
                 ),
             )
             raise invalid_domain("A Context", expected, spec, advice=advice)

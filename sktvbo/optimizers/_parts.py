@@ -508,12 +508,8 @@ class ContextRanges(Part):
 
     @classmethod
     def of(cls, config):
-        domain = config.domain
-        return (
-            cls()
-            if np.isin(domain.kinds[domain.n_chosen :], ["straight", "curved"]).any()
-            else None
-        )
+        measured = config.domain.kinds[config.domain.n_chosen :]
+        return cls() if np.isin(measured, ["straight", "curved"]).any() else None
 
     def told(self, run, after, answer):
         n = after.history.n_told
@@ -531,9 +527,9 @@ class ContextRanges(Part):
         low, high = rows[:, i].min(), rows[:, i].max()
         warn_caller(
             f"The context {domain.columns[i]!r} was measured from {low:.4g} to {high:.4g}, and its "
-            f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model hardly "
-            "learns at such a scale. If the values are typical, go on with a range that they fill: "
-            "opt = opt.with_parameters(domain=...).",
+            f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model "
+            "hardly learns at such a scale. If the values are typical, go on with a range that "
+            "they fill: opt = opt.with_parameters(domain=...).",
             ModelWarning,
         )
         return replaced(self, has_warned=True)
