@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from ..domain import as_domain
+from ..gaussian_process._fitted import FittedGP
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._baseline import BaselineDisplay
 from ._common import N_VECTORS, OptimizerView, PanelDisplay, line_style, time_labels
@@ -132,7 +133,7 @@ def _of_run(found, baseline, units):
     else:
         view = OptimizerView(optimizer)
         moves = float(view.told_at.min()) < view.now
-        if baseline is not None:
+        if baseline is not None and isinstance(run.surrogate, FittedGP):
             beside = BaselineDisplay.from_optimizer(optimizer, baseline, value_label=label)
             made.append(("The objective beside the baseline", beside))
         else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._validation import check_real, invalid
 from ..exceptions import JournalError, MissingExtraError
-from ..gaussian_process._dates import DURATIONS, NUMBERS
+from ..gaussian_process._dates import DURATIONS, NUMBERS, ZONED
 from ..optimizers._durable import Durable
 from ..optimizers._outcomes import OBJECTIVE
 from ..optimizers._report import _hyperparameters
@@ -241,9 +241,9 @@ def _facts(found, units, computed):
     """Return facts as (label, value, remark)."""
     run, counts = found.run, found.counts
     if run is None:
-        told = counts.get("tell", 0) - counts.get("untell", 0)
-        known = [("observations", f"{told}", ""), ("failures", f"{counts.get('fail', 0)}", "")]
-        return known if counts else []
+        taken_back = "some were taken back" if counts.get("untell") else ""
+        told = ("observations", f"{counts.get('tell', 0)}", taken_back)
+        return [told, ("failures", f"{counts.get('fail', 0)}", "")] if counts else []
     return [*_facts_of_run(found, units, computed), *_facts_of_events(found)]
 
 
@@ -389,7 +389,8 @@ def _time(run, t):
         return "no time yet"
     if run.time.kind in (None, NUMBERS, DURATIONS):
         return f"{t:.6g}"
-    return str(np.datetime64(run.shown_time(t), "s")).replace("T", " ")
+    date = str(np.datetime64(run.shown_time(t), "s")).replace("T", " ")
+    return f"{date} UTC" if run.time.kind == ZONED else date
 
 
 def _date(seconds):

@@ -120,7 +120,7 @@ def facts_of(page):
 
 def test_the_facts_are_those_of_the_run(rich, page):
     facts, (_, opt) = facts_of(page), rich
-    assert facts["observations"] == ("23", "latest at 2026-03-02 07:00:00")
+    assert facts["observations"] == ("23", "latest at 2026-03-02 07:00:00 UTC")
     assert facts["kept in the model"] == (str(len(opt.X_)), "of 23")
     assert facts["failures"][0] == "1"
     assert facts["late answers"][0] == "1"
@@ -145,13 +145,13 @@ def test_what_is_asked_and_recommended(rich, page):
     (query,) = [q for q in opt.pending_ if q.id == 24]
     asked = f"{SCRIPT} = {query.x[SCRIPT]:.4g}, {EVIL} = {query.x[EVIL]} , with load = 30 kW"
     assert asked in parsed.text
-    assert "t = 2026-03-02 08:00:00" in parsed.text
+    assert "t = 2026-03-02 08:00:00 UTC" in parsed.text
     frame = opt.to_frame()
     load = frame["load"][22]
     best = opt.recommend(START + 24 * HOUR, context={"load": load})
     assert f"Recommended now {SCRIPT} = {best[SCRIPT]:.4g}, {EVIL} = {best[EVIL]}" in parsed.text
     chance = opt.probability_feasible(best, START + 24 * HOUR, context={"load": load})
-    assert f"for t = 2026-03-02 08:00:00, with load = {load:.4g} kW" in parsed.text
+    assert f"for t = 2026-03-02 08:00:00 UTC, with load = {load:.4g} kW" in parsed.text
     assert f"within the limits with probability {chance:.0%}" in parsed.text
     assert "The latest 20 events" in parsed.text
     rows = parsed.tags.count("tr")
