@@ -27,7 +27,7 @@ _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 _SHORTEST, _LARGEST_STEP = 0.01, 0.25
 
 # Mean in space where nothing is excluded, with a static part.
-_MEAN = QuadraticMean(only_if_likelier=True, spread=2.0)
+_MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
 
 # Other parameters of the surrogates, of y standardized.
 SCALES = {
