@@ -64,7 +64,7 @@ def of_one_query(domain, fixed, available):
             known = space.feasible
             rules = Rules([], whole, "a query") if known is None else known.rules
             rules = rules.among(of_steps, members)
-            space = space.constrained(rules, None if known is None else known.known)
+            space = space.constrained(rules, None if known is None else known.find_known)
         is_empty = not space.allowed(space.candidates(1)).any()
     except DomainError as exc:
         is_empty, cause = True, exc

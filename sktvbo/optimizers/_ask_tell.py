@@ -782,8 +782,8 @@ class AskTell(Durable):
         ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
 
         A ``domain`` is of the same kind as before, with the same number of dimensions and the same
-        contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and categories may be added and
-        withdrawn. Named parameters have the same names and kinds.
+        contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and
+        categories may be added and withdrawn. Named parameters have the same names and kinds.
         Values of an ordinal have the same order. A withdrawn category is a value that may only have
         been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
 
