@@ -12,15 +12,23 @@ SPREAD ?= --numprocesses auto --dist worksteal
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+PIP = $(BIN)/python -m pip install --quiet
+BUILD_REQUIRES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
+
 # Remade when what it is built from has changed.
 $(VENV)/.installed: pyproject.toml setup.py $(wildcard sktvbo/_fast/*.p*)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	@echo "1 of 3: a Python environment in $(VENV), and what compiles (half a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade pip
+	@$(BIN)/python -c '$(BUILD_REQUIRES)' | $(PIP) --requirement /dev/stdin
+	@echo "2 of 3: compile 12 modules (a minute or two)"
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@echo "3 of 3: sktvbo, and the packages of its tests (a minute or two)"
+	@$(PIP) --no-build-isolation --editable ".[test]"
 	@touch $@
 
 demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture
-	$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/optimize/demo.py
 
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
 	$(BIN)/python -m pytest $(SPREAD)
@@ -112,7 +120,7 @@ arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queri
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -E -b html docs docs/_build/html
-	$(BIN)/python -m pytest --quiet tests/test_site.py
+	$(BIN)/python -m pytest --quiet tests/test_site.py tests/test_pages.py
 
 dist: $(VENV)/.installed  ## source distribution and wheel in dist/
 	$(BIN)/python -m pip install --quiet build twine

@@ -149,6 +149,7 @@ directives = {
     "cdivision": True,
     "embedsignature": True,
     "linetrace": COVERAGE,
+    "show_performance_hints": False,  # hundreds of lines, of loops that call Python on purpose
     # Nothing is written at the level of a module, and an object's buffers are its own.
     "freethreading_compatible": True,
 }
@@ -167,6 +168,7 @@ class Compile(build_ext):
             quiet=True,
         )
         extension.sources = made.sources
+        print(f"compile {extension.name}", flush=True)
         super().build_extension(extension)
 
 

@@ -18,7 +18,7 @@ from PIL import Image
 from sktvbo import WDBO, evaluation
 
 # The problem and its picture are those of ``make demo``.
-DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
+DEMO = Path(__file__).parents[1] / "examples" / "optimize" / "demo.py"
 demo = SimpleNamespace(**runpy.run_path(str(DEMO)))
 
 PLACES = np.linspace(0.0, 10.0, 101)
@@ -26,6 +26,8 @@ PLACES = np.linspace(0.0, 10.0, 101)
 SEED = 0
 # Frames per second of the film, and queries from one frame to the next.
 FPS, STRIDE = 8, 2
+# Queries in the first frame, so that a still picture of it shows some.
+FIRST = 40
 # Milliseconds of the last frame.
 LAST = 3000
 COLOURS = 128
@@ -34,7 +36,8 @@ COLOURS = 128
 def record():
     """Return times, places and observations of the queries, and the posteriors (mean, std)."""
     queries, posteriors = [], []
-    for step in evaluation.steps(WDBO(), demo.problem, clock=demo.clock, random_state=SEED):
+    run = {"clock": demo.clock, "n_initial": demo.N_INITIAL, "random_state": SEED}
+    for step in evaluation.steps(WDBO(), demo.problem, **run):
         queries.append((step.time, step.x[0], step.y))
         surrogate = step.surrogate
         if surrogate is not None:
@@ -73,7 +76,7 @@ def film(path):
         right.legend(loc="lower center", fontsize=8)
 
     frames = []
-    for i in range(0, len(times), STRIDE):
+    for i in range(FIRST, len(times), STRIDE):
         draw(i)
         canvas.draw()
         frames.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))

@@ -22,13 +22,13 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
-from .evaluation import AskTell, Clock, StepClock, WallClock
-from .evaluation._ask_tell import check_optimizer, next_query
+from .evaluation import Clock, Optimizer, StepClock, WallClock
 from .evaluation._clocks import copy_clock
+from .evaluation._optimizer import check_optimizer, next_query
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
-from .optimizers._ask_tell import AskTell as OwnOptimizer
+from .optimizers._ask_tell import AskTell
 from .optimizers._durable import run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._outcomes import is_missing
@@ -102,7 +102,7 @@ class Optimization:
 def optimize(
     function: Callable[[Any, float], float | tuple[float | None, Mapping[str, float | None]]],
     domain: object = None,
-    optimizer: str | AskTell = "W-DBO",
+    optimizer: str | Optimizer = "W-DBO",
     *,
     n_calls: int | None = None,
     max_seconds: float | None = None,
@@ -127,7 +127,7 @@ def optimize(
         Domain of x. None: the optimizer has one, and is continued without being cloned.
     optimizer : str or optimizer, default="W-DBO"
         Name of an algorithm in the literature, or an optimizer. With a ``domain`` it is cloned;
-        without one it may be any `~sktvbo.evaluation.AskTell`.
+        without one it may be any `~sktvbo.evaluation.Optimizer`.
     n_calls, max_seconds : int and float, default=None
         Budget; at least one must be given. Calls still running after ``max_seconds`` of real time,
         or when a callback stops the loop, are abandoned: their queries are cancelled.
@@ -284,7 +284,7 @@ def _prepared_optimizer(optimizer, domain, options):
 
 def _needs_context(optimizer):
     """Return True if an optimizer asks in contexts."""
-    if not isinstance(optimizer, OwnOptimizer) or optimizer.domain is None:
+    if not isinstance(optimizer, AskTell) or optimizer.domain is None:
         return False
     domain = as_domain(optimizer.domain)
     return domain.n_chosen < domain.n_dims
@@ -292,7 +292,7 @@ def _needs_context(optimizer):
 
 def _loop_clock(clock, optimizer):
     """Return the clock of a loop, from any of the forms that users give."""
-    is_ours = isinstance(optimizer, OwnOptimizer)
+    is_ours = isinstance(optimizer, AskTell)
     own = optimizer.clock if is_ours else "wall"
     clock = own if clock is None else clock
     if is_ours and not callable(clock):
@@ -473,9 +473,9 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
-        if isinstance(optimizer, OwnOptimizer) and optimizer.n_told_:
+        if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
-        is_own = isinstance(optimizer, OwnOptimizer) and optimizer.n_told_
+        is_own = isinstance(optimizer, AskTell) and optimizer.n_told_
         limited = is_own and (optimizer.outcome_constraints or self.context is not None)
         if getattr(optimizer, "surrogate_", None) is not None or limited:
             try:
@@ -533,7 +533,7 @@ class _Loop:
             self.optimizer.cancel(x)
             return
         pending = self.optimizer.pending_
-        if isinstance(self.optimizer, OwnOptimizer):
+        if isinstance(self.optimizer, AskTell):
             run = run_of(self.optimizer)
             pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
             t = run.read_time(t)[0]  # a number, of a date

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         def __iter__(self) -> Iterator[Point]: ...
 
 
-class Model(Protocol):
+class SurrogateLike(Protocol):
     """Methods of all surrogates, regressors or others: see `sktvbo.staleness.Surrogate`."""
 
     def fit(self, *args: Any, **kwargs: Any) -> Any: ...

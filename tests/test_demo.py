@@ -9,7 +9,7 @@ import pytest
 from sktvbo import WDBO, RandomSearch, evaluation
 
 ROOT = Path(__file__).parents[1]
-DEMO = str(ROOT / "examples" / "demo.py")
+DEMO = str(ROOT / "examples" / "optimize" / "demo.py")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,13 @@ def demo():
 def test_the_queries_follow_the_optimum(demo):
     near, chance = (
         demo["share_near_optimum"](
-            evaluation.run(algorithm, demo["problem"], clock=demo["clock"], random_state=0)
+            evaluation.run(
+                algorithm,
+                demo["problem"],
+                clock=demo["clock"],
+                n_initial=demo["N_INITIAL"],
+                random_state=0,
+            )
         )
         for algorithm in (WDBO(), RandomSearch())
     )

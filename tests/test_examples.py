@@ -14,7 +14,7 @@ def run_example(monkeypatch):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     monkeypatch.setattr(pyplot, "show", lambda: None)
-    yield lambda name, **options: runpy.run_path(str(EXAMPLES / name), **options)
+    yield lambda name, **options: runpy.run_path(next(EXAMPLES.rglob(name)), **options)
     pyplot.close("all")
 
 
@@ -174,7 +174,7 @@ def test_time_helps_on_later_days(run_example, data_dir, capsys, monkeypatch):
         pytest.skip("ny_state_ozone_2020.npz is missing")
     monkeypatch.setenv("SKTVBO_DATA", str(data_dir))
     example = run_example("plot_ozone_forgetting.py")
-    assert example["source"] == "New York State, 2020"
+    assert "New York State, 2020" in example["source"]
     static, varying = (example["table"][f"{name} pipeline"] for name in ("static", "time-varying"))
     assert varying[0] < 0.6 * static[0]  # silent sites today
     assert varying[1] < 0.95 * static[1]  # all sites tomorrow
@@ -182,14 +182,28 @@ def test_time_helps_on_later_days(run_example, data_dir, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_without_data_it_says_so_and_uses_a_stand_in(run_example, tmp_path, capsys, monkeypatch):
+def test_without_data_it_says_so_and_generates_them(run_example, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
     example = run_example("plot_ozone_forgetting.py")
-    assert "MADE-UP" in example["source"]
+    assert example["source"] == "generated field"
     assert example["data"].ozone.shape == (338, 25)
+    # 40 % of the field is new every day: of the rates, the search chooses one nearby.
+    assert example["of_forgetting"].best_params_["gp__temporal_kernel__epsilon"] in (0.2, 0.4, 0.6)
+    static, varying = (example["table"][f"{name} pipeline"] for name in ("static", "time-varying"))
+    assert np.all(np.array(varying) < static)
     out = capsys.readouterr().out
     assert "aqs.epa.gov" in out
     assert "SKTVBO_DATA" in out
+
+
+@pytest.mark.slow
+def test_forgetting_has_a_valley(run_example):
+    example = run_example("plot_grid_search_alpha.py")
+    overall, error = example["overall"], example["overall_error"]
+    i = example["alphas"].index(1.0)
+    assert overall[i] <= overall.min() + error[overall.argmin()]
+    means, errors = (example[name][2] for name in ("means", "errors"))
+    assert means[0] - errors[0] > means[2:].min() + errors[2:].max()
 
 
 def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):

@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plot_tune_drifting_stream.py"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLE = EXAMPLES / "predict" / "plot_tune_drifting_stream.py"
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +46,17 @@ def test_hindsight_finds_what_was_planted(example):
 
 
 def test_the_text_is_true_of_the_whole_comparison(example):
-    accuracies, *_ = example["study"](150, 6, 2)
+    accuracies, _, (_, oracle, asked) = example["study"](150, 6, 2)
     mean = {name: by_day.mean() for name, by_day in accuracies.items()}
     assert mean["oracle"] > mean["best fixed"] + 0.03
     assert mean["tuned once"] < mean["best fixed"] - 0.02
     for name in ("W-DBO", "TV-GP-UCB", "ET-GP-UCB", "GP-UCB"):
         assert mean["random search"] + 0.01 < mean[name] < mean["best fixed"]
+    # The picture: rows in the calm and in the busy season, accuracy after the beginning.
+    rows = np.log([[params["n_rows"] for params in run] for run in asked["W-DBO"]]).mean(axis=0)
+    calm, busy = np.r_[20:45, 125:150], np.r_[65:90]
+    assert rows[busy].mean() < rows[calm].mean()
+    assert rows[calm].mean() < np.log([oracle[day]["n_rows"] for day in calm]).mean()
+    ahead = (accuracies["W-DBO"] - accuracies["best fixed"]).mean(axis=0)
+    assert ahead[:10].mean() < ahead[20:].mean() < 0.01
+    assert ahead[20:].mean() > -0.05

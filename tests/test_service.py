@@ -24,7 +24,7 @@ from sktvbo import WDBO, journal
 from sktvbo.optimizers import Query
 
 ROOT = Path(__file__).resolve().parents[1]
-SERVICE = ROOT / "examples" / "service.py"
+SERVICE = ROOT / "examples" / "production" / "service.py"
 
 
 def serve(path, port):
@@ -182,7 +182,7 @@ def test_the_commands_of_its_text_can_be_pasted(tmp_path):
     text = ast.get_docstring(ast.parse(SERVICE.read_text(encoding="utf-8")))
     commands = "\n".join(re.findall(r"^   \$ (.*)$", text, flags=re.MULTILINE))
     commands = commands.replace("8000", str(free_port())).replace(
-        "examples/service.py", str(SERVICE)
+        "examples/production/service.py", str(SERVICE)
     )
     commands = commands.replace("python ", f"{sys.executable} ")
     done = subprocess.run(

@@ -26,27 +26,27 @@ built = pytest.mark.skipif(
 PAGES = {
     "concept drift": "guide/streams",
     "latency": "performance",
-    "resume": "guide/services",
+    "resume": "guide/journals",
     "install": "install",
     "forget": "guide/relevancy generated/sktvbo.gaussian_process.TimeVaryingGPRegressor",
     "categorical": "guide/domains",
-    "journal": "guide/services generated/sktvbo.journal.Journal",
+    "journal": "guide/journals generated/sktvbo.journal.Journal",
     "thread-safe": "faq",
     "wdbo_algo": "comparisons",
     "regret": "guide/evaluation",
     "lengthscale": "glossary",
     "season": "guide/seasons",
-    "safety": "guide/limits recipes gallery/plot_limits",
+    "safety": "guide/limits recipes gallery/optimize/plot_limits",
     "warm start": "guide/services",
     "early stopping": "guide/services",
     "kriging": "guide/kriging",
     "transfer learning": "guide/services",
-    "checkpoint": "guide/services",
+    "checkpoint": "guide/journals",
     "confidence interval": "guide/estimators",
     "missing values": "faq",
     "feature importance": "guide/kernels",
-    "REST": "guide/services",
-    "Docker": "guide/services",
+    "REST": "guide/journals",
+    "Docker": "guide/journals",
     "A/B": "recipes",
     "A/B test": "recipes",
     "streaming": "guide/streams guide/estimators",
@@ -68,6 +68,11 @@ PAGES = {
     "hysteresis": "guide/optimizers",
     "budget pacing": "guide/budgets",
     "embedded": "recipes performance install",
+    "forecast": "guide/tutorial guide/seasons predict",
+    "pipeline": "guide/estimators guide/frames",
+    "daylight saving": "guide/frames guide/tutorial",
+    "sold out": "guide/bandits recipes",
+    "arXiv": "papers",
 }
 
 
@@ -154,7 +159,8 @@ def test_notebooks_are_the_examples(name):
     (path,) = HTML.glob(f"_downloads/*/{name}.ipynb")
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    example = (HERE.parent / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    (example,) = (HERE.parent / "examples").rglob(f"{name}.py")
+    example = example.read_text(encoding="utf-8")
     written = ast.unparse(ast.parse(example).body[1:])  # without the docstring
     assert ast.unparse(ast.parse(code)) == written
     assert f'/{path.name}"' in (HTML / "gallery" / "index.html").read_text(encoding="utf-8")

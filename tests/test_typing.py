@@ -56,7 +56,7 @@ def test_what_is_public_has_hints(name, thing):
 
 # Whose type another package, or the algorithm of a user, decides.
 ALLOWED = {
-    "AskTell.tell": {"x"},
+    "Optimizer.tell": {"x"},
     "Constrained.to_plain": {"return"},
     "Constrained.from_plain": {"state"},
     "WithContext.to_plain": {"return"},

@@ -134,7 +134,7 @@ def energy_lost(make_controller, days, seed=0, *, label="controller", store=None
 
     Parameters
     ----------
-    make_controller : AskTell, or function (domain, random_state) that makes one
+    make_controller : Optimizer, or function (domain, random_state) that makes one
         An optimizer of this package, which is cloned, or any object with ``ask(t)`` and
         ``tell(x, y, t)``, where x is an array with the voltage in units of the reference.
     days : sequence of str

@@ -16,7 +16,7 @@ from scipy.stats.distributions import rv_frozen
 
 from sktvbo import __version__, evaluation
 from sktvbo.evaluation._arguments import random_seeds
-from sktvbo.evaluation._ask_tell import SET_BY_RUN
+from sktvbo.evaluation._optimizer import SET_BY_RUN
 from sktvbo.evaluation._problems import named_problems
 from sktvbo.evaluation._run import progress_bar
 

@@ -24,13 +24,13 @@
   };
 
   root.innerHTML =
-    '<canvas id="play-now" role="img" aria-label="What is believed now of all places"></canvas>' +
+    '<canvas id="play-now" role="img" aria-label="Prediction for all inputs, now"></canvas>' +
     '<canvas id="play-time" role="img" aria-label="Queries over time"></canvas>' +
     '<p id="play-status" aria-live="polite"></p>' +
     '<div class="play-controls">' +
     '<button id="play-button" type="button">Pause</button>' +
     '<label>step <input id="play-step" type="range" min="0" max="' + (data.steps - 1) + '"></label>' +
-    '<label>how fast the hill walks <input id="play-rate" type="range" min="0" max="' +
+    '<label>speed of the hill <input id="play-rate" type="range" min="0" max="' +
     (data.rates.length - 1) + '"><output id="play-rate-value"></output></label>' +
     '<label>α, how freely it forgets <input id="play-alpha" type="range" min="0" max="' +
     (data.alphas.length - 1) + '"><output id="play-alpha-value"></output></label></div>';
@@ -99,7 +99,7 @@
     }
     pen.restore();
     pen.fillStyle = ink();
-    pen.fillText("place", width - 46, height - 3);
+    pen.fillText("input", width - 46, height - 3);
     pen.fillText("value now: – – truth, — belief ± 2 s.d.", 10, 14);
   }
 
@@ -144,7 +144,7 @@
     pen.lineWidth = 1;
     pen.strokeRect(px(t), 12, 0.5, height - 30);
     pen.fillStyle = ink();
-    pen.fillText("place of the queries; band: the best place", 10, 10);
+    pen.fillText("input of the queries; band: the best input", 10, 10);
     pen.fillText("time", width - 40, height - 3);
     return regret / (t + 1);
   }

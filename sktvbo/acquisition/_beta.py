@@ -39,7 +39,7 @@ class AcquisitionState:
     n_pending : int
         Pending queries, which the surrogate treats as observations.
     space : SearchSpace or None
-        Where queries may lie, None for anywhere.
+        Inputs that may be queried, None for all.
     succeeds : callable, (m, u) -> (m,), or None
         Where a query at its time probably succeeds, within all limits; None for everywhere.
     latest : ndarray of shape (d + 1,), or None

@@ -291,7 +291,7 @@ class ScipyClimber:
             if time.process_time() >= until:
                 break
 
-            def at(z, i=i, start=start):
+            def along(z, i=i, start=start):
                 u = start.copy()
                 u[free] = z
                 if self._value_and_gradient is None:
@@ -303,13 +303,13 @@ class ScipyClimber:
                     places[i, free], values[i] = z, value
                 return -value / unit, slope
 
-            def with_differences(z, at=at):
-                value, _ = at(z)
+            def with_differences(z, along=along):
+                value, _ = along(z)
                 # SciPy's own differences refuse the bounds that L-BFGS-B leaves by rounding.
                 steps = np.where(z < 0.5 * (low + high), _STEP, -_STEP)
-                return value, np.array([at(x)[0] - value for x in z + np.diag(steps)]) / steps
+                return value, np.array([along(x)[0] - value for x in z + np.diag(steps)]) / steps
 
-            function = with_differences if self._value_and_gradient is None else at
+            function = with_differences if self._value_and_gradient is None else along
             options = {"method": "L-BFGS-B", "bounds": list(zip(low, high)), "callback": stop}
             minimize(function, start[free], jac=True, **options)
         return places, values

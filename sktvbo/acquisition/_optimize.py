@@ -35,7 +35,7 @@ _MAX_ROUNDS = 50
 
 # A joint draw includes this many places around each anchor, at distances within this range.
 _N_AROUND = 32
-_NEAR, _FAR = 1e-3, 0.1
+_NEAREST, _FARTHEST = 1e-3, 0.1
 
 # A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
@@ -307,7 +307,7 @@ def _around(anchor, space, rng):
     places = np.tile(anchor, (_N_AROUND + 1, 1))
     if len(neighbours):
         places[2::2] = neighbours[rng.randint(len(neighbours), size=_N_AROUND // 2)]
-    scales = np.geomspace(_NEAR, _FAR, _N_AROUND)[:, np.newaxis]
+    scales = np.geomspace(_NEAREST, _FARTHEST, _N_AROUND)[:, np.newaxis]
     shifted = places[1:, free] + scales * rng.standard_normal((_N_AROUND, int(free.sum())))
     places[1:, free] = np.clip(shifted, space.lower[free], space.upper[free])
     return places

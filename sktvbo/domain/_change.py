@@ -102,14 +102,14 @@ def _converted_terms(old, new):
 
 def _merged(before, after, name):
     """Return the values of an ordinal or categorical term, with those of the new one."""
-    choices, at = list(before.choices), 0
+    choices, end = list(before.choices), 0
     for choice in after.choices:
         if choice not in choices:
-            choices.insert(len(choices) if isinstance(before, Categorical) else at, choice)
-        elif choices.index(choice) < at and not isinstance(before, Categorical):
+            choices.insert(len(choices) if isinstance(before, Categorical) else end, choice)
+        elif choices.index(choice) < end and not isinstance(before, Categorical):
             expected = f"one with the same order of the values of {name!r}"
             raise _refused(expected, before.spec, after.spec)
-        at = choices.index(choice) + 1
+        end = choices.index(choice) + 1
     return choices
 
 

@@ -1,6 +1,6 @@
 """A limit on the distance between successive queries.
 
-Distances are parts of a parameter's range on its own scale, the logarithm for "log-real".
+Distances are shares of a parameter's range on its own scale, the logarithm for "log-real".
 Categories have no distance, and may change freely.
 """
 
@@ -36,12 +36,12 @@ class StepLimit(BaseEstimator):
 
     Parameters
     ----------
-    part : float, sequence of float of shape (d,), or dict, default=0.1
-        Part of the range, at most 1. A dict names parameters, and others are free; 0 holds a
+    share : float, sequence of float of shape (d,), or dict, default=0.1
+        Share of the range, at most 1. A dict names parameters, and others are free; 0 holds a
         parameter, also a category. The next integer, listed value or point of a finite set in each
-        direction can be reached however small the part is.
+        direction can be reached however small the share is.
     per : {"query", "time"}, default="query"
-        The part is per query, or per unit of time between the times of two queries, and may then
+        The share is per query, or per unit of time between the times of two queries, and may then
         exceed 1. Queries of one batch are then at one place. The time for which an algorithm waits
         is not counted.
 
@@ -59,11 +59,11 @@ class StepLimit(BaseEstimator):
     >>> slow = WDBO([(0.0, 10.0)], max_step=StepLimit(0.01, per="time"))    # 0.1 a second
     """
 
-    part: ArrayLike | Mapping[str, float] = 0.1
+    share: ArrayLike | Mapping[str, float] = 0.1
     per: Literal["query", "time"] = "query"
 
-    def parts(self, domain: Domain, owner: object = None) -> Array:
-        """Return parts of the range (d,), infinity for free parameters.
+    def shares(self, domain: Domain, owner: object = None) -> Array:
+        """Return shares of the range (d,), infinity for free parameters.
 
         Parameters
         ----------
@@ -83,39 +83,39 @@ class StepLimit(BaseEstimator):
         check_choice(self.per, ("query", "time"), "per", self)
         names, n_dims = domain.columns if domain.is_named else (), domain.n_dims
         owner = self if owner is None else owner
-        name = "part" if owner is self else "max_step"
+        name = "share" if owner is self else "max_step"
         expected = f"a number in the range [0, inf), {n_dims} of them, or a dict by name"
-        by_name = as_row(self.part)
-        if by_name is not None and (names or isinstance(self.part, Mapping)):
+        by_name = as_row(self.share)
+        if by_name is not None and (names or isinstance(self.share, Mapping)):
             unknown = [key for key in by_name if key not in names]
             if unknown:
                 expected = f"a dict of {', '.join(names) or 'no'} names"
                 raise invalid(name, expected, unknown[0], owner)
-            part = [by_name.get(key, np.inf) for key in names]
+            share = [by_name.get(key, np.inf) for key in names]
         else:
-            part = self.part
-        parts = real_array(part, f"The '{name}' parameter")
-        fits = parts.shape in ((), (n_dims,)) and np.all(parts >= 0.0)
-        if isinstance(part, bool) or not fits:
-            raise invalid(name, expected, self.part, owner)
-        parts = np.array(np.broadcast_to(parts, n_dims))
-        if self.per == "query" and np.any((parts > 1.0) & (parts < np.inf)):
-            expected = "at most 1: it is a part of the range"
-            raise invalid(name, expected, self.part, owner, advice=_advice(domain, parts))
-        return parts
+            share = self.share
+        shares = real_array(share, f"The '{name}' parameter")
+        fits = shares.shape in ((), (n_dims,)) and np.all(shares >= 0.0)
+        if isinstance(share, bool) or not fits:
+            raise invalid(name, expected, self.share, owner)
+        shares = np.array(np.broadcast_to(shares, n_dims))
+        if self.per == "query" and np.any((shares > 1.0) & (shares < np.inf)):
+            expected = "at most 1: it is a share of the range"
+            raise invalid(name, expected, self.share, owner, advice=_advice(domain, shares))
+        return shares
 
 
-def _advice(domain, parts):
-    """Return the part of the range for the first number that is larger than 1."""
-    i = np.argmax((parts > 1.0) & (parts < np.inf))
-    part, width, moved = parts[i], domain.upper[i] - domain.lower[i], domain.lower.copy()
-    moved[i] += part
+def _advice(domain, shares):
+    """Return the share of the range for the first number that is larger than 1."""
+    i = np.argmax((shares > 1.0) & (shares < np.inf))
+    share, width, moved = shares[i], domain.upper[i] - domain.lower[i], domain.lower.copy()
+    moved[i] += share
     is_linear = np.isclose(
-        domain.unit_of(moved[np.newaxis])[0, domain.unit_columns[i]] * width, part
+        domain.unit_of(moved[np.newaxis])[0, domain.unit_columns[i]] * width, share
     )
-    if not is_linear or domain.kinds[i] in ("labels", "unordered") or part > width:
+    if not is_linear or domain.kinds[i] in ("labels", "unordered") or share > width:
         return "A tenth of the range is 0.1."
-    return f"{part:g} of a range of {width:g} is {part / width:.3g}."
+    return f"{share:g} of a range of {width:g} is {share / width:.3g}."
 
 
 def as_step_limit(value, domain, owner):
@@ -123,5 +123,5 @@ def as_step_limit(value, domain, owner):
     if value is None:
         return None
     limit = value if isinstance(value, StepLimit) else StepLimit(value)
-    limit.parts(domain, limit if limit is value else owner)
+    limit.shares(domain, limit if limit is value else owner)
     return limit

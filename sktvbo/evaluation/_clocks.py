@@ -209,7 +209,7 @@ class SimulatedClock(Clock):
     ----------
     response_time : callable, int -> float, or str
         Seconds from ask to answer, given the number of observations in the model: 0 without a
-        model, see `AskTell`. A name such as "papers", "sktvbo" or "papers/4" is one of
+        model, see `Optimizer`. A name such as "papers", "sktvbo" or "papers/4" is one of
         `response_time`.
     call_duration : float, default=0.0
         Seconds from the query to the next ask: the duration of the objective.

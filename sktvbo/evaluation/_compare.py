@@ -14,15 +14,15 @@ from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
 from ..problems import Problem
 from ._arguments import check_horizon, check_run_options, random_seeds
-from ._ask_tell import check_optimizer
 from ._clocks import Clock
 from ._comparison import Comparison, Failure, record_failure
+from ._optimizer import check_optimizer
 from ._problems import Fresh, is_factory, make_problem, named_problems
 from ._run import Trial, progress_bar, record
 
 if TYPE_CHECKING:
     from .._typing import RandomState
-    from ._ask_tell import Expert, OptimizerLike
+    from ._optimizer import Expert, OptimizerLike
 
 # A problem, or a function of a replication's seed that makes one.
 Member: TypeAlias = Problem | Callable[[int], Problem]
@@ -52,8 +52,8 @@ def compare(
 
     Parameters
     ----------
-    optimizers : dict of str to AskTell or function
-        The algorithms by name. Anything with the two methods of `AskTell` is accepted.
+    optimizers : dict of str to Optimizer or function
+        The algorithms by name. Anything with the two methods of `Optimizer` is accepted.
     problems : list or dict
         A list of problems with distinct names, of `Fresh` problems and of dicts; or one dict. A
         dict maps names to problems, or to callables that make a problem from a replication's seed.

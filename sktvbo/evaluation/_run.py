@@ -16,13 +16,13 @@ from .._validation import invalid, invalid_observation
 from ..exceptions import AskTellError, MissingExtraError
 from ..problems import Problem
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ._ask_tell import check_optimizer, copy_optimizer, next_query, surrogate_of, surrogate_size
 from ._clocks import Clock, StepClock, copy_clock
+from ._optimizer import check_optimizer, copy_optimizer, next_query, surrogate_of, surrogate_size
 from ._results import ARRAYS, RunResult
 
 if TYPE_CHECKING:
     from .._typing import RandomState
-    from ._ask_tell import Expert, OptimizerLike
+    from ._optimizer import Expert, OptimizerLike
 
 
 def run(
@@ -44,8 +44,8 @@ def run(
 
     Parameters
     ----------
-    optimizer : AskTell, or function (domain, random_state) that makes one
-        An optimizer of this package, or any other `AskTell`. It is cloned. The clone gets the
+    optimizer : Optimizer, or function (domain, random_state) that makes one
+        An optimizer of this package, or any other `Optimizer`. It is cloned. The clone gets the
         problem's domain, a random state derived from the seed, and ``maximize=True``.
     problem : Problem
         Copied; the noise of the copy restarts from the seed.
@@ -218,7 +218,7 @@ def steps(
 
     Parameters
     ----------
-    optimizer : AskTell or function
+    optimizer : Optimizer or function
         As in `run`.
     problem : Problem
         As in `run`.

@@ -91,13 +91,13 @@ class Cache:
         inverse, places, forms = self.inverse, self.places, self.forms
         if self.sweep is not None:
             left, known = self.sweep.state
-            at = np.full(inverse.n, -1)
-            at[left] = np.arange(len(left))
-            at = at[indices]
-            if isinstance(known, UpdatedForms) and (at < 0).sum() == inverse.n - len(left):
+            order = np.full(inverse.n, -1)
+            order[left] = np.arange(len(left))
+            order = order[indices]
+            if isinstance(known, UpdatedForms) and (order < 0).sum() == inverse.n - len(left):
                 # The sweep has removed some of these rows, and no others.
                 inverse, forms, places = known.inverse, known.forms, known.forms.places
-                indices = at[at >= 0]
+                indices = order[order >= 0]
         for i in reversed(indices):
             if forms is not None:
                 forms = forms.drop(i, inverse)

@@ -16,7 +16,7 @@ from ._outliers import MIN_ROWS, are_too_many, limit, smooth_distances
 from ._time_scales import far_rates, interval_and_span, rates, starts_early
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
-_FAR = 3.0
+_FAR_FROM_ZERO = 3.0
 
 # Rows carry the range of a column if it is this many times that of the others, and if they are at
 # most the second part of all. From the third number of rows on.
@@ -101,7 +101,7 @@ def advise_on_rows(rows, owner, has_mean, seconds):
     # y is divided by its largest value first: squares of large numbers overflow.
     peak = np.abs(rows.y).max() or 1.0
     mean, std = peak * np.mean(rows.y / peak), peak * np.std(rows.y / peak)
-    if not has_mean and rows.n > 1 and abs(mean) > _FAR * std:
+    if not has_mean and rows.n > 1 and abs(mean) > _FAR_FROM_ZERO * std:
         _warn(
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
             f"{owner} expects 0 where it has no data. Use normalize_y=True, or "

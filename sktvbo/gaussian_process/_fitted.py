@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from .._validation import LARGEST_X, check_real, check_rows, finite_array, invalid, known_variance
+from .._validation import (
+    LARGEST_X,
+    check_bool,
+    check_real,
+    check_rows,
+    finite_array,
+    finite_number,
+    invalid,
+    known_variance,
+)
 from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
 from ._dates import columns_like_fit, finite_posterior, numeric_durations
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from .._typing import Array, Mask, Posterior
+    from .._typing import Array, Mask, Posterior, Time
     from ._covariance import SeparableCovariance
     from ._noise import NoiseModel
     from ._prior_mean import QuadraticMean
@@ -35,12 +44,44 @@ if TYPE_CHECKING:
 
 
 class Learnt:
-    """Attributes of a fitted model; `TimeVaryingGPRegressor` documents them."""
+    """Attributes and methods of a fitted model, of a regressor and of its value `FittedGP` alike.
+
+    `TimeVaryingGPRegressor` documents the attributes.
+    """
+
+    optimizer: Any
+    prior_mean: Any
 
     @property
     @abstractmethod
     def _fitted(self) -> Conditioned:
         """The conditioned GP."""
+
+    # --- what a regressor overrides: it validates, and wraps the value ----------------------------
+
+    @property
+    @abstractmethod
+    def fitted_(self) -> FittedGP:
+        """The value, with the present parameters."""
+
+    def _with(self, fitted: Any) -> Any:
+        """Return the same kind of model with another value."""
+        return fitted
+
+    def _validated(self, X, y):
+        """Return X (m, d + 1) and y (m,) of further rows."""
+        return X, y
+
+    def _places(self, X):
+        """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
+        gp = self._fitted
+        return gp, gp.rows.layout.split(np.asarray(X, dtype=np.float64))
+
+    def _number_of(self, time, name):
+        """Return a time as a number in the user's unit."""
+        return time
+
+    # --- attributes -------------------------------------------------------------------------------
 
     @property
     def X_train_(self) -> Array:
@@ -108,14 +149,246 @@ class Learnt:
     def theta_(self) -> Array:
         return self._fitted.covariance.theta.copy()
 
+    # --- rows and time ----------------------------------------------------------------------------
+
+    def condition_on(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        y_variance: ArrayLike | None = None,
+        *,
+        total_variance: bool = False,
+        restandardize: bool | None = None,
+    ) -> Self:
+        """Return an estimator with additional rows, with the hyperparameters held, O(n²) a row.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        y : array-like of shape (m,)
+        y_variance : array-like of shape (m,), default=None
+            See `fit`.
+        total_variance : bool, default=False
+            ``y_variance`` is the total noise variance of these rows, without ``noise_variance``.
+        restandardize : bool, default=None
+            With ``normalize_y``: True standardizes y by all rows, False keeps location and scale,
+            None follows `partial_fit`.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Arrays of wrong shapes, or not finite; names or kinds of columns other than at `fit`.
+        """
+        if total_variance and y_variance is None:
+            raise invalid("y_variance", "given with total_variance=True", y_variance)
+        fitted, (X, y) = self.fitted_, self._validated(X, y)
+        rows, model = _rows(X, y, y_variance), fitted.model
+        rows[-1][:] = total_variance
+        standardize = model._standardize(restandardize)
+        if fitted.gp.rows.weights is not None:
+            gp = appended(fitted.gp, rows, standardize)
+        else:
+            gp = fitted.gp.append(*rows, standardize=standardize)
+        return self._with(replaced(fitted, gp=model._adapt_to_rows(gp, len(rows[1]))))
+
+    def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
+        """Return an estimator without some rows, with the hyperparameters held, O(n²) a row.
+
+        Parameters
+        ----------
+        indices : array-like of int, or bool mask of shape (n,)
+            Rows of ``X_train_``; at least one row must remain.
+        restandardize : bool, default=None
+            See `condition_on`.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Indices out of range, or of all rows.
+        """
+        fitted = self.fitted_
+        n, model = fitted.gp.rows.n, fitted.model
+        indices = check_rows(indices, n, "indices")
+        if len(indices) == n:
+            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
+        if not len(indices) and restandardize is None:
+            return self
+        gp = fitted.gp.drop(indices, standardize=model._standardize(restandardize))
+        return self._with(replaced(fitted, gp=model._adapt_to_rows(gp, 0)))
+
+    def at(self, now: Time) -> Self:
+        """Return this estimator at a later present time, at which its observations have aged.
+
+        Parameters
+        ----------
+        now : float or date
+            Times before ``now_`` change nothing.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+            Itself if nothing changes.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            A time that is not finite.
+        """
+        fitted, now = self.fitted_, check_real(self._number_of(now, "now"), "now")
+        if fitted.gp.covariance.noise_model is None or now <= fitted.gp.rows.now:
+            return self
+        return self._with(replaced(fitted, gp=fitted.gp.at(now)))
+
+    # --- hyperparameters --------------------------------------------------------------------------
+
+    def refit(
+        self,
+        extra_rows: tuple[Array, ...] | None = None,
+        *,
+        temporal_kernel: Kernel | None = None,
+    ) -> Self:
+        """Return an estimator with the same rows whose hyperparameters are searched again.
+
+        The search starts from ``theta_``, or from the kernels as given if ``temporal_kernel`` has
+        another number of free hyperparameters. When as many rows are new as there were, or they
+        contradict the model, others are compared as in `fit`. Without an ``optimizer`` nothing
+        changes. With ``normalize_y`` y is standardized by the rows of the search.
+
+        Parameters
+        ----------
+        extra_rows : (X, y) or (X, y, y_variance) of array-likes, default=None
+            Additional rows for the search, which are not conditioned on; may be empty.
+        temporal_kernel : Kernel, default=None
+            Replaces the parameter of that name.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            As `condition_on`; or an invalid kernel.
+        """
+        fitted = self.fitted_
+        if self.optimizer is None:
+            return self
+        if extra_rows is not None and np.size(extra_rows[0]):
+            X, y, *variance = extra_rows
+            extra_rows = *self._validated(X, y), *variance
+        return self._with(completed(fitted.refitted(extra_rows, temporal_kernel)))
+
+    # --- posterior --------------------------------------------------------------------------------
+
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = False,
+        return_cov: Literal[False] = False,
+        *,
+        include_noise: bool = False,
+    ) -> Array: ...
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        include_noise: bool = False,
+    ) -> tuple[Array, Array]: ...
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        include_noise: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """Return the posterior of f, or of new observations.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        return_std, return_cov : bool, default=False
+            Also return the standard deviations, or the covariance; not both.
+        include_noise : bool, default=False
+            Predict observations of age 0, with noise ``noise_std_``, rather than f. The mean is the
+            same.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,)
+        std : ndarray of shape (m,)
+            Only with ``return_std``.
+        cov : ndarray of shape (m, m)
+            Only with ``return_cov``.
+        """
+        if return_std and return_cov:
+            raise invalid("return_cov", "False with return_std=True", return_cov)
+        check_bool(include_noise, "include_noise")
+        gp, places = self._places(X)
+        with np.errstate(over="ignore"):
+            parts = gp.posterior(*places, return_std, return_cov)
+            posterior = finite_posterior(parts, "mean", "uncertainty")
+        if include_noise and return_std:
+            return posterior[0], np.hypot(posterior[1], self.noise_std_)
+        if include_noise and return_cov:
+            posterior[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
+        return posterior
+
+    def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:
+        """Return the posterior at one time as a function of space, for many evaluations.
+
+        Parameters
+        ----------
+        t : float or date
+        moving : array-like of bool of shape (d,), default=None
+            Coordinates whose gradients are needed; None: all. Gradients in others, such as an arm's
+            index, may be 0.
+        level : bool, default=True
+            False: standard deviations and draws are those of differences between places, without
+            the level and the mean, which all places share. Means are those of f.
+
+        Returns
+        -------
+        posterior : callable
+            ``posterior(S)`` returns mean and standard deviation (m,) at places (m, d);
+            ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
+            ``posterior.sample(S, rng)`` a joint draw of f (m,).
+        """
+        fitted, t = self.fitted_, finite_number(self._number_of(t, "t"), "t")
+        read = partial(columns_like_fit, fitted.model, name="places", with_time=False)
+        return TimeSlice(fitted.gp, t, moving, level, read)
+
+    def information_gain(self) -> float:
+        """Return the information of the training data about f, in nats.
+
+        Returns
+        -------
+        gain : float
+            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), with K as the estimator approximates it.
+        """
+        return self._fitted.information_gain
+
 
 @dataclass(frozen=True, eq=False)
 class FittedGP(Learnt):
     """Gaussian process with learnt hyperparameters, conditioned on rows: an immutable value.
 
-    It has all methods of a `sktvbo.staleness.Surrogate`, and the attributes of a fitted regressor.
-    Arrays are taken as they are; times are numbers. Methods that change something return another
-    value.
+    It is a `sktvbo.staleness.Surrogate`, with the attributes of a fitted regressor. Arrays are
+    taken as they are; times are numbers. Methods that change something return another value.
 
     Attributes
     ----------
@@ -139,6 +412,10 @@ class FittedGP(Learnt):
 
     _fitted = property(attrgetter("gp"))
 
+    @property
+    def fitted_(self) -> Self:
+        return self
+
     # Parameters of the model.
     optimizer = property(attrgetter("model.optimizer"))
     prior_mean = property(attrgetter("model.prior_mean"))
@@ -154,38 +431,6 @@ class FittedGP(Learnt):
         return self.model._with(self)
 
     # --- rows and time ----------------------------------------------------------------------------
-
-    def condition_on(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        y_variance: ArrayLike | None = None,
-        *,
-        total_variance: bool = False,
-        restandardize: bool | None = None,
-    ) -> Self:
-        """Return the model with additional rows; see `TimeVaryingGPRegressor.condition_on`."""
-        if total_variance and y_variance is None:
-            raise invalid("y_variance", "given with total_variance=True", y_variance)
-        rows = _rows(X, y, y_variance)
-        rows[-1][:] = total_variance
-        standardize = self.model._standardize(restandardize)
-        if self.gp.rows.weights is not None:
-            gp = appended(self.gp, rows, standardize)
-        else:
-            gp = self.gp.append(*rows, standardize=standardize)
-        return replaced(self, gp=self.model._adapt_to_rows(gp, len(rows[1])))
-
-    def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
-        """Return the model without some rows; see `TimeVaryingGPRegressor.without`."""
-        n = self.gp.rows.n
-        indices = check_rows(indices, n, "indices")
-        if len(indices) == n:
-            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
-        if not len(indices) and restandardize is None:
-            return self
-        gp = self.gp.drop(indices, standardize=self.model._standardize(restandardize))
-        return replaced(self, gp=self.model._adapt_to_rows(gp, 0))
 
     def with_rows(
         self,
@@ -252,32 +497,10 @@ class FittedGP(Learnt):
         gp = model._condition(covariance, rows)
         return replace(self, model=model, gp=gp, initial=None)
 
-    def at(self, now: float) -> Self:
-        """Return the model at a later present time, itself if nothing changes.
-
-        Parameters
-        ----------
-        now : float
-            Times before ``now_`` change nothing.
-        """
-        now = check_real(now, "now")
-        if self.gp.covariance.noise_model is None or now <= self.gp.rows.now:
-            return self
-        return replaced(self, gp=self.gp.at(now))
-
     # --- hyperparameters --------------------------------------------------------------------------
 
-    def refit(
-        self,
-        extra_rows: tuple[Array, ...] | None = None,
-        *,
-        temporal_kernel: Kernel | None = None,
-    ) -> Self:
-        """Return the model after a search of its hyperparameters; see `TimeVaryingGPRegressor`."""
-        return completed(self.refitted(extra_rows, temporal_kernel))
-
     def refitted(self, extra_rows=None, temporal_kernel=None):
-        """Return the result of `refit`: a computation in parts, see `completed`."""
+        """Return the value after `refit`: a computation in parts, see `completed`."""
         model, initial, n = self.model, self.initial, self.gp.rows.n
         if model.optimizer is None:
             return self
@@ -336,24 +559,6 @@ class FittedGP(Learnt):
 
     # --- posterior --------------------------------------------------------------------------------
 
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
-    @overload
-    def predict(self, X: ArrayLike, return_std: bool = False) -> tuple[Array, Array]: ...
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Return the posterior mean (m,) of f at rows X (m, d + 1), or mean and deviation."""
-        places = self.gp.rows.layout.split(np.asarray(X, dtype=np.float64))
-        with np.errstate(over="ignore"):
-            posterior = self.gp.posterior(*places, return_std)
-            return finite_posterior(posterior, "mean", "uncertainty")
-
-    def posterior_at(
-        self, t: float, moving: Mask | None = None, *, level: bool = True
-    ) -> Posterior:
-        """Return the posterior at one time; see `TimeVaryingGPRegressor.posterior_at`."""
-        read = partial(columns_like_fit, self.model, name="places", with_time=False)
-        return TimeSlice(self.gp, t, moving, level, read)
-
     def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
         """Return the posterior as a function of space and of time in an interval.
 
@@ -370,16 +575,6 @@ class FittedGP(Learnt):
             ``high``.
         """
         return TimeWindow(self.gp, low, high, moving)
-
-    def information_gain(self) -> float:
-        """Return the information of the rows about f, in nats.
-
-        Returns
-        -------
-        gain : float
-            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), with K as the model approximates it.
-        """
-        return self.gp.information_gain
 
     def check_relevancy(self) -> None:
         """Raise an UnsupportedKernelError unless these kernels have relevancies."""

@@ -58,8 +58,8 @@ def search(
     ----------
     criterion : Criterion
     covariance : SeparableCovariance
-    start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
-        Starts, clipped to the bounds; None: theta of the covariance.
+    start : ndarray of shape (n_theta,), or list of those and of `Minimum`, default=None
+        Starts, clipped to the bounds, and searches to be continued; None: theta of the covariance.
     optimizer : "fmin_l_bfgs_b" or callable
         A search by a callable is a single part.
     n_restarts : int
@@ -91,13 +91,14 @@ def search(
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
     objective = Objective(criterion, covariance, hyperpriors)
-    starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
-    n_given = len(starts)
+    starts = start if isinstance(start, list) else [covariance.theta if start is None else start]
+    n_given, starts = len(starts), list(starts)
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend((yield partial(rng.uniform, *bounds.T, (n_restarts, len(bounds)))))
     functions, minima = (objective.value, objective.slope), []
-    for i, theta in enumerate(starts):
+    for i, known in enumerate(starts):
+        theta = known.x if isinstance(known, Minimum) else np.clip(known, *bounds.T)
         objective.check(theta)
         if callable(optimizer):
             known = yield partial(optimizer, objective, theta, bounds=bounds.copy())
@@ -108,7 +109,8 @@ def search(
             options = {"hessian": hessian, "least_gain": _LEAST_GAIN_AGAIN}
         elif 0 < i < n_given:
             options["least_gain"] = _LEAST_GAIN_AGAIN
-        minima.append((yield from minimize(*functions, theta, bounds, **options)))
+        begin = known if isinstance(known, Minimum) else theta
+        minima.append((yield from minimize(*functions, begin, bounds, **options)))
     best = min(minima, key=attrgetter("value"))
     if not callable(optimizer) and "noise_variance" in covariance.names:
         best = yield from _with_noise(objective, best, covariance.names.index("noise_variance"))
@@ -274,6 +276,7 @@ class Objective:
     def __init__(self, criterion, covariance, hyperpriors):
         self._criterion, self._covariance = criterion, covariance
         self.prior, self.bounds = HyperPrior(hyperpriors, covariance.names), covariance.bounds
+        self.names = covariance.names
         self._theta = self._gradient = None
 
     def check(self, start):
@@ -440,6 +443,14 @@ _SHARES, _SAME_RATIO = (MOST, _NARROW, 1.0), 2.0
 # it explains nothing; with the upper one, all.
 _ROUGH_VARIANCE = (1e-3, 1e2)
 
+# Hyperparameters of the smooth and the rough part in time: variances and lengthscales.
+_OF_PARTS = (
+    "signal_variance",
+    "temporal_kernel__k1__length_scale",
+    "temporal_kernel__k2__k1__constant_value",
+    "temporal_kernel__k2__k2__length_scale",
+)
+
 # Lengthscale of a slow part in time, relative to the upper bound: a quarter of the span.
 _SLOW = 0.025
 
@@ -542,26 +553,25 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
 
     Returns
     -------
-    starts : ndarray of shape (n_starts, n_theta)
-        The likeliest first, and others if their optima may be as likely.
+    starts : list of Minimum, or None
+        Short searches: the likeliest first, and others if their optima may be as likely; None
+        with few rows, and if nothing has a density.
     """
     given = np.clip(covariance.theta, *covariance.bounds.T)
     if rows.n < _MIN_SCREENED or not len(given):
-        return given[np.newaxis]
+        return None
     few = canonical_subset(rows, _screening_size(rows.n))
     objective = Objective(Dense.criterion(few), covariance, hyperpriors)
     cells = yield from _likeliest_cells(objective, covariance, rows)
-    places = [given, *cells]
-    minima = yield from _rough_minima(objective, places)
+    minima = yield from _rough_minima(objective, [(x, None) for x in (given, *cells)])
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [*(minimum.x for minimum in minima), *places]
-        values = yield from _values(objective, places)
+        places = [(m.x, SearchRecord(m.hessian, few.n).scaled_to(rows.n)) for m in minima]
+        places.append((given, None))
+        values = yield from _values(objective, [x for x, _ in places])
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
         minima = yield from _rough_minima(objective, [places[i] for i in order])
-    if not minima:
-        return given[np.newaxis]  # `search` raises the error
-    return np.array([m.x for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE])
+    return [m for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE] or None
 
 
 def rough_start(criterion, covariance, rows, hyperpriors):
@@ -594,30 +604,74 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     n, n_theta, rough = rows.n, len(covariance.bounds), with_rough_part(covariance)
     if n < max(_MIN_SCREENED, n_theta + 4):  # with fewer the criterion is infinite
         return None, None
-    few = canonical_subset(rows, _screening_size(n))
-    objective = Objective(Dense.criterion(few), rough, hyperpriors)
-    minima, functions = [], (objective.value, objective.slope)
-    options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}
-    for place in _rough_places(covariance, rough, rows):
+    few, needed = canonical_subset(rows, _screening_size(n)), _akaike(n_theta + 2, n)
+    needed -= _akaike(n_theta, n)
+    smooth, objective = (
+        Objective(Dense.criterion(few), known, hyperpriors) for known in (covariance, rough)
+    )
+    value = yield partial(smooth.value, covariance.theta, False)
+    places, to_reach = _rough_places(covariance, rough, rows), value - needed * few.n / n
+    minima = yield from _lowest_minima(objective, places, to_reach)
+    if few is not rows:
+        smooth, objective = (
+            Objective(criterion, known, hyperpriors) for known in (covariance, rough)
+        )
+        value = yield partial(smooth.value, covariance.theta, False)
+        minima = yield from _continued_on_all(objective, minima, n / few.n, value - needed)
+    found = minima[0]
+    if not found.value < value - needed:
+        return None, None
+    return rough.with_theta(found.x), SearchRecord(found.hessian, n, rows.latest)
+
+
+def _lowest_minima(objective, starts, to_reach):
+    """Return the results of searches from the lowest places after a few steps, the lowest first."""
+    functions, minima = (objective.value, objective.slope), []
+    options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN, "to_reach": to_reach}
+    for place in starts:
         first = minimize(*functions, place, objective.bounds, max_steps=_FIRST_STEPS, **options)
         minima.append((yield from first))
     minima = sorted(minima, key=attrgetter("value"))[:_N_ROUGH]
     for i, minimum in enumerate(minima):
         minima[i] = yield from minimize(*functions, minimum, objective.bounds, **options)
-    objective = Objective(criterion, rough, hyperpriors)
+    best = min(minima, key=attrgetter("value"))
+    if best.value < to_reach:
+        place = _with_swapped_parts(objective, best.x)
+        minima.append((yield from minimize(*functions, place, objective.bounds, **options)))
+    return sorted(minima, key=attrgetter("value"))
+
+
+def _continued_on_all(objective, minima, factor, to_reach):
+    """Return the results of searches on all rows from the lowest minima of a subset.
+
+    Hessians are scaled by ``factor``. The second minimum follows if it is close, and if the first
+    search reaches its value.
+    """
     values = yield from _values(objective, [minimum.x for minimum in minima])
-    start = minima[np.argmin(values)]
-    if np.min(values) == np.inf:
-        return None, None
-    known = SearchRecord(start.hessian, few.n).scaled_to(n)
-    options = {"hessian": known, "least_gain": _FINE_GAIN}
-    functions = objective.value, objective.slope
-    found = yield from minimize(*functions, start.x, objective.bounds, **options)
-    smooth = Objective(criterion, covariance, hyperpriors)
-    value = yield partial(smooth.value, covariance.theta, False)
-    if value - found.value < _akaike(n_theta + 2, n) - _akaike(n_theta, n):
-        return None, None
-    return rough.with_theta(found.x), SearchRecord(found.hessian, n, rows.latest)
+    results = []
+    for i in np.argsort(values, kind="stable")[:_N_ROUGH]:
+        if values[i] > values.min() + _CLOSE:
+            break
+        hessian = None if minima[i].hessian is None else minima[i].hessian * factor
+        options = {"hessian": hessian, "least_gain": _FINE_GAIN, "to_reach": to_reach}
+        known = objective.value, objective.slope, minima[i].x, objective.bounds
+        found = yield from minimize(*known, **options)
+        results.append(found)
+        if not found.value < to_reach:
+            break
+        to_reach = found.value
+    return sorted(results, key=attrgetter("value"))
+
+
+def _with_swapped_parts(objective, theta):
+    """Return theta with the scale and variance of the smooth part those of the rough one."""
+    index = objective.names.index
+    signal, smooth, ratio, rough = (index(name) for name in _OF_PARTS)
+    theta = theta.copy()
+    theta[signal] += theta[ratio]
+    theta[ratio] *= -1.0
+    theta[[smooth, rough]] = theta[[rough, smooth]]
+    return np.clip(theta, *objective.bounds.T)
 
 
 def _rough_places(covariance, rough, rows):
@@ -629,13 +683,6 @@ def _rough_places(covariance, rough, rows):
     interval, longest = covariance.temporal.length_scale_bounds
     fast, slow = covariance.temporal.length_scale, _SLOW * longest
     signal, noise = covariance.signal_variance, covariance.noise_variance
-    names = (
-        "signal_variance",
-        "temporal_kernel__k1__length_scale",
-        "temporal_kernel__k2__k1__constant_value",
-        "temporal_kernel__k2__k2__length_scale",
-        "noise_variance",
-    )
     # A slow part alone makes a trend of the effect of the place.
     extents, power = extents_of_most(rows.S, MOST), np.var(rows.targets) or 1.0
     lengths = np.where(extents > 0.0, extents, extents.max(initial=1.0))
@@ -648,7 +695,7 @@ def _rough_places(covariance, rough, rows):
         (0.1 * power, 4.0 * interval, 20.0, longest, 0.5 * noise),
     ):
         theta = rough.theta
-        for name, value in zip(names, values):
+        for name, value in zip((*_OF_PARTS, "noise_variance"), values):
             theta = _with_entries(rough, theta, name, value)
         places.append(theta)
     places[-1] = _with_entries(rough, places[-1], "spatial_kernel__length_scale", lengths)
@@ -681,14 +728,15 @@ def _values(objective, thetas):
 def _rough_minima(objective, starts):
     """Return the results of short searches, the lowest first, one for each optimum.
 
-    After its first step, a search ends if no barrier separates it from an earlier result.
+    Starts are pairs of theta and an approximate Hessian, or None. After its first step, a search
+    ends if no barrier separates it from an earlier result.
     """
-    options, minima = {"hessian": objective.information, "least_gain": _ROUGH_GAIN}, []
-    for found in starts:
+    functions, bounds, minima = (objective.value, objective.slope), objective.bounds, []
+    for found, hessian in starts:
+        options = {"hessian": hessian if hessian is not None else objective.information}
         for max_steps in _STEPS:
-            functions = objective.value, objective.slope
-            known = found, objective.bounds
-            found = yield from minimize(*functions, *known, max_steps=max_steps, **options)
+            options |= {"least_gain": _ROUGH_GAIN, "max_steps": max_steps}
+            found = yield from minimize(*functions, found, bounds, **options)
             same = yield from _same_optimum(objective, found, minima)
             if same is not None or not found.message:
                 break
@@ -810,15 +858,12 @@ def learn_from_subset(covariance, rows, options, rng):
     record : SearchRecord
     """
     hyperpriors = options["hyperpriors"]
-    prior = HyperPrior(hyperpriors, covariance.names)
-    theta = np.clip(covariance.theta, *covariance.bounds.T)
-    if not len(theta):
+    if not len(covariance.bounds):
         return covariance, SearchRecord()
     few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
     starts = completed(screened_starts(criterion, covariance, few, hyperpriors))
-    starts = [start for start in starts if prior(start) > -np.inf] or [theta]
-    covariance, hessian, _ = completed(search(criterion, covariance, np.array(starts), **options))
+    covariance, hessian, _ = completed(search(criterion, covariance, starts, **options))
     record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
         return covariance, record

@@ -53,12 +53,12 @@ class Block:
     ----------
     whole : ndarray of shape (N, N)
         With contiguous rows.
-    at : ndarray of int of shape (n,)
+    positions : ndarray of int of shape (n,)
         Positions of the rows, in ascending order.
     """
 
     whole: np.ndarray
-    at: np.ndarray
+    positions: np.ndarray
 
     @classmethod
     def of(cls, whole):
@@ -66,33 +66,33 @@ class Block:
 
     @property
     def is_whole(self):
-        return len(self.at) == len(self.whole)
+        return len(self.positions) == len(self.whole)
 
     def product(self, X):
         """Return the product (n, c) with X (n, c)."""
         if self.is_whole:
             return product(self.whole, X)
         padded = np.zeros((len(self.whole), X.shape[1]))
-        padded[self.at] = X
-        return product(self.whole, padded)[self.at]
+        padded[self.positions] = X
+        return product(self.whole, padded)[self.positions]
 
     def column(self, i):
-        return self.whole[self.at[i], self.at]
+        return self.whole[self.positions[i], self.positions]
 
     def drop(self, i):
-        return Block(self.whole, np.delete(self.at, i))
+        return Block(self.whole, np.delete(self.positions, i))
 
     @property
     def dense(self):
         """The matrix (n, n), a view if it is the whole one."""
         if self.is_whole:
             return self.whole
-        return self.plus(np.empty((0, len(self.at))), np.empty(0))
+        return self.plus(np.empty((0, len(self.positions))), np.empty(0))
 
     def plus(self, Z, w):
         """Return the matrix, padded with zeros, + Zᵀ diag(w) Z, (n, n) for Z (q, n)."""
         out = _square(Z.shape[1])
-        _cholesky.block_plus(self.whole, self.at, Z, w, out)
+        _cholesky.block_plus(self.whole, self.positions, Z, w, out)
         return out
 
 
@@ -102,7 +102,7 @@ class Inverse:
 
     Attributes
     ----------
-    begun : Block
+    base : Block
         P of the first rows before the changes.
     Z : ndarray of shape (q, n)
         Changes z; rows that came since are the last ones.
@@ -113,7 +113,7 @@ class Inverse:
         Rows that came or went since P was computed from the factor.
     """
 
-    begun: Block
+    base: Block
     Z: np.ndarray
     w: np.ndarray
     diagonal: np.ndarray
@@ -126,14 +126,14 @@ class Inverse:
 
     def written(self):
         """Return the same without changes, which are written into a new matrix: O(n²)."""
-        if not len(self.w) and self.begun.is_whole:
+        if not len(self.w) and self.base.is_whole:
             return self
-        return Inverse.of(self.begun.plus(self.Z, self.w), self.n_updates)
+        return Inverse.of(self.base.plus(self.Z, self.w), self.n_updates)
 
     @property
     def P(self):
         """P (n, n); that in which others see what is written, for an inverse that is `written`."""
-        return self.written().begun.whole
+        return self.written().base.whole
 
     @property
     def n(self):
@@ -141,18 +141,18 @@ class Inverse:
 
     def product(self, X):
         """Return P X (n, c) for X (n, c), O(n² c)."""
-        n = len(self.begun.at)
+        n = len(self.base.positions)
         PX = np.zeros(X.shape)
-        PX[:n] = self.begun.product(X[:n])
+        PX[:n] = self.base.product(X[:n])
         if len(self.w):
             PX += product(self.Z.T, self.w[:, np.newaxis] * product(self.Z, X))
         return PX
 
     def column(self, i):
         """Return column i of P (n,), O(n)."""
-        n, column = len(self.begun.at), np.zeros(len(self.diagonal))
+        n, column = len(self.base.positions), np.zeros(len(self.diagonal))
         if i < n:
-            column[:n] = self.begun.column(i)
+            column[:n] = self.base.column(i)
         return column + np.einsum("q,qn->n", self.w * self.Z[:, i], self.Z)
 
     def append(self, u, variance):
@@ -166,10 +166,10 @@ class Inverse:
 
     def drop(self, i):
         """Drop row i, O(n)."""
-        z, begun = self.column(i), self.begun
-        begun = begun.drop(i) if i < len(begun.at) else begun
+        z, base = self.column(i), self.base
+        base = base.drop(i) if i < len(base.positions) else base
         Z, diagonal = np.delete(self.Z, i, axis=1), np.delete(self.diagonal, i)
-        shorter = replaced(self, begun=begun, Z=Z, diagonal=diagonal)
+        shorter = replaced(self, base=base, Z=Z, diagonal=diagonal)
         return shorter._changed(np.delete(z, i), -1.0 / z[i])
 
     def _changed(self, z, w):
@@ -229,13 +229,13 @@ class PlaceConvolutions:
     spatial : Factor or Empirical
     buffer : Buffer
         Holds the convolutions of the rows that came, some of which have gone.
-    at : ndarray of int of shape (n,)
+    positions : ndarray of int of shape (n,)
         Positions of the rows in it.
     """
 
     spatial: object
     buffer: Buffer
-    at: np.ndarray
+    positions: np.ndarray
 
     @classmethod
     def of(cls, spatial, S):
@@ -246,8 +246,8 @@ class PlaceConvolutions:
     @property
     def block(self):
         """C_S as a `Block`."""
-        filled = self.at[-1] + 1
-        return Block(self.buffer.array[:filled, :filled], self.at)
+        filled = self.positions[-1] + 1
+        return Block(self.buffer.array[:filled, :filled], self.positions)
 
     @property
     def C(self):
@@ -257,29 +257,29 @@ class PlaceConvolutions:
     def extended(self, S):
         """Append those of places S that are more than n, O(n) each."""
         places = self
-        for i in range(len(self.at), len(S)):
+        for i in range(len(self.positions), len(S)):
             places = places.append(S[: i + 1])
         return places
 
     def append(self, S):
         """Append the last one of places S (n + 1, d); O(n), O(n²) where many rows have gone."""
-        places, n = self, len(self.at)
-        if self.at[-1] >= _MAX_FILLED * n + _SPARE_ROWS:
+        places, n = self, len(self.positions)
+        if self.positions[-1] >= _MAX_FILLED * n + _SPARE_ROWS:
             buffer = Buffer.of_size(n, n)
             buffer.array[:n, :n] = self.C
             places = PlaceConvolutions(self.spatial, buffer, np.arange(n))
-        end = places.at[-1] + 1
-        buffer, at = places.buffer.with_row_after(end), np.append(places.at, end)
+        end = places.positions[-1] + 1
+        buffer, positions = places.buffer.with_row_after(end), np.append(places.positions, end)
         row = np.zeros(end + 1)
-        row[at] = self.spatial.convolution(S[-1:], S)[0]
+        row[positions] = self.spatial.convolution(S[-1:], S)[0]
         buffer.array[end, : end + 1] = buffer.array[: end + 1, end] = row
-        return PlaceConvolutions(self.spatial, buffer, at)
+        return PlaceConvolutions(self.spatial, buffer, positions)
 
     def drop(self, i):
         """Drop row i, O(n); one of those that were not appended changes nothing."""
-        if i >= len(self.at):
+        if i >= len(self.positions):
             return self
-        return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.at, i))
+        return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.positions, i))
 
 
 class FixedForms:

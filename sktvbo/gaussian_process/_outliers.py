@@ -55,7 +55,7 @@ _BY_CHANCE, _WAYS_ON = 0.02, 4.0
 # Before a search, rows farther from a smooth of y than this many robust standard deviations have
 # at most the second number as weight: otherwise the search explains them as noise. The smooth is
 # the median of the third number of nearest rows, by each of these factors of time.
-_FAR, _HARDLY = 4.0, 1e-6
+_FAR_FROM_SMOOTH, _HARDLY = 4.0, 1e-6
 _N_NEAREST = 15
 _TIME_FACTORS = (0.0, 0.3, 1.0, 3.0, 1e3)
 
@@ -288,7 +288,7 @@ def _limit_of(distance):
     """Return the largest distance (n,) that is not an outlier's."""
     scale = 1.4826 * np.median(distance)
     if scale > 0.0:
-        return _FAR * scale
+        return _FAR_FROM_SMOOTH * scale
     # Most are 0. A distance is compared with the smaller ones: many equal ones are no outliers.
     known = np.sort(distance)
     smaller = np.sqrt(np.cumsum(known**2) / np.arange(1, len(known) + 1))

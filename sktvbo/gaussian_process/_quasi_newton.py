@@ -23,6 +23,10 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
 
+# A search that has to reach a value is given up if what is missing is more than this many times the
+# predicted gain, after this number of steps: before, the Hessian is that of another place.
+_HOPELESS, _TRUSTED_STEPS = 10.0, 2
+
 # The model has no smaller eigenvalue than this part of its trace: where the function is flat,
 # damping after damping would leave only rounding, of any sign.
 _RESOLUTION = 1e-13
@@ -54,7 +58,15 @@ class Minimum:
 
 
 def minimize(
-    value_at, slope_at, start, bounds, *, hessian=None, least_gain=1e-6, max_steps=_MAX_STEPS
+    value_at,
+    slope_at,
+    start,
+    bounds,
+    *,
+    hessian=None,
+    least_gain=1e-6,
+    max_steps=_MAX_STEPS,
+    to_reach=np.inf,
 ):
     """Minimize a function over a box: a computation in parts, see `completed`.
 
@@ -73,6 +85,8 @@ def minimize(
     least_gain : float, default=1e-6
         Stop when the model predicts a smaller gain.
     max_steps : int, default=200
+    to_reach : float, default=inf
+        Stop if a value below this one is unlikely to be reached.
 
     Returns
     -------
@@ -91,13 +105,16 @@ def minimize(
             H = yield partial(hessian, x)
     if not (np.isfinite(value) and np.isfinite(slope).all()):
         return Minimum(x, value, slope, H, first, "the function is not finite at the start")
-    for _ in range(max_steps):
+    for n_steps in range(max_steps):
         model = np.eye(len(x)) * max(hypot(*slope), 1.0) if H is None else H
         low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
-        if fall - 0.5 * (step @ model @ step) <= least_gain:
+        gain = fall - 0.5 * (step @ model @ step)
+        if gain <= least_gain:
             return Minimum(x, value, slope, H, first)
+        if n_steps >= _TRUSTED_STEPS and value - to_reach > _HOPELESS * gain:
+            return Minimum(x, value, slope, H, first, "given up")
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Mask, Posterior, RandomState, Time
+    from .._typing import Array, RandomState, Time
 
 
 # Searches of a robust fit after the first one, at most.
@@ -326,128 +326,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new._gp = gp.at(now)
         return self._replace_state(new)
 
-    def at(self, now: Time) -> Self:
-        """Return this estimator at a later present time; see `advance`.
-
-        Parameters
-        ----------
-        now : float or date
-            Times before ``now_`` change nothing.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-            Itself if nothing changes.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            A time that is not finite.
-        """
-        fitted = self.fitted_
-        new = fitted.at(self._number_of(now, "now"))
-        return self if new is fitted else self._with(new)
-
-    def condition_on(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        y_variance: ArrayLike | None = None,
-        *,
-        total_variance: bool = False,
-        restandardize: bool | None = None,
-    ) -> Self:
-        """Return an estimator with additional rows, with the hyperparameters held, O(n²) a row.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        y : array-like of shape (m,)
-        y_variance : array-like of shape (m,), default=None
-            See `fit`.
-        total_variance : bool, default=False
-            ``y_variance`` is the total noise variance of these rows, without ``noise_variance``.
-        restandardize : bool, default=None
-            With ``normalize_y``: True standardizes y by all rows, False keeps location and scale,
-            None follows `partial_fit`.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-
-        Raises
-        ------
-        ValueError
-            Arrays of wrong shapes, or not finite; names or kinds of columns other than at `fit`.
-        """
-        X, y = self._validated(X, y)
-        options = {"total_variance": total_variance, "restandardize": restandardize}
-        return self._with(self.fitted_.condition_on(X, y, y_variance, **options))
-
-    def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
-        """Return an estimator without some rows, with the hyperparameters held, O(n²) a row.
-
-        Parameters
-        ----------
-        indices : array-like of int, or bool mask of shape (n,)
-            Rows of ``X_train_``; at least one row must remain.
-        restandardize : bool, default=None
-            See `condition_on`.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-
-        Raises
-        ------
-        ValueError
-            Indices out of range, or of all rows.
-        """
-        fitted = self.fitted_
-        new = fitted.without(indices, restandardize=restandardize)
-        return self if new is fitted else self._with(new)
-
-    def refit(
-        self,
-        extra_rows: tuple[Array, ...] | None = None,
-        *,
-        temporal_kernel: Kernel | None = None,
-    ) -> Self:
-        """Return an estimator with the same rows whose hyperparameters are searched again.
-
-        The search starts from ``theta_``, or from the kernels as given if ``temporal_kernel`` has
-        another number of free hyperparameters. When as many rows are new as there were, or they
-        contradict the model, others are compared as in `fit`. Without an ``optimizer`` nothing
-        changes. With ``normalize_y`` y is standardized by the rows of the search.
-
-        Parameters
-        ----------
-        extra_rows : (X, y) or (X, y, y_variance) of array-likes, default=None
-            Additional rows for the search, which are not conditioned on; may be empty.
-        temporal_kernel : Kernel, default=None
-            Replaces the parameter of that name.
-
-        Returns
-        -------
-        estimator : TimeVaryingGP
-
-        Raises
-        ------
-        ValueError
-            As `condition_on`; or an invalid kernel.
-        """
-        fitted = self.fitted_
-        if self.optimizer is None:
-            return self
-        if extra_rows is not None and np.size(extra_rows[0]):
-            X, y, *variance = extra_rows
-            extra_rows = *self._validated(X, y), *variance
-        return self._with(completed(fitted.refitted(extra_rows, temporal_kernel)))
-
     def _validated(self, X, y):
-        """Return X (m, d + 1) and y (m,) of rows for a fitted estimator."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # slow
         return validated(self, X, y)
@@ -464,7 +343,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._fitted_class(model, gp, self._search_record)
 
     def _with(self, fitted):
-        """Return an estimator with the parameters and results of a fitted value."""
         new = object.__new__(type(self))
         vars(new).update(vars(fitted.model), _gp=fitted.gp, _search_record=fitted.record)
         return new
@@ -675,7 +553,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             screening, is_due = record.screening.after(n, record.n_new(rows), gain, n_theta)
         if screen and is_due:
             starts = yield from screened_starts(criterion, covariance, rows, self.hyperpriors)
-            if not np.array_equal(starts[0], covariance.theta):
+            if starts and not np.array_equal(starts[0].x, covariance.theta):
                 options |= {"warn": False, "n_restarts": 0, "hessian": None}
                 covariance, hessian, _ = yield from search(criterion, initial, starts, **options)
         if (
@@ -755,64 +633,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_gp")
-
-    @overload
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: Literal[False] = False,
-        return_cov: Literal[False] = False,
-        *,
-        include_noise: bool = False,
-    ) -> Array: ...
-    @overload
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: bool = False,
-        return_cov: bool = False,
-        *,
-        include_noise: bool = False,
-    ) -> tuple[Array, Array]: ...
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: bool = False,
-        return_cov: bool = False,
-        *,
-        include_noise: bool = False,
-    ) -> Array | tuple[Array, Array]:
-        """Return the posterior of f, or of new observations.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        return_std, return_cov : bool, default=False
-            Also return the standard deviations, or the covariance; not both.
-        include_noise : bool, default=False
-            Predict observations of age 0, with noise ``noise_std_``, rather than f. The mean is the
-            same.
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-        std : ndarray of shape (m,)
-            Only with ``return_std``.
-        cov : ndarray of shape (m, m)
-            Only with ``return_cov``.
-        """
-        if return_std and return_cov:
-            raise invalid("return_cov", "False with return_std=True", return_cov)
-        check_bool(include_noise, "include_noise")
-        gp, places = self._places(X)
-        with np.errstate(over="ignore"):
-            parts = gp.posterior(*places, return_std, return_cov)
-            posterior = finite_posterior(parts, "mean", "uncertainty")
-        if include_noise and return_std:
-            return posterior[0], np.hypot(posterior[1], self.noise_std_)
-        if include_noise and return_cov:
-            posterior[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
-        return posterior
 
     @overload
     def predict_terms(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
@@ -915,7 +735,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return held or gp.rows.n >= N_KNOWN
 
     def _places(self, X):
-        """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
         return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
@@ -978,16 +797,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def log_marginal_likelihood_value_(self) -> float:
         return self._exact().objective
 
-    def information_gain(self) -> float:
-        """Return the information of the training data about f, in nats.
-
-        Returns
-        -------
-        gain : float
-            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), with K as the estimator approximates it.
-        """
-        return self._fitted.information_gain
-
     def relevancy(self, now: Time | None = None) -> Array:
         """Return the relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
@@ -1005,30 +814,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         fitted = self.fitted_
         now = None if now is None else finite_number(self._number_of(now, "now"), "now")
         return fitted.relevancy_sweep(now).relevancy()
-
-    def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:
-        """Return the posterior at one time as a function of space, for many evaluations.
-
-        Parameters
-        ----------
-        t : float or date
-        moving : array-like of bool of shape (d,), default=None
-            Coordinates whose gradients are needed; None: all. Gradients in others, such as an arm's
-            index, may be 0.
-        level : bool, default=True
-            False: standard deviations and draws are those of differences between places, without
-            the level and the mean, which all places share. Means are those of f.
-
-        Returns
-        -------
-        posterior : callable
-            ``posterior(S)`` returns mean and standard deviation (m,) at places (m, d);
-            ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
-            ``posterior.sample(S, rng)`` a joint draw of f (m,).
-        """
-        fitted = self.fitted_
-        t = finite_number(self._number_of(t, "t"), "t")
-        return fitted.posterior_at(t, moving, level=level)
 
     def _number_of(self, time, name):
         """Return a time as a number in the user's unit; dates are of the kind given to `fit`."""
@@ -1053,7 +838,7 @@ def _reduced(fitted, size):
     return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
 
 
-def held(surrogate):
+def as_fitted(surrogate):
     """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
     return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
 

@@ -437,6 +437,17 @@ def rows_beyond(size, surrogate, now, times):
     return rows_of(least_relevant_beyond(size, surrogate, now))
 
 
+def most_relevant(size, surrogate, now, times):
+    """Return the ``size`` rows (size,) that are most relevant while all rows stay, in order.
+
+    Or the latest, if relevancies are unavailable; ``times`` (n,) are those of the rows.
+    """
+    relevancy = times
+    if _supports_relevancy(surrogate):
+        relevancy = np.nan_to_num(surrogate.relevancy_sweep(now).relevancy())
+    return np.sort(np.argsort(relevancy, kind="stable")[-size:])
+
+
 def least_relevant_beyond(size, surrogate, now):
     """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
     n_removed = max(len(surrogate.X_train_) - size, 0)

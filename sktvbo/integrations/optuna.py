@@ -10,10 +10,13 @@ from __future__ import annotations
 import copy
 import logging
 import math
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -32,7 +35,7 @@ from .._warnings import warn_caller
 from ..domain import ParameterSpace
 from ..exceptions import InvalidObservationError, MissingExtraError
 from ..optimizers import BayesianOptimizer
-from ..optimizers._durable import begun, run_of, with_run
+from ..optimizers._durable import run_of, with_new_run, with_run
 from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 
@@ -49,9 +52,11 @@ try:
         FloatDistribution,
         IntDistribution,
     )
-    from optuna.samplers import BaseSampler, TPESampler
+    from optuna.samplers import BaseSampler, PartialFixedSampler, TPESampler
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
+
+    from ._branches import Branch, Values
 except ImportError as exc:
     raise MissingExtraError(
         'sktvbo.integrations.optuna needs Optuna: pip install "sktvbo[optuna]".'
@@ -63,6 +68,18 @@ _logger = logging.getLogger(__name__)
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _KNOWN = (*_FINISHED, TrialState.FAIL, TrialState.RUNNING)
+
+# Pruned trials are compared with this many complete ones, the latest.
+_N_CURVES = 100
+
+# An optimizer is told at most this many trials at once, the latest.
+_N_TOLD = 1000
+
+# Branches of a conditional space are found in this many trials, the latest.
+_N_FOR_BRANCHES = 1000
+
+# A branch promises its predicted mean and this many standard deviations.
+_OPTIMISM = 0.5
 
 # Parameters of optimizers that must be None in a study, and their replacements.
 _REFUSED = {
@@ -101,7 +118,7 @@ class TimeVaryingSampler(BaseSampler):
         it; ``trial.set_constraint(name, value)`` in the objective also works.
     seed : int, default=None
         Random draws depend on it and on the trial's number: processes with the same seed draw
-        different values. None takes the algorithm's ``random_state``.
+        different values (see Notes). None takes the algorithm's ``random_state``.
 
     Raises
     ------
@@ -112,19 +129,31 @@ class TimeVaryingSampler(BaseSampler):
 
     Notes
     -----
-    - The optimizer is told complete trials, pruned ones with their last intermediate value, and
-      failed ones as failures. It learns where and when trials fail. An infinite value counts as the
-      worst, or the best, of the finite ones.
+    - The optimizer is told complete trials, pruned ones, and failed ones as failures. It learns
+      where and when trials fail. An infinite value counts as the worst, or the best, of the finite
+      ones.
+    - A pruned trial counts with a predicted final value: a line through what the latest 100
+      complete trials had reported up to its last step, and their final values. All trials are told
+      again whenever the number of complete ones has doubled.
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
       random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
       without them is a failure; a warning names those that no complete trial has set.
     - Running trials of all processes are pending queries, which new ones keep away from.
-    - ``study.enqueue_trial(params)`` sets the parameters of the first trials. Before a trial has
-      shown its parameters they are drawn one by one, at random.
+    - ``study.enqueue_trial(params)`` sets parameters of the next trials. If it sets some, such as a
+      measured load, or a ``PartialFixedSampler`` does, the others are chosen for these values.
+      Before a trial has shown its parameters they are drawn one by one, at random.
     - If the range of a parameter changes, the latest one is searched, and trials outside of it are
       left out. A group has a surrogate after ``n_initial_points`` trials.
+    - A branch is a group that some trials have and others lack, and that values of other parameters
+      choose. It is visited until 10 trials have it, fewer for few members, or
+      ``n_initial_points`` if these are more. Later it is visited when its own surrogate promises
+      more than the branch that the surrogate of these other parameters would choose.
     - The study has one objective.
+    - With the same seed, trials of the same numbers and the same history have the same random
+      draws. A study in one process with ``time="number"`` is then repeated exactly on one machine.
+      With ``time="start"`` the times differ, and with them models and queries. A resumed study
+      learns from its latest 1000 trials at once, so that its next queries agree only approximately.
     - Several processes on one SQLite file wait for each other. SQLite gives up after five seconds
       unless the storage sets another limit: ``RDBStorage("sqlite:///study.db",
       engine_kwargs={"connect_args": {"timeout": 120.0}})``.
@@ -193,9 +222,7 @@ class TimeVaryingSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """Return the parameters that are drawn together; see `optuna.samplers.BaseSampler`."""
-        if len(study.directions) != 1:
-            expected, got = "one with one objective", f"{len(study.directions)} objectives"
-            raise invalid("The study", expected, got=got, advice="Use another sampler.")
+        _check_one_objective(study)
         with self._lock:
             memory, running = self._read(study, trial)
             groups = memory.groups(running, self._group)
@@ -210,20 +237,22 @@ class TimeVaryingSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return values of these parameters; see `optuna.samplers.BaseSampler`."""
+        _check_one_objective(study)
         if not search_space:
             return {}
+        fixed = _fixed(study, trial)
         with self._lock:
             memory, running = self._read(study, trial)
-            models, params = {}, {}
-            for group in memory.groups(running, self._group):
-                axes = {name: search_space[name] for name in group if name in search_space}
-                if axes:
-                    model = memory.models.get(tuple(axes))
-                    if model is None or model.space.distributions != axes:
-                        model = self._new_model(study, axes)
-                    model = self._with_trials(model, study, memory.ended)
-                    values, models[tuple(axes)] = self._query(model, study, trial, running)
-                    params |= values
+            groups = memory.groups(running, self._group)
+            spaces = [_axes(group, search_space, fixed) for group in groups]
+            models = []
+            for axes in filter(None, spaces):
+                model = memory.models.get(tuple(axes))
+                if model is None or model.space.distributions != axes:
+                    model = self._new_model(study, axes)
+                models.append(self._with_trials(model, study, memory.ended))
+            params, models = self._queries(models, study, trial, running, fixed)
+            models = {tuple(model.space.distributions): model for model in models}
             memory.models = models
             # Optuna stores a trial's parameters later, when they are suggested.
             awaited = {other.number for other in running}
@@ -237,7 +266,8 @@ class TimeVaryingSampler(BaseSampler):
                 f"outcome_constraints; set were: {names}. A trial without it is a failure. Use the "
                 "same name in trial.set_constraint(name, value).",
             )
-        return params
+        # Optuna has the fixed ones already, and refuses others than those of the search space.
+        return {name: value for name, value in params.items() if name in search_space}
 
     def sample_independent(
         self,
@@ -247,6 +277,7 @@ class TimeVaryingSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Return a random value of one parameter; see `optuna.samplers.BaseSampler`."""
+        _check_one_objective(study)
         space = _Space({param_name: param_distribution})
         point = space.domain.sample(1, self._rng(trial, space))[0]
         return space.decode(space.domain.decode(point))[param_name]
@@ -281,14 +312,14 @@ class TimeVaryingSampler(BaseSampler):
             maximize=study.direction == StudyDirection.MAXIMIZE,
             random_state=self._seed,
         )
-        return _Model(space, begun(optimizer))
+        return _Model(space, with_new_run(optimizer))
 
     def _with_trials(self, model, study, ended):
         """Return a model with all of these trials told, in the order of their times."""
         new, limited = list(model.waiting), self._limited
-        for trial in ended[model.n_read :]:
+        for trial in ended[max(model.n_read, len(ended) - _N_TOLD) :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
-            y = None if failed else _value(trial)
+            y = None if failed else self._memory.curves.final_value(trial)
             point = None if y is None and not failed else model.space.encode(trial.params)
             if point is not None:
                 outcomes = [math.nan if failed else trial.constraints[name] for name in limited]
@@ -314,8 +345,11 @@ class TimeVaryingSampler(BaseSampler):
             _logger.debug("Told %d trials of %s.", len(trials), list(model.space.distributions))
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
 
-    def _query(self, model, study, trial, running):
-        """Return values for a trial, away from those of running ones, and the updated model."""
+    def _query(self, model, study, trial, running, fixed):
+        """Return the `_Drawn` of a trial, away from the values of running ones.
+
+        Values that are fixed and within their ranges are held.
+        """
         space, drawn = model.space, self._memory.drawn
         # Trials of other processes that began later may have ended already.
         now = max(self._time_of(study, trial), model.latest)
@@ -331,11 +365,46 @@ class TimeVaryingSampler(BaseSampler):
         pending = replaced(run.pending, n_total=trial.number)
         run = replaced(run, rng=self._rng(trial, space), pending=pending)
         optimizer = with_run(optimizer, run)
-        params = space.decode(optimizer.ask(now))
+        x = optimizer.ask(now, fixed=space.coordinates(fixed) or None)
         # Some algorithms use the times of earlier queries.
         sizes = run_of(optimizer).query_sizes
         after = replaced(run_of(model.optimizer), query_sizes=sizes)
-        return params, replace(model, optimizer=with_run(model.optimizer, after))
+        model = replace(model, optimizer=with_run(model.optimizer, after))
+        return _Drawn(space.decode(x), model, partial(_promise, optimizer, x, now))
+
+    def _queries(self, models, study, trial, running, fixed):
+        """Return values of all groups for a trial, and the updated models (list).
+
+        In a conditional space the trial visits a branch that is not known yet, or that promises
+        more than those which the values have chosen.
+        """
+        branches, trials = [], [*self._memory.ended, *running][-_N_FOR_BRANCHES:]
+        if len(models) > 1:
+            groups = [model.space.distributions.keys() for model in models]
+            branches = [Branch.of(names, trials, trial.number) for names in groups]
+        held = self._unknown(models, branches, fixed)
+        drawn = [self._query(model, study, trial, running, held | fixed) for model in models]
+        better = {} if held else _more_promising(drawn, branches, trials, fixed)
+        for i, model in enumerate(models):
+            if not better.keys().isdisjoint(model.space.distributions):
+                drawn[i] = self._query(model, study, trial, running, better | fixed)
+        return _merged(drawn), [query.model for query in drawn]
+
+    def _unknown(self, models, branches, fixed):
+        """Return values that choose the branch with too few trials for its model, if there is one.
+
+        The first of these trials are spread. Some more follow the model, as the first ones do not
+        show what a branch is worth.
+        """
+        if not isinstance(self._template, BayesianOptimizer):
+            return {}
+        for branch, model in sorted(zip(branches, models), key=lambda pair: pair[0].n):
+            domain = model.space.domain
+            learnt = min(self._template._min_to_learn, domain.size)
+            needed = max(self._template._n_initial(domain), learnt)
+            if branch.n < needed and branch.can_be_chosen(fixed):
+                return branch.values
+        return {}
 
     def _rng(self, trial, space):
         """Return the random state of a trial and a space."""
@@ -377,12 +446,13 @@ class _Memory:
         Parameters drawn here for running trials, by trial number.
     constraints : set of str or None
         Names of the constraints that complete trials have set; None before the first of them.
+    curves : _Curves
     """
 
     def __init__(self, key=None):
         self.key, self.ended, self.models, self.drawn = key, [], {}, {}
-        self.constraints = None
-        self._known, self._unset = {}, set()
+        self.constraints, self.curves = None, _Curves()
+        self._known, self._unset, self._n_compared = {}, set(), 0
         # Latest trial of each set of parameters.
         self._finished, self._failed = {}, {}
 
@@ -408,7 +478,12 @@ class _Memory:
             latest[names] = max(latest.get(names, trial), trial, key=_number)
             if trial.state == TrialState.COMPLETE:
                 self.constraints = (self.constraints or set()).union(trial.constraints)
+                self.curves.add(trial)
         self.ended += new
+        if self.curves.n_complete >= max(2 * self._n_compared, 1):
+            self._n_compared = self.curves.n_complete
+            if any(trial.state == TrialState.PRUNED for trial in self.ended):
+                self.models = {}  # all are told again, with values that are better known
 
     def groups(self, running, several):
         """Return the latest distributions of groups of parameters that always occur together.
@@ -442,6 +517,21 @@ class _Memory:
 _number = attrgetter("number")
 
 
+def _check_one_objective(study):
+    """Raise a ValueError for a study with several objectives."""
+    if len(study.directions) != 1:
+        expected, got = "one with one objective", f"{len(study.directions)} objectives"
+        raise invalid("The study", expected, got=got, advice="Use another sampler.")
+
+
+def _fixed(study, trial):
+    """Return the parameters of a trial that are known before it is sampled, a dict."""
+    fixed, sampler = {}, study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        fixed, sampler = sampler._fixed_params | fixed, sampler._base_sampler
+    return fixed | trial.system_attrs.get("fixed_params", {}) | trial.params
+
+
 def _groups(sets, several):
     """Return lists of names that always occur together in sets, or one of those in all sets."""
     if not several:
@@ -454,6 +544,15 @@ def _groups(sets, several):
     return [sorted(atom) for atom in atoms]
 
 
+def _axes(group, search_space, fixed):
+    """Return the distributions of a group that are searched or fixed."""
+    return {
+        name: search_space.get(name, distribution)
+        for name, distribution in group.items()
+        if name in search_space or (name in fixed and not distribution.single())
+    }
+
+
 def _feasible(trial, modelled):
     """Return True if the constraints that are modelled are known, and the others satisfied."""
     constraints = dict(trial.constraints)
@@ -461,12 +560,71 @@ def _feasible(trial, modelled):
     return known and all(value <= 0.0 for value in constraints.values())
 
 
-def _value(trial):
-    """Return the value of a complete or pruned trial, or None if unknown."""
-    if trial.state == TrialState.COMPLETE:
-        return trial.value
-    y = trial.intermediate_values.get(trial.last_step)
-    return None if y is None or math.isnan(y) else y
+class _Curves:
+    """Intermediate values of the latest complete trials, which the pruned ones are compared with.
+
+    Attributes
+    ----------
+    n_complete : int
+        Complete trials with intermediate values so far.
+    """
+
+    def __init__(self):
+        self.n_complete, self._latest, self._lines = 0, deque(maxlen=_N_CURVES), {}
+
+    def add(self, trial):
+        """Add a complete trial, unless it has no intermediate values."""
+        steps = sorted(s for s, y in trial.intermediate_values.items() if math.isfinite(y))
+        if steps and math.isfinite(trial.value):
+            values = [trial.intermediate_values[step] for step in steps]
+            self._latest.append((steps, values, trial.value))
+            self.n_complete, self._lines = self.n_complete + 1, {}
+
+    def final_value(self, trial):
+        """Return the value of a complete or pruned trial, or None if unknown.
+
+        That of a pruned one is predicted from its last value by what complete trials had reported
+        up to that step.
+        """
+        if trial.state == TrialState.COMPLETE:
+            return trial.value
+        step = trial.last_step
+        y = None if step is None else trial.intermediate_values[step]
+        if y is None or math.isnan(y):
+            return None
+        if step not in self._lines:
+            self._lines[step] = _line(self._pairs(step))
+        intercept, slope = self._lines[step]
+        return intercept + slope * y
+
+    def _pairs(self, step):
+        """Return the last values reported up to a step, and the final values, of shape (2, n)."""
+        pairs = []
+        for steps, values, final in self._latest:
+            n_reported = bisect_right(steps, step)
+            if n_reported:
+                pairs.append((values[n_reported - 1], final))
+        return np.reshape(pairs, (-1, 2)).T
+
+
+def _line(pairs):
+    """Return intercept and slope of a line through pairs (2, n).
+
+    The slope is that of least squares, drawn to 1 by the weight of one pair whose change differs by
+    a standard deviation, and not negative. The intercept is a median, and 0 without pairs.
+    """
+    x, y = pairs
+    n, slope = len(x), 1.0
+    if n == 0:
+        return 0.0, 1.0
+    if n > 1:
+        dx, dy = x - x.mean(), y - y.mean()
+        sxx, sxy, change = dx @ dx, dx @ dy, np.var(y - x, ddof=1)
+        unexplained = dy @ dy - sxy**2 / sxx if sxx > 0.0 else 0.0
+        weight = (max(unexplained, 0.0) + change) / (n - 1)
+        if sxx + weight > 0.0:
+            slope = max((sxy + weight) / (sxx + weight), 0.0)
+    return float(np.median(y - slope * x)), float(slope)
 
 
 @dataclass(frozen=True)
@@ -496,6 +654,50 @@ class _Model:
     latest: float = -math.inf
 
 
+class _Drawn(NamedTuple):
+    """Values of a group for a trial, the updated model, and what the values promise, if called."""
+
+    params: dict
+    model: _Model
+    promise: Callable[[], float]
+
+
+def _promise(optimizer, x, t):
+    """Return an optimistic value, larger ones being better; none without a surrogate."""
+    if run_of(optimizer).surrogate is None:
+        return -math.inf
+    mean, std = optimizer.predict(x, t, return_std=True)
+    return (mean if optimizer.maximize else -mean) + _OPTIMISM * std
+
+
+def _merged(drawn):
+    """Return the values of all groups, a dict."""
+    return {name: value for query in drawn for name, value in query.params.items()}
+
+
+def _more_promising(drawn, branches, trials, fixed):
+    """Return values that choose a branch which promises more than those that are drawn.
+
+    The values that are drawn are left, if there is none, or if they are new: they choose a branch
+    of which nothing is known.
+    """
+    params = _merged(drawn)
+    for name in {name for branch in branches for name in branch.seen}.intersection(params):
+        having = [trial for trial in trials if name in trial.params]
+        if not Values(name, having).has(params[name]):
+            return {}
+    possible = [branch for branch in branches if branch.can_be_chosen(fixed)]
+    if not possible:
+        return {}
+    promises = [query.promise() for query in drawn]
+    chosen = [p for p, branch in zip(promises, branches) if branch.is_chosen_by(params)]
+    promise, branch = max(
+        ((p, branch) for p, branch in zip(promises, branches) if branch in possible),
+        key=itemgetter(0),
+    )
+    return branch.values if promise > max(chosen, default=-math.inf) else {}
+
+
 # --- distributions --------------------------------------------------------------------------------
 
 # Optuna stores floats. Beyond these sizes neighbours on an integer axis, on a logarithmic one, and
@@ -515,14 +717,19 @@ class _Space:
 
     def encode(self, params):
         """Return the point with these parameters; None if one is missing or out of range."""
+        point = self.coordinates(params)
+        return point if len(point) == len(self.distributions) else None
+
+    def coordinates(self, params):
+        """Return the coordinates of the parameters that are given and in range, a dict."""
         point = {}
         for name, distribution in self.distributions.items():
             try:
                 value = distribution.to_internal_repr(params[name])
                 if not distribution._contains(value):
-                    return None
+                    continue
             except (KeyError, TypeError, ValueError, OverflowError):
-                return None
+                continue
             if _is_stepped(distribution):
                 value = round((value - distribution.low) / distribution.step)
             elif not isinstance(distribution, FloatDistribution):

@@ -21,10 +21,10 @@ from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import (
     ALONE,
-    COLUMNS,
+    EVENTS,
     IN_FORCE,
     START,
-    Place,
+    Position,
     checked,
     checked_alone,
     event_sum,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x736B7476
 
 # Version of the layout, SQLite's user_version of a complete journal.
-FORMAT = 6
+FORMAT = 7
 
 # Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
@@ -284,7 +284,104 @@ def resuming(path):
 to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
-class JournalFile:
+class JournalContent:
+    """Events and state of an open journal.
+
+    Parameters
+    ----------
+    path : str
+    connection : sqlite3.Connection
+    """
+
+    def __init__(self, path, connection):
+        self.path, self._connection = path, connection
+
+    @property
+    def end(self):
+        """Position behind the last event."""
+        with translated_errors(self.path, "read"):
+            return self._last_position()
+
+    def _last_position(self):
+        query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
+        row = self._connection.execute(query).fetchone()
+        return START if row is None else Position(*row)
+
+    def _rows(self, query, arguments=()):
+        with translated_errors(self.path, "read"):
+            return self._connection.execute(query, arguments).fetchall()
+
+    def header(self):
+        """Return the body of the event with the parameters in force, after a check of the latest.
+
+        None: there are no events, as a process was killed before its first step.
+        """
+        end = self.end.number
+        if not end:
+            return None
+        first = max(end - _N_CHECKED, 0)
+        for _ in checked(self._rows(EVENTS, (first,)), self._behind(first), self.path):
+            pass
+        return self.in_force()
+
+    def in_force(self):
+        """Return the body of the event with the parameters in force."""
+        return self._events(IN_FORCE)[0].body
+
+    def since(self, number):
+        """Yield the events behind the one of a number, and compare their checksums."""
+        rows = self._connection.execute(EVENTS, (number,))
+        yield from checked(rows, self._behind(number), self.path)
+
+    def _behind(self, number):
+        """Return the position behind the event of a number; without a checksum if there is none."""
+        if not number:
+            return START
+        sums = self._rows("SELECT sum FROM events WHERE number = ?", (number,))
+        return Position(number, sums[0][0] if sums else "")
+
+    def _events(self, condition, *arguments):
+        """Return some events, each with its checksum compared, as an index may be damaged."""
+        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
+
+    @property
+    def n_told(self):
+        """Number of observations told."""
+        query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
+        last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
+        return last[0][0] + 1 if last else 0
+
+    def told(self, positions, first):
+        """Return the events of the observations at positions, and from ``first`` on."""
+        events = self._events("told >= ? ORDER BY told", first)
+        for i in positions:
+            events += self._events("told = ?", int(i))
+        if {event.told for event in events} != {*positions, *range(first, self.n_told)}:
+            raise JournalError(
+                f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
+                "ones. Restore a copy."
+            )
+        return events
+
+    def latest(self, kind, count=-1):
+        """Return the latest events of a kind, or all, in their order."""
+        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
+
+    def parts(self):
+        """Return the parts of the state, plain data by name."""
+        return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)
+
+    @property
+    def is_closed(self):
+        """True if the writer closed it; False if it is open, or its process was killed."""
+        return self._rows("PRAGMA user_version")[0][0] == FORMAT
+
+    def counts(self):
+        """Return the number of events of each kind (dict)."""
+        return dict(self._rows("SELECT kind, count(*) FROM events GROUP BY kind"))
+
+
+class JournalFile(JournalContent):
     """Journal that is open for writing, by one process and optimizer at a time.
 
     Parameters
@@ -328,14 +425,14 @@ class JournalFile:
             raise
         # Runs at the end of the process as well, where objects may be deleted in any order.
         self._release = weakref.finalize(self, _release, self.path, connection, lock, self._process)
-        self._connection = connection
+        super().__init__(self.path, connection)
         # Size and time of the database after the last step; None: unknown.
         self._stamp = None
         self._is_marked = False
         try:
             with translated_errors(self.path, "opened"):
                 # A run that is only read leaves its file as it is; either way there is a log now.
-                self._mark_incomplete() if self._is_new else self._last_place()
+                self._mark_incomplete() if self._is_new else self._last_position()
                 self._identities = {path: _identity(path) for path in (self._database, self._wal)}
         except BaseException:
             self._release()
@@ -405,33 +502,24 @@ class JournalFile:
 
     @property
     def end(self):
-        """Place behind the last event."""
-        if self._is_new:
-            return START
-        with translated_errors(self.path, "read"):
-            return self._last_place()
+        return START if self._is_new else super().end
 
-    def _last_place(self):
-        query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
-        row = self._connection.execute(query).fetchone()
-        return START if row is None else Place(*row)
-
-    def append(self, place, events, parts, *, rewrite):
-        """Write a step, all of it or nothing, behind a place.
+    def append(self, position, events, parts, *, rewrite):
+        """Write a step, all of it or nothing, behind a position.
 
         Parameters
         ----------
-        place : Place
+        position : Position
         events : list of (kind, told, body)
             ``told`` is the position of an observation among all, or None.
         parts : dict of str to plain data
             Parts of the state that have changed.
         rewrite : bool
-            First delete the events behind the place, and all parts.
+            First delete the events behind the position, and all parts.
 
         Returns
         -------
-        Place
+        Position
             Behind the events.
         """
         self._check_files()
@@ -447,10 +535,10 @@ class JournalFile:
                 if self._is_new:
                     self._create_tables(db)
                 if rewrite:
-                    db.execute("DELETE FROM events WHERE number > ?", (place.number,))
+                    db.execute("DELETE FROM events WHERE number > ?", (position.number,))
                     db.execute("DELETE FROM parts")
-                self._check_end(place)
-                after = self._insert(db, place, events)
+                self._check_end(position)
+                after = self._insert(db, position, events)
                 self._replace(db, parts)
                 db.execute("COMMIT")
             except BaseException:
@@ -467,81 +555,26 @@ class JournalFile:
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
 
-    def _check_end(self, place):
-        last = self._last_place()
-        if last != place:
+    def _check_end(self, position):
+        last = self._last_position()
+        if last != position:
             raise JournalError(
                 f"The journal {self.path} ends with event {last.number}, the run with event "
-                f"{place.number}: another program has written to it. Resume it with "
+                f"{position.number}: another program has written to it. Resume it with "
                 f"{resuming(self.path)} in another optimizer."
             )
 
-    def _insert(self, db, place, events):
+    def _insert(self, db, position, events):
         at = time.time()
         for kind, told, body in events:
-            number, text = place.number + 1, to_text(body)
-            place = Place(number, event_sum(place.sum, number, kind, at, told, text))
-            row = (number, kind, at, told, text, place.sum)
+            number, text = position.number + 1, to_text(body)
+            position = Position(number, event_sum(position.sum, number, kind, at, told, text))
+            row = (number, kind, at, told, text, position.sum)
             db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
-        return place
+        return position
 
     def _replace(self, db, parts):
         for name, plain in parts.items():
             text = to_text(plain)
             row = (name, text, part_sum(name, text))
             db.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    def _rows(self, query, arguments=()):
-        with translated_errors(self.path, "read"):
-            return self._connection.execute(query, arguments).fetchall()
-
-    def header(self):
-        """Return the body of the event with the parameters in force, after a check of the latest.
-
-        None: there are no events, as a process was killed before its first step.
-        """
-        end = self.end.number
-        if not end:
-            return None
-        first = max(end - _N_CHECKED, 0)
-        query = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
-        before = START
-        if first:
-            total = self._rows("SELECT sum FROM events WHERE number = ?", (first,))[0][0]
-            before = Place(first, total)
-        for _ in checked(self._rows(query, (first,)), before, self.path):
-            pass
-        return self._events(IN_FORCE)[0].body
-
-    def _events(self, condition, *arguments):
-        """Return some events, each with its checksum compared, as an index may be damaged."""
-        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
-
-    @property
-    def n_told(self):
-        """Number of observations told."""
-        query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
-        last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
-        return last[0][0] + 1 if last else 0
-
-    def told(self, positions, first):
-        """Return the events of the observations at positions, and from ``first`` on."""
-        events = self._events("told >= ? ORDER BY told", first)
-        for i in positions:
-            events += self._events("told = ?", int(i))
-        if {event.told for event in events} != {*positions, *range(first, self.n_told)}:
-            raise JournalError(
-                f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
-                "ones. Restore a copy."
-            )
-        return events
-
-    def latest(self, kind, count=-1):
-        """Return the latest events of a kind, or all, in their order."""
-        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
-
-    def parts(self):
-        """Return the parts of the state, plain data by name."""
-        return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)

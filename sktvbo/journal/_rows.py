@@ -9,6 +9,9 @@ from ..exceptions import JournalError
 # Columns of an event, in the order that `checked` expects.
 COLUMNS = "number, kind, at, told, body, sum"
 
+# Query of the events behind a number, in the order that `checked` expects.
+EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
+
 # Query of some events, in the order that `checked_alone` expects.
 ALONE = (
     f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
@@ -20,14 +23,14 @@ IN_FORCE = "kind IN ('begin', 'with_parameters') ORDER BY number DESC LIMIT 1"
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Position in a journal: the number of events before it, and their checksum."""
 
     number: int = 0
     sum: str = ""
 
 
-START = Place()
+START = Position()
 
 
 @dataclass(frozen=True)
@@ -68,23 +71,23 @@ def part_sum(name, body):
     return hashlib.sha256(f"{name}\n{body}".encode()).hexdigest()[:32]
 
 
-def checked(rows, place, path):
-    """Yield the events of the rows that follow a place; raise an error for a wrong checksum."""
+def checked(rows, position, path):
+    """Yield the events of the rows that follow a position; raise an error for a wrong checksum."""
     for *content, total in rows:
         number, *_, body = content
-        if number != place.number + 1 or event_sum(place.sum, *content) != total:
+        if number != position.number + 1 or event_sum(position.sum, *content) != total:
             raise JournalError(
-                f"The journal {path} is damaged at event {place.number + 1}: its checksum is "
+                f"The journal {path} is damaged at event {position.number + 1}: its checksum is "
                 "wrong. Restore a copy, or export the events before it."
             )
-        place = Place(number, total)
+        position = Position(number, total)
         yield Event(*content[:-1], json.loads(body))
 
 
 def checked_alone(rows, path):
     """Yield the events of rows that end with the checksum before each of them."""
     for *row, before in rows:
-        yield from checked([row], Place(row[0] - 1, before or ""), path)
+        yield from checked([row], Position(row[0] - 1, before or ""), path)
 
 
 def stored_parts(rows, path):

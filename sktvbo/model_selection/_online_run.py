@@ -14,15 +14,15 @@ import numpy as np
 from .. import evaluation
 from .._sklearn import BaseEstimator
 from .._validation import check_choice, check_int, invalid
-from ..evaluation import AskTell, Clock, RunResult
+from ..evaluation import Clock, Optimizer, RunResult
 from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
-from ..evaluation._ask_tell import SET_BY_RUN
+from ..evaluation._optimizer import SET_BY_RUN
 from ..exceptions import OverconfidenceWarning
 from ..problems import Problem
 
 if TYPE_CHECKING:
     from .._typing import RandomState
-    from ..evaluation._ask_tell import Expert
+    from ..evaluation._optimizer import Expert
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +90,7 @@ class OnlineRun(BaseEstimator):
     ['optimizer__alpha']
     """
 
-    optimizer: AskTell
+    optimizer: Optimizer
     _: KW_ONLY
     horizon: float | None = None
     clock: Clock | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, dataclass_transform, overload
 
@@ -59,7 +58,7 @@ from ._suggest import announce, of_query, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -86,7 +85,12 @@ if TYPE_CHECKING:
     from ..staleness import Surrogate
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def absent(default: Any = None, *, init: Literal[False] = False) -> Any:
+    """Return the field of a parameter that a class does not take, with the value that holds."""
+    return field(default=default, init=init)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, absent))
 def algorithm(cls):
     """Decorate an optimizer class, whose annotated attributes become keyword-only parameters.
 
@@ -114,7 +118,7 @@ class AskTell(Durable):
     Parameters
     ----------
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
-        Where queries may lie. With a dict of named parameters, queries are dicts: see
+        Inputs that may be queried. With a dict of named parameters, queries are dicts: see
         `~sktvbo.domain.ParameterSpace`. A `~sktvbo.domain.Context` is measured, not chosen.
     maximize : bool, default=True
         False to minimize.
@@ -197,28 +201,21 @@ class AskTell(Durable):
     query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
 
-    # --- what the steps ask of every algorithm; with a model, its parameters and hooks ------------
-
-    surrogate = acquisition = seasonal_periods = outcome_constraints = safety = None
-    outcome_scales = None
-    max_size = step_budget = refit_every = None
-    robust = _visits_members = _asks_expert = False
-    exploration = 0.0
-    n_initial_points = sys.maxsize
+    # --- what the steps ask of every algorithm ----------------------------------------------------
 
     # Name in tables and pictures; None: that of the class.
     label = None
 
-    def _n_initial(self, domain):
-        """Return the number of observations before there is a surrogate."""
-        return self.n_initial_points
+    # True if a run cannot begin without start points.
+    _needs_start_points = False
 
     def _make_policy(self):
         """Return a new stale-data policy; called once a run."""
         return KeepAll()
 
-    def _chosen_acquisition(self):
-        """Return the acquisition function of a run; None without a surrogate."""
+    def _of_model(self, domain, policy):
+        """Return what `RunConfig` has of an algorithm's model, a dict; called once a run."""
+        return {}
 
     def _recommended(self, run, here, t):
         """Return the row (d,) of a recommendation at time t.
@@ -816,7 +813,7 @@ class AskTell(Durable):
         with self._lock:
             run = self._resumed()
             source = self._new_run() if run is None else run
-            new, change, n_started = changed(source, changes, begun=run is not None)
+            new, change, n_started = changed(source, changes, has_begun=run is not None)
             fresh = new._new_run()
             if run is not None:
                 new._run = after = continued(run, fresh, change, n_started, changes)

@@ -1,8 +1,7 @@
-"""BayesianOptimizer: a surrogate, an acquisition function and a policy; bases of the algorithms."""
+"""BayesianOptimizer: a surrogate, an acquisition function and a policy, the base of algorithms."""
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -15,13 +14,18 @@ from ..acquisition import UCB, as_acquisition
 from ..exceptions import AskTellError
 from ..gaussian_process._dates import numeric_periods
 from ..gaussian_process._regressor import TimeVaryingGP
-from ..staleness import KeepAll, as_policy
+from ..staleness import KeepAll, MaximumSize, as_policy
 from ._ask_tell import AskTell, algorithm
-from ._default_models import drifting_surrogate, smooth_surrogate, static_surrogate
+from ._begin import check_surrogate
+from ._default_models import (
+    drifting_surrogate,
+    outcome_surrogate,
+    smooth_surrogate,
+)
 from ._feasibility import Feasibility
 from ._models import is_searching, models_of, posterior_at_rows, with_first_models
 from ._observe import refit
-from ._outcomes import OBJECTIVE, measured
+from ._outcomes import OBJECTIVE, check_names, limits_of, measured, with_scales
 from ._places import rows_and_times
 from ._state import too_few
 from ._suggest import recommend
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, ContextsLike, Model, PointsLike, Time
+    from .._typing import Array, ContextsLike, PointsLike, SurrogateLike, Time
     from ..acquisition import Acquisition
     from ..staleness import StaleDataPolicy
 
@@ -72,7 +76,8 @@ class BayesianOptimizer(AskTell):
         promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
-        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
+        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit; a
+        warning follows when more than 2,000 observations make the steps slow.
     step_budget : float, default=None
         Processor time, in seconds, of an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
         no limit.
@@ -165,7 +170,7 @@ class BayesianOptimizer(AskTell):
     True
     """
 
-    surrogate: Model | None = None
+    surrogate: SurrogateLike | None = None
     acquisition: Acquisition | str | None = None
     policy: StaleDataPolicy | str | None = None
     n_initial_points: int | str = "auto"
@@ -196,8 +201,10 @@ class BayesianOptimizer(AskTell):
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context``; and whether the data are ``of_outcome``.
         """
-        explained = times.of_outcome or times.has_context or self.seasonal_periods is not None
-        return smooth_surrogate(times) if explained else drifting_surrogate(times)
+        if times.of_outcome:
+            return outcome_surrogate(times)
+        is_explained = times.has_context or self.seasonal_periods is not None
+        return smooth_surrogate(times) if is_explained else drifting_surrogate(times)
 
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.
@@ -210,11 +217,29 @@ class BayesianOptimizer(AskTell):
         """Return β of the default acquisition function, see `UCB`."""
         return "dimension"
 
-    def _chosen_acquisition(self):
-        """Return the acquisition function of a run."""
-        if self._has_default_acquisition:
-            return as_acquisition(self._make_acquisition(), self)
-        return as_acquisition(self.acquisition, self)
+    def _of_model(self, domain, policy):
+        check_surrogate(self.surrogate, self)
+        policy.check(self.surrogate)
+        limits = limits_of(self.outcome_constraints, self)
+        check_names(limits, domain, self)
+        is_default, size_limit = self._has_default_acquisition, None
+        acquisition = self._make_acquisition() if is_default else self.acquisition
+        if self.max_size not in (None, policy.max_size):
+            size_limit = MaximumSize(self.max_size)
+        same = ("surrogate", "seasonal_periods", "robust", "refit_every", "step_budget")
+        return {name: getattr(self, name) for name in (*same, "safety", "exploration")} | {
+            "acquisition": as_acquisition(acquisition, self),
+            "limits": with_scales(limits, self.outcome_scales, self),
+            "size_limit": size_limit,
+            "n_initial": self._n_initial(domain),
+            "spreads_initial": self.n_initial_points == "auto",
+            "visits_members": self._visits_members and is_default,
+            "asks_expert": self._asks_expert,
+        }
+
+    @property
+    def _needs_start_points(self):
+        return self.safety is not None
 
     @property
     def _has_default_acquisition(self):
@@ -249,7 +274,7 @@ class BayesianOptimizer(AskTell):
             check_int(self.n_initial_points, "n_initial_points", self, advice="Or give 'auto'.")
         if self.refit_every is not None and self.refit_every != "auto":
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
-        if not self._is_default("max_size"):
+        if self.max_size is not None and not self._is_default("max_size"):
             check_int(self.max_size, "max_size", self)
         has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
         if has_seasons and self.surrogate is not None:
@@ -333,6 +358,9 @@ class BayesianOptimizer(AskTell):
     # True if all members of a small space are visited.
     _visits_members = True
 
+    # True if an expert is asked beside the queries.
+    _asks_expert = False
+
     # With fewer observations neither hyperparameters nor the scale of y follow these alone.
     _min_to_learn = 10
 
@@ -412,7 +440,7 @@ class BayesianOptimizer(AskTell):
         include_noise: bool = False,
         outcome: str | None = None,
     ) -> Array | tuple[Array, Array]:
-        """Predict the function at places and times, past or future.
+        """Predict the function at inputs and times, past or future.
 
         Parameters
         ----------
@@ -549,21 +577,3 @@ def _predicted(run, surrogate, rows, times, include_noise):
             raise invalid("include_noise", expected, include_noise, advice=advice)
         std = np.hypot(std, noise)
     return mean, std
-
-
-@algorithm
-class Algorithm(BayesianOptimizer):
-    """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
-
-    policy: StaleDataPolicy | str | None = field(default=None, init=False)
-
-
-@algorithm
-class StaticAlgorithm(Algorithm):
-    """Base of the algorithms whose model is a function that does not change."""
-
-    # Without a kernel in time there are no seasons to learn.
-    seasonal_periods: None = field(default=None, init=False)
-
-    def _make_surrogate(self, times):
-        return static_surrogate(times)

@@ -16,7 +16,6 @@ from ..domain._constrained import constrained
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..journal._encoding import NotPlainError, encode, outline
 from ..kernels import ChordalMatern
-from ..staleness import MaximumSize
 from ._budget import StepTimer
 from ._clock import make_clock
 from ._default_models import MAX_SITES
@@ -33,7 +32,7 @@ from ._models import (
     with_models,
 )
 from ._observe import refit
-from ._outcomes import check_names, kept_outcomes, limits_of, with_scales
+from ._outcomes import kept_outcomes
 from ._parts import (
     Calibration,
     Cancelled,
@@ -46,7 +45,17 @@ from ._parts import (
     without_answers,
 )
 from ._serialization import HELD
-from ._state import History, Log, Model, PendingQueries, RunConfig, RunState, SearchState, n_stored
+from ._state import (
+    DataSet,
+    History,
+    Log,
+    Model,
+    PendingQueries,
+    RunConfig,
+    RunState,
+    SearchState,
+    n_stored,
+)
 from ._step_limiter import StepLimiter
 
 # All kinds of parts. Their order is that in which a query is narrowed: each sees what those before
@@ -75,28 +84,17 @@ def first_state(algorithm):
     algorithm : AskTell
         With checked parameters, which nothing else changes.
     """
-    policy, size_limit = algorithm._make_policy(), None
-    acquisition = algorithm._chosen_acquisition()
-    _check_parts(algorithm, algorithm.surrogate, policy)
-    if algorithm.max_size not in (None, policy.max_size):
-        size_limit = MaximumSize(algorithm.max_size)
+    policy = algorithm._make_policy()
     domain = constrained(as_domain(algorithm.domain), algorithm.constraints, algorithm)
-    limits = limits_of(algorithm.outcome_constraints, algorithm)
-    check_names(limits, domain, algorithm)
-    config = RunConfig(
-        algorithm=algorithm,
-        domain=domain,
-        acquisition=acquisition,
-        n_initial=algorithm._n_initial(domain),
-        start_points=_start_points(algorithm, domain),
-        size_limit=size_limit,
-        limits=with_scales(limits, algorithm.outcome_scales, algorithm),
-    )
-    parts = (kind.begun(config) for kind in KINDS)
+    of_model = algorithm._of_model(domain, policy)
+    config = RunConfig(algorithm, domain, _start_points(algorithm, domain), **of_model)
+    parts = (kind.of(config) for kind in KINDS)
+    outcomes = np.empty((0, len(config.measured_limits)))
     return RunState(
         config=config,
         clock=make_clock(algorithm.clock, algorithm),
         policy=policy,
+        data=DataSet(outcomes=outcomes),
         rng=_random_state(algorithm.random_state),
         pending=_no_queries(algorithm),
         history=History(Log(limit=n_stored(algorithm.history))),
@@ -142,23 +140,19 @@ def _start_points(algorithm, domain):
     return start
 
 
-def _check_parts(owner, surrogate, policy):
-    """Raise unless an optimizer's surrogate, None for its own, and policy can work together."""
-    if surrogate is not None:
-        if not hasattr(surrogate, "fit") or isinstance(surrogate, type):
-            expected = "None or an estimator, see sktvbo.staleness.Surrogate"
-            raise invalid("surrogate", expected, surrogate, owner)
-        if hasattr(surrogate, "check"):
-            surrogate.check()
-        if getattr(surrogate, "max_size", None) is not None:
-            advice = "Use the optimizer's max_size, or a policy."
-            raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
-        _check_places(surrogate)
-    policy.check(surrogate)
-
-
-def _check_places(surrogate):
-    """Raise if a kernel of a surrogate takes degrees: places are scaled to the unit box."""
+def check_surrogate(surrogate, owner):
+    """Raise unless an optimizer can work with a surrogate, None for its own."""
+    if surrogate is None:
+        return
+    if not hasattr(surrogate, "fit") or isinstance(surrogate, type):
+        expected = "None or an estimator, see sktvbo.staleness.Surrogate"
+        raise invalid("surrogate", expected, surrogate, owner)
+    if hasattr(surrogate, "check"):
+        surrogate.check()
+    if getattr(surrogate, "max_size", None) is not None:
+        advice = "Use the optimizer's max_size, or a policy."
+        raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
+    # A kernel may take degrees, and places are scaled to the unit box.
     spatial = getattr(surrogate, "spatial_kernel", None)
     parts = [spatial, *spatial.get_params().values()] if isinstance(spatial, Kernel) else []
     if any(isinstance(part, ChordalMatern) for part in parts):
@@ -170,7 +164,7 @@ def _check_places(surrogate):
 # --- a run that goes on with other parameters -----------------------------------------------------
 
 
-def changed(run, changes, begun):
+def changed(run, changes, has_begun):
     """Return an optimizer with other parameters than a run's.
 
     Also return the `Change` of its domain, and how many of its start points the run has asked.
@@ -180,12 +174,12 @@ def changed(run, changes, begun):
     run : RunState
     changes : dict of str to object
         Parameters, also nested ones.
-    begun : bool
+    has_begun : bool
         The run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
     BaseEstimator.set_params(new, **changes)
-    for name in HELD if begun else ():
+    for name in HELD if has_begun else ():
         value, before = getattr(new, name), getattr(old, name)
         if value != before:
             expected = f"as before ({before!r}), as observations were told with it"
@@ -200,7 +194,7 @@ def changed(run, changes, begun):
     if not len(start):
         return new, change, 0
     inside = constrained(change.domain, new.constraints, new).queryable(start)
-    if new.safety is not None and not inside.any():
+    if new._needs_start_points and not inside.any():
         raise invalid_domain(
             "start_points",
             "at least one point inside of the new domain, with safety=...",
@@ -241,14 +235,14 @@ def continued(run, new, change, n_started, changes):
         rng=new.rng if "random_state" in changes else run.rng,
         policy=policy,
         policy_before=None if renewed else run.policy_before,
-        data=replaced(run.data, rows=change.rows(run.data.rows), room=None),
+        data=_data(run, new, change, columns),
         history=_history(run, new, change, columns),
         pending=_pending(run, new, change, changes),
         forecast=None,
         objective=run.objective._replace(sliced_search=None),
-        at=_moved(run.at, new, change),
+        setting=_nearest_setting(run.setting, new, change),
         parts={name: part.continued(run, new, change) for name, part in new.parts.items()},
-        place=new.place,
+        position=new.position,
     ).with_part(Start(n_started))
     if run.surrogate is None:
         return after
@@ -257,11 +251,20 @@ def continued(run, new, change, n_started, changes):
     return _with_rescaled_models(after, change)
 
 
-def _moved(at, new, change):
-    """Return where a run is, a row (d + 1,) or None, as the nearest point of the new domain."""
-    if at is None:
+def _data(run, new, change, columns):
+    """Return the data set of a run, with ``columns`` of its outcomes."""
+    data = run.data
+    if not len(data):
+        return new.data
+    rows, outcomes = change.rows(data.rows), data.outcomes[:, columns]
+    return replaced(data, rows=rows, outcomes=outcomes, room=None)
+
+
+def _nearest_setting(setting, new, change):
+    """Return a setting, a row (d + 1,) or None, with the nearest point of the new domain."""
+    if setting is None:
         return None
-    *x, t = change.rows([at])[0]
+    *x, t = change.rows([setting])[0]
     return np.append(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
 
 
@@ -282,7 +285,7 @@ def _makes_other_model(run, after):
     and at the times of ``after``.
     """
     times = after.data.rows[:, -1]
-    config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
+    config = replaced(run.config, domain=after.domain)
     before = replaced(after, config=config, policy=run.policy)
     return _differ(*(new_surrogate(objective(each), times) for each in (before, after)))
 
@@ -351,7 +354,7 @@ def _rescaled(target, change):
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
         if hasattr(surrogate, "rescaled"):
             parameters = new_surrogate(target, X[:, -1]).get_params(deep=False)
-            if run.algorithm.surrogate is not None:
+            if run.config.surrogate is not None:
                 del parameters["spatial_kernel"]  # the user's keeps its meaning in the user's unit
             groups = tuple(run.domain.unit_columns.tolist())
             surrogate = surrogate.rescaled(X, change.scales, change.typical, groups, **parameters)
@@ -376,7 +379,7 @@ def check_held(optimizer, parameters):
     others = [
         name
         for name, value in parameters.items()
-        if name in known and not _is_same(value, known[name])
+        if name in known and not _surely_equal(value, known[name])
     ]
     if others:
         name = type(optimizer).__name__
@@ -387,7 +390,7 @@ def check_held(optimizer, parameters):
         )
 
 
-def _is_same(value, known):
+def _surely_equal(value, known):
     """Return True if two values of a parameter are surely equal."""
     if value is known:
         return True

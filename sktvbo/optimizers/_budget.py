@@ -29,7 +29,7 @@ _N_LIMITS = 5
 
 # An update from the rows alone is timed if the last one had fewer rows than this part of the
 # present ones, or is this many updates ago.
-_NEAR, _OLD = 0.8, 256
+_SIMILAR_SIZE, _OLD = 0.8, 256
 
 # A search that is expected to be too long is timed again after this many updates: the load of a
 # machine may have made a part of the last one long.
@@ -70,8 +70,8 @@ class StepTimer(Part):
     name, is_stored = "step budget", False
 
     @classmethod
-    def begun(cls, config):
-        budget = config.algorithm.step_budget
+    def of(cls, config):
+        budget = config.step_budget
         return None if budget is None else cls(float(budget))
 
     def __init__(self, seconds):
@@ -169,13 +169,13 @@ class StepTimer(Part):
 
         A limit that was measured with far fewer rows does not count.
         """
-        if n > self.limit and self._timed < _NEAR * n:
+        if n > self.limit and self._timed < _SIMILAR_SIZE * n:
             return n
         return int(min(max(self.limit, n - _MAX_REMOVED), 2 * n))
 
     def wants_timing(self, n):
         """Return True if an update to n rows is to be made from these alone, and timed."""
-        is_near = self._timed >= _NEAR * n
+        is_near = self._timed >= _SIMILAR_SIZE * n
         return not self._timed or self._n_updates > _OLD or (n > self.limit and not is_near)
 
     def model_updated(self, n, fresh):

@@ -2,7 +2,7 @@
 
 The last column names the study that a value comes from: a section of
 ``benchmarks/results/limits.rst`` ("long runs", "parts" of the method, "violators"), or the outcomes
-that become "steep" in ``docs/guide/limits.rst``; "set" is a value that was not studied.
+that become "steep" in ``docs/guide/guarantees.rst``; "set" is a value that was not studied.
 `sktvbo._fast.limits` has STEEPNESS (parts), CAUTION and FARTHEST (set), and
 `sktvbo.domain._search_space` the effort of a search among certified places (parts).
 """

@@ -37,6 +37,9 @@ SCALES = {
 # Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
 _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
 
+# Its lengthscale in sampling intervals: lower bound, start and upper bound.
+_ROUGH_SCALE = 0.5, 3.0, 30.0
+
 
 @dataclass(frozen=True)
 class Times:
@@ -139,11 +142,21 @@ def drifting_surrogate(times):
 
 
 def smooth_surrogate(times):
-    """Return the default surrogate with seasons, beside a context, and of a limited outcome.
+    """Return the default surrogate with seasons, and beside a context.
 
     It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
-    has moved, or an outcome that rises, and certify a place farther uphill. All parameters share a
-    lengthscale without a prior. It is at least a step of integers and ordinals if there are no
+    has moved. Each parameter and each coordinate of a context has a lengthscale: one that all share
+    is that of those which matter, and makes all places new in those which do not.
+    """
+    return default_surrogate(times, smooth_kernel(times))
+
+
+def outcome_surrogate(times):
+    """Return the default surrogate of a limited outcome.
+
+    It changes smoothly with time. A rough kernel could explain as a jump an outcome that rises, and
+    certify a place farther uphill. All parameters share a lengthscale without a prior, which is
+    more cautious than one for each. It is at least a step of integers and ordinals if there are no
     reals, which have all distances. It is at most half a side of the box in one and two dimensions,
     and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not
     chosen.
@@ -164,13 +177,12 @@ def drifting_kernel(times):
 
     What moves a live system, such as load and weather, is often rough from one observation to the
     next, while the best place moves smoothly. The rough part has a variance relative to the smooth
-    one, and a lengthscale from half a sampling interval to ten spans of the data. Longer ones would
-    make sums over all ages slow, as in the size that BOLT recommends.
+    one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer one
+    would end at the span of the data, as a part that never changes: all observations stay relevant.
     """
-    interval = times.interval
-    bounds = (0.5 * interval, max(10.0 * np.ptp(times.data), interval))
+    shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
-        np.clip(3.0 * interval, *bounds), bounds, nu=0.5
+        start, (shortest, longest), nu=0.5
     )
 
 

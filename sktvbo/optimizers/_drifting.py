@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from numbers import Real
 
 import numpy as np
@@ -15,13 +14,13 @@ from ..gaussian_process._kernel_families import forgetting_rate
 from ..gaussian_process._regressor import length_scale_in_time
 from ..kernels import Forgetting, Wiener
 from ..staleness import StaleDataPolicy
-from ._ask_tell import algorithm
-from ._base import Algorithm
+from ._ask_tell import absent, algorithm
+from ._base import BayesianOptimizer
 from ._default_models import default_surrogate, smooth_kernel, static_surrogate
 
 
 @algorithm
-class TVGPUCB(Algorithm):
+class TVGPUCB(BayesianOptimizer):
     """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
@@ -71,6 +70,7 @@ class TVGPUCB(Algorithm):
     """
 
     epsilon: float | str = "learn"
+    policy: None = absent()
 
     label = "TV-GP-UCB"
 
@@ -106,7 +106,7 @@ class TVGPUCB(Algorithm):
 
 
 @algorithm
-class UITVBO(Algorithm):
+class UITVBO(BayesianOptimizer):
     """UI-TVBO (Brunzema et al. 2022): constant mean and growing variance between observations.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 + σ_w² (min(t, t') −
@@ -118,7 +118,7 @@ class UITVBO(Algorithm):
     Between observations the mean is constant, and the variance grows by σ_w² k_S per unit of time.
     Old observations become uncertain, and the posterior does not return to the prior.
 
-    When to use it: the function follows a random walk, and the latest good place is better than
+    When to use it: the function follows a random walk, and the latest good input is better than
     none. When not: the run is long. The variance has no bound, and no observation is removed.
 
     Parameters
@@ -147,6 +147,7 @@ class UITVBO(Algorithm):
     """
 
     drift_variance: float = 0.03
+    policy: None = absent()
 
     label = "UI-TVBO"
 
@@ -172,7 +173,7 @@ _DISCOUNT_PER_INTERVAL = 0.96
 
 
 @algorithm
-class WGPUCB(Algorithm):
+class WGPUCB(BayesianOptimizer):
     """W-GP-UCB (Deng et al. 2022): weighted regression with weights that decay.
 
     1. Query where μ + √β s is largest, with μ from observations weighted by discount^age, and s
@@ -217,13 +218,14 @@ class WGPUCB(Algorithm):
     """
 
     discount: float | None = None
+    policy: None = absent()
 
     label = "W-GP-UCB"
 
     _surrogate_parameters = ("discount",)
     # The surrogate has no kernel in time, and its noise grows with age: it weighs no outliers.
-    seasonal_periods: None = field(default=None, init=False)
-    robust: bool = field(default=False, init=False)
+    seasonal_periods: None = absent()
+    robust: bool = absent(False)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -248,10 +250,10 @@ _SETTLED = 0.1
 
 
 @algorithm
-class ABO(Algorithm):
-    """ABO (Nyikosa et al. 2018): choice of the place and the time of the next query.
+class ABO(BayesianOptimizer):
+    """ABO (Nyikosa et al. 2018): choice of the input and the time of the next query.
 
-    1. Query at the place and time that maximize μ + √β σ, over the domain and the times from now to
+    1. Query the input and time that maximize μ + √β σ, over the domain and the times from now to
        now + lookahead · l_T. UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.
@@ -301,6 +303,7 @@ class ABO(Algorithm):
     """
 
     lookahead: float = 1 / 3
+    policy: None = absent()
 
     label = "ABO"
 

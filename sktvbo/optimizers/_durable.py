@@ -62,7 +62,7 @@ class Durable(BaseEstimator):
     def __post_init__(self):
         self._lock = Lock()
 
-    def _begun(self):
+    def _run_or_raise(self):
         """Return the state of the run, or raise if there is none."""
         run = self._resumed()
         if run is None:
@@ -158,15 +158,15 @@ class Durable(BaseEstimator):
         """Return the recorder of the run's journal, opened if need be."""
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
-            begun = run.place.number > 0
-            file = JournalFile(run.algorithm.journal, begun)
-            header = None if run.place.number else run.algorithm._header()
+            continues = run.position.number > 0
+            file = JournalFile(run.algorithm.journal, continues)
+            header = None if run.position.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder
 
     def _hand_over(self, run, new, after, said):
         """Let another optimizer go on in the run's journal, from a state with its parameters."""
-        after = replaced(after, place=run.place)
+        after = replaced(after, position=run.position)
         new._recorder = self._recorder_of(run).handed_to(after)
         new._run = new._recorder.record(run, after, "with_parameters", new._header() | said)
         del self._recorder
@@ -250,7 +250,7 @@ class Durable(BaseEstimator):
         where = Journal.of(journal)
         parameters, where = header(where.path), replace(where, resume=True)
         new = new_optimizer(cls, parameters, {"journal": where}, where.path)
-        new._begun()
+        new._run_or_raise()
         return new
 
     def close(self) -> None:
@@ -348,7 +348,31 @@ class Durable(BaseEstimator):
         self._lock = Lock()
 
 
-def begun(optimizer):
+def read_optimizer(cls, content, limit):
+    """Return an optimizer in the last state of a journal, which it does not write.
+
+    It is of the family of ``cls``, and shows at most ``limit`` observations. A clock that is a
+    function, which a file cannot hold, is that of steps.
+
+    Parameters
+    ----------
+    cls : type
+    content : JournalContent
+    limit : int
+    """
+    stored = content.in_force()
+    is_lost = "value" not in stored["parameters"].get("clock", {"value": None})
+    new = new_optimizer(cls, stored, {"clock": "step"} if is_lost else {}, content.path)
+    new.history = limit if new.history is None else min(new.history, limit)
+    run = new._new_run()
+    with state_errors(content.path):
+        state = read_state(content, run.history.log.limit)
+        if is_lost:
+            del state.parts["clock"]
+        return with_run(new, restored_run(run, state))
+
+
+def with_new_run(optimizer):
     """Return a copy of an optimizer that begins a run."""
     return with_run(optimizer, optimizer._new_run())
 
@@ -360,7 +384,7 @@ def run_of(optimizer):
 
 def snapshot(optimizer):
     """Return a copy of an optimizer in its present state, whatever other threads do with it."""
-    return with_run(optimizer, optimizer._begun())
+    return with_run(optimizer, optimizer._run_or_raise())
 
 
 def with_run(optimizer, run):

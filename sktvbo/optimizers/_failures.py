@@ -33,7 +33,7 @@ from .._validation import (
 from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
-from ..gaussian_process._regressor import held, without_advice
+from ..gaussian_process._regressor import as_fitted, without_advice
 from ..kernels import LogNormal
 from ._chance import Probability, posterior_in, with_slopes
 from ._models import models_of
@@ -48,7 +48,7 @@ _SLOPE = 6.0
 
 # Distance in the unit box below which queries are taken for repetitions of the latest of them. A
 # larger one would average labels of both sides of the edge of a region that fails.
-_NEAR = 0.01
+_SAME_PLACE = 0.01
 
 # Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3
@@ -114,7 +114,7 @@ class Failures(Part):
     name = "failures"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         rows = np.empty((0, config.domain.n_dims + 1))
         return cls(rows, 0, None, 0, (), np.empty((0, len(config.measured_limits))), ())
 
@@ -239,7 +239,7 @@ def _fitted(run, failures):
     """Return a regressor of the labels above their mean, and this mean."""
     X, labels = _labelled(run, failures)
     learnt = failures.learnt or _usual(X, labels)
-    return held(_regressor(X, labels, learnt, optimizer=None)), learnt[-1]
+    return as_fitted(_regressor(X, labels, learnt, optimizer=None)), learnt[-1]
 
 
 def _searched(run, failures):
@@ -302,7 +302,7 @@ def _merged(X, labels, variances, duration):
     It teaches the same as they do at one place: the state of a Kalman filter of a process with the
     covariance of an exponential kernel, without its prior. Rows are in the order of time.
     """
-    near, latest = cdist(X[:, :-1], X[:, :-1]) < _NEAR, np.full(len(X), -1)
+    near, latest = cdist(X[:, :-1], X[:, :-1]) < _SAME_PLACE, np.full(len(X), -1)
     for i in range(len(X) - 1, -1, -1):
         if latest[i] < 0:
             latest[near[i] & (latest < 0)] = i

@@ -282,7 +282,7 @@ class Certificate:
 
     def __init__(self, run, level):
         self.level, self._run, self._domain = level, run, run.domain
-        self._is_required = run.algorithm.safety is not None
+        self._is_required = run.config.safety is not None
         excess = run.part("limits").excess
         self._is_exhausted = self._is_required and excess >= LARGEST_EXCESS
         self._feasibility = Feasibility(run, widens=self._is_required)

@@ -21,7 +21,6 @@ from ._models import model_on_data, outcome_model, outcome_targets
 from ._outcomes import (
     beyond_limits,
     kept_outcomes,
-    measured,
     measurements,
     summed,
     without_violation,
@@ -37,15 +36,12 @@ from ._suggest import joint, search
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
 
-    Models are made where that of the objective is: in `_models`, which reads the values as well.
-    `_outcomes` and `_report` read the values, `_feasibility` models and excess, and `_failures`
-    whether there are models. With a ``safety``, `_suggest` follows a surrogate as soon as there is
-    one, whatever the policy does.
+    Models are made where that of the objective is, in `_models`. `_feasibility` reads models and
+    excess, and `_failures` whether there are models. With a ``safety``, `_suggest` follows a
+    surrogate as soon as there is one, whatever the policy does.
 
     Attributes
     ----------
-    values : ndarray of shape (n, k)
-        Of the rows of the data set; NaN where one was not measured.
     models : tuple of Model
         One for each of the k outcomes that are measured; none before there is a surrogate. The
         surrogate is None of an outcome without a row.
@@ -58,7 +54,6 @@ class Limits(Part):
         Queries in turn that were not certified, fewer than `REFUSALS`.
     """
 
-    values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
     calm: int = CALM
@@ -67,8 +62,8 @@ class Limits(Part):
     name = "limits"
 
     @classmethod
-    def begun(cls, config):
-        return cls(np.empty((0, len(config.measured_limits)))) if config.limits else None
+    def of(cls, config):
+        return cls() if config.limits else None
 
     def to_plain(self):
         """Return what a journal stores: no unfinished search."""
@@ -83,30 +78,17 @@ class Limits(Part):
     # --- what is told -----------------------------------------------------------------------------
 
     def told(self, run, after, answer):
-        part = self._of_data_set(run, after)
         if after.surrogate is None or not answer.learns:
-            return part
-        new = of_whole = outcome_targets(after.with_part(part))
-        if len(after.data) < len(answer.whole):
-            whole = replaced(after, data=answer.whole)
-            of_whole = outcome_targets(whole.with_part(self._of_data_set(run, whole)))
-        models = tuple(map(outcome_model, outcome_targets(run), of_whole, new))
-        part = replaced(part, models=models)
+            return self
+        new = of_extended = outcome_targets(after)
+        if len(after.data) < len(answer.extended):
+            of_extended = outcome_targets(replaced(after, data=answer.extended))
+        models = tuple(map(outcome_model, outcome_targets(run), of_extended, new))
+        part = replaced(self, models=models)
         was_measured = answer.y is not None or any(v is not None for v in answer.outcomes or ())
-        if run.algorithm.safety is None or answer.query is None or not was_measured:
+        if run.config.safety is None or answer.query is None or not was_measured:
             return part
         return part._recalibrated(run, after, answer)
-
-    def _of_data_set(self, run, after):
-        """Return the outcomes of the data set after a step, from those before it."""
-        if after.data is run.data:
-            return self
-        old, new = run.data.positions, after.data.positions
-        values, known = np.empty((len(new), self.values.shape[1])), np.isin(new, old)
-        values[known] = self.values[np.isin(old, new)]
-        for i in np.flatnonzero(~known):
-            values[i] = after.history.log.at([new[i]])[0].outcomes
-        return replaced(self, values=values)
 
     def _recalibrated(self, run, after, answer):
         """Return the part after an answer, with another factor of deviations.
@@ -116,7 +98,7 @@ class Limits(Part):
         e' ≥ e + η (violated - (1 - level)) and e < `LARGEST_EXCESS` + η, so that the violations of
         T queries are at most (1 - level) T + `LARGEST_EXCESS` / η + 1, whatever the outcomes do.
         """
-        level = run.algorithm.safety
+        level = run.config.safety
         if run.surrogate is None:
             return self
         place, t, violated = run.domain.unit_of([answer.x]), answer.t, 0.0
@@ -129,31 +111,29 @@ class Limits(Part):
         return replaced(self, excess=float(excess))
 
     def taken_back(self, run, after, query):
-        part = self._of_data_set(run, after)
-        if part is self and after.failures is run.failures:
+        if after.data is run.data and after.failures is run.failures:
             return self
         if after.surrogate is None:
-            return replaced(part, models=())
+            return replaced(self, models=())
         models = []
-        for old, new in zip(outcome_targets(run), outcome_targets(after.with_part(part))):
+        for old, new in zip(outcome_targets(run), outcome_targets(after)):
             same = np.array_equal(old.data.positions, new.data.positions)
             models.append(Model(*old.model[:2]) if same else model_on_data(new))
-        return replaced(part, models=tuple(models))
+        return replaced(self, models=tuple(models))
 
     def continued(self, run, new, change):
         old = run.part(self.name)
         if old is None or not run.history.total:
-            return replaced(self, values=np.empty((len(run.data), len(measured(new)))))
-        columns = kept_outcomes(run, new)
-        models = tuple(old.models[i] for i in columns if old.models)
-        return replaced(old, values=old.values[:, columns], models=models)
+            return self
+        models = tuple(old.models[i] for i in kept_outcomes(run, new) if old.models)
+        return replaced(old, models=models)
 
     # --- queries before there is a surrogate ------------------------------------------------------
 
     def towards(self, run, t, x):
         """Turn back on the way from a start point within the limits to another one."""
         n = run.part("start").n_asked
-        if run.algorithm.safety is None or run.limiter is None or not _is_beyond(run):
+        if run.config.safety is None or run.limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
@@ -166,7 +146,7 @@ class Limits(Part):
         the rows are spread around the least violation.
         """
         run, t, limiter = choice.run, choice.t, choice.run.limiter
-        if run.algorithm.safety is None:
+        if run.config.safety is None:
             return draw
         safest, least = _safest(run)
         space = neighbourhood(run.domain, run.domain.search_space(), safest, NEAR)
@@ -199,7 +179,7 @@ class Limits(Part):
 
     def suggested(self, run, optima):
         """Count the certified queries, and warn when several in turn are not certified."""
-        if run.algorithm.safety is None:
+        if run.config.safety is None:
             return self
         if run.surrogate is None:
             starts, cause = run.config.start_points, "A start point was measured beyond a limit."
@@ -208,7 +188,7 @@ class Limits(Part):
             is_certified, n_refusals = not any(each.is_fallback for each in optima), REFUSALS
             cause = (
                 "No place within reach is known to satisfy all limits with probability "
-                f"{run.algorithm.safety:g}."
+                f"{run.config.safety:g}."
             )
         if not is_certified and run.domain.search_space().fixed is not None:
             _warn_of_request(run)  # that says nothing about the other places
@@ -236,7 +216,7 @@ def _warn_of_request(run):
     """Warn that nothing of what a query asks for is known to be within all limits."""
     warn_caller(
         "What is fixed or available leaves no place that is known to satisfy all limits with "
-        f"probability {run.algorithm.safety:g}: the least risky one is asked. See "
+        f"probability {run.config.safety:g}: the least risky one is asked. See "
         "probability_feasible().",
         LimitWarning,
     )
@@ -253,9 +233,9 @@ def _safest(run):
     starts = without_violation(run, run.config.start_points)
     starts = allowed_in_context(run.domain, starts)
     if len(starts):
-        if run.limiter is None or run.at is None:
+        if run.limiter is None or run.setting is None:
             return starts[0], 0.0
-        here = run.domain.unit_of(run.at[np.newaxis, :-1])
+        here = run.domain.unit_of(run.setting[np.newaxis, :-1])
         return starts[np.argmin(gaps(run.domain.unit_of(starts), here, run.domain.n_unit))], 0.0
     rows, distances = measurements(run)
     least, is_partial = summed(distances), np.isnan(distances).any(axis=0)
@@ -274,10 +254,10 @@ def _is_beyond(run):
 
     Its time and context may be others than those of the query.
     """
-    if run.at is None:
+    if run.setting is None:
         return False
     (rows, distances), k = measurements(run), run.domain.n_chosen
-    here = (rows[:, :k] == run.at[:k]).all(axis=1)
+    here = (rows[:, :k] == run.setting[:k]).all(axis=1)
     return (summed(distances)[here] > 0.0)[-1:].any()
 
 
@@ -333,7 +313,7 @@ def _certificate(choice):
 
     Without it a recommendation is where the limits hold with probability ½.
     """
-    safety = choice.run.algorithm.safety
+    safety = choice.run.config.safety
     if choice.surrogate is None or (safety is None and choice.is_query):
         return None
     return choice.once(Certificate, safety or 0.5)
@@ -359,7 +339,7 @@ def _queried(choice, space, certificate):
         return Optimum(x, t, is_fallback=True)
     # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
     whole = run.domain.search_space()
-    aim = certificate.towards(whole, t, run.at[:-1])
+    aim = certificate.towards(whole, t, run.setting[:-1])
     if aim is None:
         aim = certificate.least_risky(whole, t)
     return Optimum(limiter.step(run, t, aim), t, is_fallback=True)

@@ -19,8 +19,10 @@ import numpy as np
 from sklearn.base import clone
 
 from .._values import replaced
+from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._regressor import TimeVaryingGP, held
+from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
+from ..gaussian_process._relevancy import most_relevant
 from ._budget import MODEL, SEARCH, Search
 from ._default_models import Times, configured, seasonal, started_without_seasons
 from ._state import DataSet, Model, SearchState
@@ -32,7 +34,7 @@ _MIN_GAIN = 0.1
 # may remove the observations that would correct them.
 _MAX_AGE = 10
 
-# Hyperparameters are learnt from at most this many of the observations of tell_many, the latest.
+# A search takes at most this many rows, the most relevant ones to the present.
 _MAX_LEARNT = 1000
 
 # Observations from which the sampling interval is taken, the latest.
@@ -86,7 +88,7 @@ class Target:
         if self.limit is None or not entries:
             return data
         values = [float(self.limit.of_model(entry.outcomes[self.index])) for entry in entries]
-        return replaced(data, y=np.array(values), variance=np.zeros(len(values)))
+        return _of_values(data, np.array(values))
 
 
 def objective(run):
@@ -103,6 +105,13 @@ def outcome_targets(run):
     ]
 
 
+def _of_values(data, values):
+    """Return the data set of an outcome, of values (n,) without noise at the rows of another."""
+    n = len(values)
+    nothing = {"variance": np.zeros(n), "outcomes": np.empty((n, 0)), "room": None}
+    return replaced(data, y=values, **nothing)
+
+
 def outcome_data(run, i):
     """Return the data set of the i-th outcome that is measured, in the order of telling.
 
@@ -110,9 +119,9 @@ def outcome_data(run, i):
     which observations were removed.
     """
     data, limit, failures = run.data, run.config.measured_limits[i], run.failures
-    values = limit.of_model(run.part("limits").values[:, i])
+    values = limit.of_model(data.outcomes[:, i])
     measured = ~np.isnan(values)
-    part = replaced(data, y=values, variance=np.zeros(len(values)), room=None)
+    part = _of_values(data, values)
     if not measured.all():
         part = part.take(measured)
     y, rows = limit.of_model(failures.outcomes[:, i]), failures.rows
@@ -129,6 +138,7 @@ def outcome_data(run, i):
         np.vstack([part.rows.reshape(-1, rows.shape[1]), rows[chosen]]),
         np.append(part.y, y[chosen]),
         np.zeros(len(order)),
+        np.empty((len(order), 0)),
     ).take(order)
 
 
@@ -149,12 +159,11 @@ def with_models(run, models):
 
 def new_surrogate(target, times):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
-    run, algorithm = target.run, target.run.algorithm
-    surrogate = algorithm.surrogate
+    run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _default_surrogate(target, times)
-    surrogate = configured(clone(surrogate), run.domain, run.policy, algorithm.time_unit)
-    return surrogate.set_params(robust=True) if algorithm.robust else surrogate
+    surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
+    return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
 def _default_surrogate(target, times):
@@ -169,7 +178,7 @@ def temporal_kernel_for(target, times):
 
     No argument for a surrogate that the user gave.
     """
-    if target.run.algorithm.surrogate is not None:
+    if target.run.config.surrogate is not None:
         return {}
     return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
 
@@ -219,7 +228,7 @@ def first_surrogate(target, data):
     surrogate = new_surrogate(target, known[0][:, -1])
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
-    return held(surrogate.fit(*known))
+    return as_fitted(surrogate.fit(*known))
 
 
 def with_first_models(run):
@@ -248,7 +257,7 @@ def first_model(target, data):
         known = training(run, data)
         surrogate = new_surrogate(target, known[0][:, -1])
         if isinstance(surrogate, TimeVaryingGP):
-            surrogate = held(surrogate.partial_fit(*known))
+            surrogate = as_fitted(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
             return Model(surrogate, SearchState(1, n), sliced)
     return Model(first_surrogate(target, data), SearchState(0, n))
@@ -289,24 +298,27 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
         return Model(surrogate, search, sliced)
     if in_slices and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(target, surrogate, data))
-    surrogate = surrogate.refit(**_search_arguments(target, surrogate, data))
-    return Model(surrogate, SearchState(0, n))
+    start = _on_relevant_rows(target, surrogate, data)
+    optimum = start.refit(**_search_arguments(target, surrogate, data))
+    if start is not surrogate:
+        optimum = conditioned(target, optimum, data)
+    return Model(optimum, SearchState(0, n))
 
 
-def outcome_model(before, whole, after):
+def outcome_model(before, extended, after):
     """Return the model of an outcome after a step.
 
     Parameters
     ----------
     before, after : Target
-    whole : Target
+    extended : Target
         After it, but for the removals of the step.
     """
     data, old = after.data, before.data.positions
     if not len(data):
         return Model()
     if before.model.surrogate is None:
-        return _first_outcome_model(before, whole.data, data)
+        return _first_outcome_model(before, extended.data, data)
     drop = np.flatnonzero(~np.isin(old, data.positions))
     new = data.positions[~np.isin(data.positions, old)]
     model = before.model
@@ -317,9 +329,9 @@ def outcome_model(before, whole, after):
     return after_slice(before, model, data)
 
 
-def _first_outcome_model(target, whole, data):
-    """Return the first model of an outcome, fitted to a whole data set, on what is left of it."""
-    model, drop = first_model(target, whole), ~np.isin(whole.positions, data.positions)
+def _first_outcome_model(target, extended, data):
+    """Return the first model of an outcome, fitted to an extended data set, on what is left."""
+    model, drop = first_model(target, extended), ~np.isin(extended.positions, data.positions)
     if not drop.any():
         return model
     surrogate = without_rows(target, model.surrogate, np.flatnonzero(drop), len(data))
@@ -336,7 +348,7 @@ def can_be_searched(surrogate):
 
 def search_is_due(target, surrogate, n, required=False):
     """Return True if the hyperparameters of a surrogate of n rows are to be searched."""
-    every, last = target.run.algorithm.refit_every, target.model.search
+    every, last = target.run.config.refit_every, target.model.search
     age = last.age + 1
     if required or every is None:
         is_due = required
@@ -363,11 +375,22 @@ def _search_arguments(target, surrogate, data):
     return {"extra_rows": extra, **temporal_kernel_for(target, times)}
 
 
+def _on_relevant_rows(target, surrogate, data):
+    """Return a surrogate of a data set on the rows of a search: the most relevant of many."""
+    is_dense = isinstance(surrogate, FittedGP) and isinstance(surrogate.gp, Dense)
+    if len(data) <= _MAX_LEARNT or not is_dense:
+        return surrogate
+    times = surrogate.X_train_[:, -1]
+    rows = most_relevant(_MAX_LEARNT, surrogate, times.max(), times)
+    return conditioned(target, surrogate, data.take(rows))
+
+
 def begun_search(target, surrogate, data):
     """Return a search of a surrogate's hyperparameters in slices, before its first one."""
-    timer = target.run.timer
-    expected = 0.0 if timer is None else timer.expected(SEARCH, len(data))
-    return Search(surrogate, _search_arguments(target, surrogate, data), expected)
+    timer, arguments = target.run.timer, _search_arguments(target, surrogate, data)
+    surrogate = _on_relevant_rows(target, surrogate, data)
+    n = len(surrogate.X_train_)
+    return Search(surrogate, arguments, 0.0 if timer is None else timer.expected(SEARCH, n))
 
 
 def after_slice(target, model, data):
@@ -396,7 +419,9 @@ def _with_optimum(target, sliced, surrogate, data):
     optimum = sliced.optimum
     if sliced.surrogate is not surrogate:
         optimum = conditioned(target, optimum, data)
-    return Model(optimum, SearchState(0, sliced.n))
+    # Of many rows the search has taken a part.
+    n = sliced.n if sliced.n < _MAX_LEARNT else len(data)
+    return Model(optimum, SearchState(0, n))
 
 
 def searched(target, deadline):
@@ -425,7 +450,7 @@ def learnt(target, observations, holds):
     """Return a surrogate with hyperparameters learnt from observations and the data set.
 
     Of more than 1000 observations the latest are used, unless none is ever removed and the
-    hyperparameters are held.
+    hyperparameters are held. Of these and the data set the search takes the most relevant ones.
 
     Parameters
     ----------
@@ -447,7 +472,8 @@ def learnt(target, observations, holds):
     surrogate = surrogate.condition_on(*training(run, new), restandardize=True)
     if holds:
         return surrogate
-    return surrogate.refit(**temporal_kernel_for(target, surrogate.X_train_[:, -1]))
+    arguments = temporal_kernel_for(target, surrogate.X_train_[:, -1])
+    return _on_relevant_rows(target, surrogate, target.data.joined(new)).refit(**arguments)
 
 
 # --- predictions ----------------------------------------------------------------------------------

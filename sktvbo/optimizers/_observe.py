@@ -9,6 +9,9 @@ import numpy as np
 
 from .._validation import check_rows, invalid
 from .._values import deep_copy, replaced
+from .._warnings import warn_caller
+from ..exceptions import ModelWarning
+from ..gaussian_process.kalman._filter import Filter
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import REST, SEARCH
 from ._models import (
@@ -42,6 +45,9 @@ from ._state import (
 _ROWS_OF = "The rows that {}.{} returns"
 
 _NO_POSITIONS = np.empty(0, dtype=np.intp)
+
+# A data set beyond this size gives a warning.
+_MANY = 2000
 
 
 def predicted_observation(run, answer):
@@ -79,35 +85,53 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
-    query, told, whole, changes = answer.query, run.data, run.data, {}
+    query, told, extended, changes = answer.query, run.data, run.data, {}
     passed = max(answer.t, run.time.passed, -math.inf if query is None else query.asked)
     time = replaced(run.time, now=max(answer.t, run.time.now), passed=passed)
     if answer.y is not None:
-        told = run.data.append(run.history.total, answer.row, answer.y, answer.variance)
+        told = run.data.append(run.history.total, answer)
         model, policy, data = run.objective, run.policy, run.data
         if answer.t >= time.reset:
-            whole = data = told
-            if not data_only and (run.surrogate is not None or len(whole) >= run.config.n_initial):
-                learnt = _learns_from(run, answer, whole, time.now, hold, first)
+            extended = data = told
+            if not data_only and (
+                run.surrogate is not None or len(extended) >= run.config.n_initial
+            ):
+                learnt = _learns_from(run, answer, extended, time.now, hold, first)
                 model, policy, data, is_reset = learnt
                 time = time.after_reset(answer.t) if is_reset else time
             elif not data_only:
-                data = run.algorithm._before_surrogate(run, whole)
+                data = run.algorithm._before_surrogate(run, extended)
         entry = _entry(run, answer, told, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
-    after = replaced(run, time=time, pending=pending, at=run.told_at(answer), **changes)
+    after = replaced(run, time=time, pending=pending, setting=run.setting_after(answer), **changes)
     learns = not (hold or data_only or first is not None)
-    return run.step_to(after, "told", answer._replace(whole=whole, learns=learns))
+    if len(run.data) <= _MANY < len(after.data):
+        _warn_of_size(after)
+    return run.step_to(after, "told", answer._replace(extended=extended, learns=learns))
+
+
+def _warn_of_size(run):
+    """Warn that steps become slow, unless a filter or a budget bounds them."""
+    is_filter = isinstance(getattr(run.surrogate, "gp", None), Filter)
+    if run.config.acquisition is None or run.timer is not None or is_filter:
+        return
+    warn_caller(
+        f"The data set of this {type(run.algorithm).__name__} has more than {_MANY} observations. "
+        "Each one makes the steps slower, and they take more memory. Give max_size=300, which "
+        "keeps the most relevant or else the latest ones, or step_budget; with_parameters() goes "
+        "on with them.",
+        ModelWarning,
+    )
 
 
 def _entry(run, answer, told, data, policy, now, predicted):
     """Return the `Observation` of what is told, after which ``data`` is left of all rows."""
     removed, weights = _NO_POSITIONS, ()
     if data is not told:
-        at = np.minimum(np.searchsorted(data.positions, told.positions), len(data) - 1)
-        removed = told.positions[data.positions[at] != told.positions]
+        nearest = np.minimum(np.searchsorted(data.positions, told.positions), len(data) - 1)
+        removed = told.positions[data.positions[nearest] != told.positions]
         known = run.outlier_weights
         weights = tuple(known.get(i, math.nan) for i in removed.tolist()) if known else ()
     return Observation(
@@ -145,7 +169,8 @@ def _learns_from(run, answer, data, now, hold, first):
         fresh = not hold and (is_found or timer.wants_timing(n))
         max_size = timer.size_for(n)
     queries = made_until(run.time.now, run.query_sizes)
-    policy.watch(RunSoFar(run.history.n_told + 1, queries, run.latest_observations, max_size))
+    n_told, latest = run.history.n_told + 1, run.latest_observations
+    policy.watch(RunSoFar(n_told, queries, latest, max_size, run.domain))
     if run.surrogate is not None:
         latest, drop = training(run, data.latest), _NO_POSITIONS
         if not is_late:
@@ -258,7 +283,7 @@ def _learnt_at_once(run, answers, predicted):
     """Return the run with answers from which it learns at once, the first an observation."""
     recent = [answer for answer in answers if answer.t >= run.time.reset]
     holds = run.surrogate is not None and (
-        not recent or run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
+        not recent or run.config.refit_every is None or not can_be_searched(run.surrogate)
     )
     targets = objective(run), *outcome_targets(run)
     surrogate, *of_outcomes = [learnt(target, recent, holds) for target in targets]
@@ -348,7 +373,7 @@ def untell(run, told, handle=None):
 
 def _without_observation(run, position):
     """Return the run without the observation at a position, except for the time."""
-    entry, is_latest = run.history.log.at([position])[0], position == run.history.positions[-1]
+    entry, is_latest = run.history.log.take([position])[0], position == run.history.positions[-1]
     data, history = _data_without(run, position, entry, is_latest), run.history.take_back(position)
     surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
@@ -378,8 +403,7 @@ def _data_without(run, position, entry, is_latest):
         back = set(entry.removed.tolist()).intersection(stored)
     data = data.drop(np.flatnonzero(data.positions == position))
     for i in sorted(back.difference({position}, data.positions.tolist())):
-        other = run.history.log.at([i])[0]
-        data = data.append(i, other.row, other.y, other.variance)
+        data = data.append(i, run.history.log.take([i])[0])
     return data.take(np.argsort(data.positions, kind="stable"))
 
 

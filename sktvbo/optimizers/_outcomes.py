@@ -270,13 +270,12 @@ def measurements(run, n_latest=None):
     A distance is 0 within the limit, and NaN if the outcome was not measured. The rows are those of
     the data set, or of the latest observations, and failures, in the order of time.
     """
-    data, outcomes, failures = run.data, run.part("limits").values, run.failures
+    data, failures = run.data, run.failures
     if n_latest is not None:
         entries, positions = run.history.latest(n_latest), run.history.positions
         data = DataSet.of(positions[len(positions) - len(entries) :], entries)
-        outcomes = np.array([entry.outcomes or () for entry in entries], dtype=np.float64)
     rows = np.vstack([data.rows.reshape(len(data), run.domain.n_dims + 1), failures.rows])
-    outcomes = np.vstack([outcomes.reshape(len(data), len(measured(run))), failures.outcomes])
+    outcomes = np.vstack([data.outcomes.reshape(len(data), len(measured(run))), failures.outcomes])
     y = np.append(data.y, np.full(len(failures.rows), np.nan))
     order = np.append(data.positions, np.array(failures.n_before) - 0.5)
     distances, chosen = beyond_limits(run, outcomes, y), np.lexsort([order, rows[:, -1]])

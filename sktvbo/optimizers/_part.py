@@ -50,7 +50,7 @@ class Part:
     is_stored = True
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         """Return the part at the beginning of a run; None if its parameters do not use it.
 
         Parameters

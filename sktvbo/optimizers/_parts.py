@@ -50,7 +50,7 @@ class Start(Part):
     name = "start"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def next(self, run, t):
@@ -74,7 +74,7 @@ class Start(Part):
         They are within reach, or near the first start point; the most distant one is the first.
         """
         run = choice.run
-        if run.surrogate is not None or run.algorithm.n_initial_points != "auto":
+        if run.surrogate is not None or not run.config.spreads_initial:
             return draw
         if run.limiter is None:
             points = allowed_in_context(run.domain, run.config.start_points)
@@ -131,7 +131,7 @@ def gaps(places, others, k):
 # --- cancelled places -----------------------------------------------------------------------------
 
 # Reals nearer than this part of each range to a cancelled place are left alone as well.
-_NEAR = 0.05
+_LEFT_ALONE = 0.05
 
 # Cancelled queries stored, the latest.
 _MAX_CANCELLED = 100
@@ -155,7 +155,7 @@ class Cancelled(Part):
     name = "cancelled"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls(np.empty((0, config.domain.n_dims + 1)))
 
     def narrow(self, choice, space):
@@ -167,7 +167,7 @@ class Cancelled(Part):
         near &= [row[:-1].tobytes() not in waiting for row in self.rows]
         if not near.any():
             return space
-        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _NEAR)
+        return space.avoiding(run.domain.unit_of(self.rows[near, :-1]), _LEFT_ALONE)
 
     def told(self, run, after, answer):
         elsewhere = (self.rows[:, :-1] != answer.x).any(axis=1)
@@ -205,10 +205,8 @@ class Visits(Part):
     name, is_stored = "visits", False
 
     @classmethod
-    def begun(cls, config):
-        algorithm = config.algorithm
-        visits = algorithm._visits_members and algorithm._has_default_acquisition
-        return cls() if visits else None
+    def of(cls, config):
+        return cls() if config.visits_members else None
 
     def narrow(self, choice, space):
         """Return the categories, or the members, whose turn it is; the space if there are none."""
@@ -320,8 +318,8 @@ class Exploration(Part):
     name, is_stored = "exploration", False
 
     @classmethod
-    def begun(cls, config):
-        share = config.algorithm.exploration
+    def of(cls, config):
+        share = config.exploration
         return cls(share) if share else None
 
     def choose(self, choice, space):
@@ -376,8 +374,8 @@ class Expert(Part):
     name = "expert"
 
     @classmethod
-    def begun(cls, config):
-        if not config.algorithm._asks_expert:
+    def of(cls, config):
+        if not config.asks_expert:
             return None
         return cls(np.empty((0, config.domain.n_dims + 1)), np.empty(0))
 
@@ -439,7 +437,7 @@ class Calibration(Part):
     name = "calibration"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):
@@ -476,9 +474,9 @@ def _remedies(run):
     surrogate, sentences = run.surrogate, []
     if not can_be_searched(surrogate):
         sentences.append("It learns no hyperparameters (optimizer=None): give a larger noise. ")
-    elif run.algorithm.refit_every is None:
+    elif run.config.refit_every is None:
         sentences.append("Its hyperparameters are held: refit_every='auto', or refit(). ")
-    elif str(getattr(run.algorithm.surrogate, "noise_variance_bounds", "")) == "fixed":
+    elif str(getattr(run.config.surrogate, "noise_variance_bounds", "")) == "fixed":
         sentences.append("Its noise is fixed: let it learn the noise, by noise_variance_bounds. ")
     is_static = isinstance(getattr(surrogate, "temporal_kernel_", None), ConstantKernel)
     weighs = isinstance(as_estimator(surrogate), WeightedTimeVaryingGPRegressor)
@@ -512,7 +510,7 @@ class ContextRanges(Part):
     name, is_stored = "context ranges", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         domain = config.domain
         return (
             cls()
@@ -572,7 +570,7 @@ class Unanswered(Part):
     name = "unanswered"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def told(self, run, after, answer):

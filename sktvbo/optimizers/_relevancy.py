@@ -1,20 +1,25 @@
 """Algorithms that remove the least relevant observations: W-DBO and BOLT."""
 
 from .._validation import check_real
+from ..domain import as_domain
 from ..staleness import RelevancyBudget, RelevancyCap
-from ._ask_tell import algorithm
-from ._base import Algorithm
+from ._ask_tell import absent, algorithm
+from ._base import BayesianOptimizer
 
 # Observations that W-DBO never removes. A season is learnt from its second period on, for which
-# those of the first are needed: at that time the kernel does not know that they matter.
-_LEAST, _LEAST_WITH_SEASONS = 10, 100
+# those of the first are needed: at that time the kernel does not know that they matter. Beside a
+# context, a few noisy ones are explained by a short lengthscale in time, which removes the others.
+_LEAST, _LEAST_WITH_SEASONS_OR_CONTEXT = 10, 100
+
+# Largest data set by default. A function that hardly changes makes all observations relevant.
+_LARGEST = 300
 
 
 @algorithm
-class WDBO(Algorithm):
+class WDBO(BayesianOptimizer):
     """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
-    Tracks a moving optimum: a Gaussian process of place and time predicts the objective, each query
+    Tracks a moving optimum: a Gaussian process of input and time predicts the objective, each query
     is where its upper confidence bound is largest, and observations that hardly change predictions
     of the present and future are removed. How fast the objective changes is learnt. It is the
     algorithm to begin with. Parameters that matter: the domain, ``maximize``,
@@ -27,19 +32,20 @@ class WDBO(Algorithm):
     3. Multiply the budget b by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
-    The data set, and with it the response time, is as small as the rate of change allows.
+    The data set, and with it the response time, is as small as the rate of change allows, and has
+    at most ``max_size`` observations.
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
-    forgets. A far place that becomes the best is not found without ``exploration``.
+    forgets. A far input that becomes the best is not found without ``exploration``.
 
     Parameters
     ----------
     alpha : float, default=0.25
         Relative change of the predictions that removals may cause per temporal lengthscale.
-    max_size : int, default=None
+    max_size : int or None, default=300
         Largest data set. Beyond it the least relevant observations are removed whatever the budget:
-        bounds the time of a step. None is no limit.
+        bounds the time of a step. None is no limit, as in the paper.
 
     Attributes
     ----------
@@ -48,7 +54,8 @@ class WDBO(Algorithm):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` has these defaults beside the values of the paper. At least 10
+    observations stay, and 100 with seasons or beside a context.
 
     References
     ----------
@@ -67,6 +74,8 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
+    max_size: int | None = _LARGEST
+    policy: None = absent()
 
     label = "W-DBO"
 
@@ -75,32 +84,34 @@ class WDBO(Algorithm):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
 
     def _make_policy(self):
-        least = _LEAST if self.seasonal_periods is None else _LEAST_WITH_SEASONS
+        domain, least = as_domain(self.domain), _LEAST
+        if self.seasonal_periods is not None or domain.n_chosen < domain.n_dims:
+            least = _LEAST_WITH_SEASONS_OR_CONTEXT
         if self.max_size is not None:
             least = min(least, self.max_size)
         return RelevancyBudget(alpha=self.alpha, min_size=least, max_size=self.max_size)
 
 
 @algorithm
-class BOLT(Algorithm):
+class BOLT(BayesianOptimizer):
     """BOLT (Bardou & Thiran, algorithm 1): data set of the most informative size.
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T, w and σ² by marginal likelihood.
     3. Fit the response time R(n) to the times between the queries so far.
-    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): a larger data set is more informative, but slows
-       down each step.
+    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9), at most 300: a larger data set is more
+       informative, but slows down each step.
     5. While there are more than n* observations: remove the least relevant one (W-DBO eq. 12).
 
     When to use it: the run is long, and time passes while the optimizer computes. When not: the
-    time of a step does not depend on the data set (``clock="step"``). The recommended size then has
-    no bound.
+    time of a step does not depend on the data set (``clock="step"``). Equation 9 then recommends
+    the largest one.
 
     Parameters
     ----------
-    max_size : int or "recommended", default="recommended"
-        n*; "recommended" computes it in step 4.
+    max_size : int, "recommended" or None, default="recommended"
+        n*; "recommended" computes it in step 4. None is the same without a limit, as in the paper.
 
     Attributes
     ----------
@@ -127,9 +138,12 @@ class BOLT(Algorithm):
     (20, True)
     """
 
-    max_size: int | str = "recommended"
+    max_size: int | str | None = "recommended"
+    policy: None = absent()
 
     label = "BOLT"
 
     def _make_policy(self):
-        return RelevancyCap(self.max_size)
+        if self.max_size is None:
+            return RelevancyCap()
+        return RelevancyCap(self.max_size, largest=_LARGEST)

@@ -97,10 +97,14 @@ def _positions(run):
 def removed_at(run):
     """Return the times (m,) of removal of the shown observations, NaN in the data set."""
     positions = _positions(run)
-    times = np.full(len(positions), np.nan)
-    for entry in run.shown:
-        if len(entry.removed):
-            times[np.isin(positions, entry.removed)] = entry.now
+    times, entries = np.full(len(positions), np.nan), [e for e in run.shown if len(e.removed)]
+    if entries:
+        removed = np.concatenate([entry.removed for entry in entries])
+        now = np.repeat([entry.now for entry in entries], [len(entry.removed) for entry in entries])
+        # Of an observation that came back and was removed again, the latest time.
+        where = np.minimum(np.searchsorted(positions, removed), len(positions) - 1)
+        known = positions[where] == removed
+        times[where[known]] = now[known]
     times[np.isin(positions, run.data.positions)] = np.nan  # it has come back
     return times
 
@@ -157,7 +161,7 @@ def _best(run):
     """Return the best observation, within the limits of measured outcomes if there are any."""
     y, within = run.data.y, np.ones(len(run.data), dtype=bool)
     if run.config.limits:
-        within = (beyond_limits(run, run.part("limits").values, y) == 0.0).all(axis=0)
+        within = (beyond_limits(run, run.data.outcomes, y) == 0.0).all(axis=0)
     if not within.any():
         return "none is within the limits"
     i = int(np.argmax(np.where(within, run.sign * y, -np.inf)))

@@ -7,6 +7,7 @@ step rewrites the parts that changed: states are values, so an unchanged part is
 import copy
 import hashlib
 import json
+import math
 import reprlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 
 from .._validation import invalid, plain_number
 from .._values import owned
-from .._warnings import warn_caller
+from .._warnings import present_step, warn_caller
 from ..domain import as_domain
 from ..domain._change import Change, renumbered
 from ..domain._step_limit import as_step_limit
@@ -33,7 +34,7 @@ from ..journal._encoding import (
     types_within,
 )
 from ..journal._file import FORMAT, resuming
-from ..journal._rows import START, Place
+from ..journal._rows import START, Position
 from ._clock import make_clock
 from ._models import models_of, new_surrogate, objective
 from ._outcomes import limits_of
@@ -57,7 +58,7 @@ _FIELDS = (
     "search",
     "time",
     "pending",
-    "at",
+    "setting",
 )
 
 
@@ -73,7 +74,7 @@ class StoredState:
     n_told : int
         Observations told in the whole run.
     query_sizes : tuple of (float, int)
-    place : Place
+    position : Position
         End of the journal.
     """
 
@@ -81,7 +82,7 @@ class StoredState:
     observations: dict
     n_told: int
     query_sizes: tuple
-    place: Place = START
+    position: Position = START
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def constants_of(run):
     """
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
-    if algorithm.surrogate is not None:
+    if run.config.surrogate is not None:
         templates["surrogate"] = new_surrogate(objective(run), None)
     parameters = algorithm.get_params()
     return templates, {f"{name}()": f for name, f in parameters.items() if isinstance(f, CODE)}
@@ -162,7 +163,7 @@ def restored_run(run, stored):
     """Return a run, before its first step, in a stored state."""
     types, (templates, functions) = types_within(run.algorithm), constants_of(run)
     parts, observations, log = dict(stored.parts), stored.observations, run.history.log
-    positions, data, external = decode(parts.pop("data")).tolist(), DataSet(), {}
+    positions, data, external = decode(parts.pop("data")).tolist(), run.data, {}
     if positions:
         data = DataSet.of(positions, [observations[i] for i in positions])
     if "covariance" in parts:
@@ -186,7 +187,7 @@ def restored_run(run, stored):
         data=data,
         history=History(Log(latest, log.limit, stored.n_told), **taken_back),
         query_sizes=stored.query_sizes,
-        place=stored.place,
+        position=stored.position,
     )
 
 
@@ -245,10 +246,12 @@ def _stored_observations(run):
     """Return the observations of a run's data set and history by position, in order."""
     log, data = run.history.log, run.data
     nothing, stored = np.empty(0, dtype=np.intp), {}
-    rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
-    for i, row, y, variance in rows:
+    columns = data.positions, data.y, data.variance, data.outcomes
+    for i, y, variance, outcomes, row in zip(*(each.tolist() for each in columns), data.rows):
         if i < log.first:  # the history has lost what else was known of it
-            stored[i] = Observation(row, y, float(row[-1]), 0, nothing, {}, variance)
+            known = tuple(None if math.isnan(value) else value for value in outcomes) or None
+            entry = Observation(row, y, float(row[-1]), 0, nothing, {}, variance, outcomes=known)
+            stored[i] = entry
     return stored | dict(enumerate(log, log.first))
 
 
@@ -283,7 +286,7 @@ def events_between(run, after, kind, details):
             position, body = run.history.total, encode_observation(after.history.log[-1])
         elif kind == "untell" and not details:  # else it is a failure
             untold = after.history.untold[-1]
-            body = {"told": untold} | encode_observation(run.history.log.at([untold])[0])
+            body = {"told": untold} | encode_observation(run.history.log.take([untold])[0])
         elif kind == "fail":
             body = _encode_failure(after.failures)
         elif kind == "announce":
@@ -447,7 +450,7 @@ def with_stored_parameters(optimizer, header, source):
             refused[name] = f"{name}: expected the same as before ({exc}), got {got}"
             continue
         text = f"{name}: expected {reprlib.repr(value)}, got {got}"
-        if name in _IDENTITY and not _is_same(name, value, parameters):
+        if name in _IDENTITY and not _means_the_same(name, value, parameters):
             refused[name] = text
             continue
         setattr(new, name, value)
@@ -467,7 +470,7 @@ def with_stored_parameters(optimizer, header, source):
     return new, list(replaced)
 
 
-def _is_same(name, value, parameters):
+def _means_the_same(name, value, parameters):
     """Return True if a stored value of a parameter means the same as that among ``parameters``."""
     if name == "outcome_constraints":
         return sorted(limits_of(value, name)) == sorted(limits_of(parameters[name], name))
@@ -485,7 +488,7 @@ def _is_same(name, value, parameters):
         if name == "start_points":
             return np.array_equal(*(domain.places(each) for each in (value, parameters[name])))
         old, new = (as_step_limit(each, domain, name) for each in (value, parameters[name]))
-        return old.per == new.per and np.array_equal(old.parts(domain), new.parts(domain))
+        return old.per == new.per and np.array_equal(old.shares(domain), new.shares(domain))
     except ValueError:  # the stored value is of another domain
         return False
 
@@ -528,7 +531,7 @@ class Recorder:
     ----------
     file : JournalFile
     run : RunState
-        Its place must be the end of the file.
+        Its position must be the end of the file.
     header : plain data
         Body of the first event.
     is_stored : bool, default=False
@@ -538,6 +541,8 @@ class Recorder:
     def __init__(self, file, run, header, is_stored=False):
         self._file = file
         self._header = header
+        # Warnings of the latest step, and how many of them are in the file.
+        self._warnings, self._n_warnings = [], 0
         self._constants = constants_of(run)
         # The state in the file; None while that is uncertain.
         self._stored = run if is_stored else None
@@ -549,9 +554,9 @@ class Recorder:
 
     def _check_end(self, run):
         end, path = self._file.end, self._file.path
-        if end == run.place:
+        if end == run.position:
             return
-        if not run.place.number:
+        if not run.position.number:
             raise JournalError(
                 f"The journal {path} holds a run already, of {end.number} events. Resume it with "
                 f"{resuming(path)}, or give another path."
@@ -575,16 +580,33 @@ class Recorder:
         self._file.close()
 
     def record(self, run, after, kind, details):
-        """Write the step from a state to the next one, and return the latter with its place."""
+        """Write the step from a state to the next one, and return the latter with its position."""
         # If this call is interrupted, the next one deletes what it may have written.
         known, self._stored = self._stored if self._stored is run else None, None
         parts = encode_parts(after, self._constants, known)
-        events = events_between(run, after, kind, details)
-        if not run.place.number:
+        events = self._noted(events_between(run, after, kind, details), kind)
+        if not run.position.number:
             events.insert(0, ("begin", None, self._header))
-        place = self._file.append(run.place, events, parts, rewrite=known is None)
-        self._stored = after = replace(after, place=place)
+        position = self._file.append(run.position, events, parts, rewrite=known is None)
+        self._stored = after = replace(after, position=position)
         return after
+
+    def _noted(self, events, kind):
+        """Return the events of a step, the last one with what was noted since the step before.
+
+        That are its seconds, unless it has many observations, and warnings (category, text).
+        """
+        warnings, seconds = present_step()
+        new, noted = self._warnings[self._n_warnings :], {}
+        if warnings is not None:
+            new = new + warnings if warnings is not self._warnings else new
+            self._warnings, self._n_warnings = warnings, len(warnings)
+        if seconds is not None and kind in ("ask", "tell", "fail"):
+            noted["seconds"] = round(seconds, 6)
+        if new:
+            noted["warnings"] = [[category.__name__, text] for text, category in new]
+        *others, (name, told, body) = events
+        return [*others, (name, told, body | noted)]
 
 
 def read_state(file, limit):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,8 @@ from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
-from ._ask_tell import algorithm
-from ._base import Algorithm
+from ._ask_tell import absent, algorithm
+from ._base import BayesianOptimizer
 from ._default_models import static_surrogate
 from ._models import objective, search_is_due
 from ._state import Model, SearchState, too_few
@@ -42,7 +41,7 @@ _MAX_PLACES = 2000
 
 
 @algorithm
-class SparQGPUCB(Algorithm):
+class SparQGPUCB(BayesianOptimizer):
     """SparQ-GP-UCB (Mauduit et al., SparQ algorithm 1): sparse queries of an expert.
 
     1. Observe y at x; observations of age a have noise variance σ² (1 + a²) (eq. 10).
@@ -115,14 +114,15 @@ class SparQGPUCB(Algorithm):
     n_queries: object = "log"
     noise_cap: object = "log"
     expert_noise_variance: float | None = None
+    policy: None = absent()
 
     label = "SparQ-GP-UCB"
 
     _asks_expert = True
 
     # The surrogate has no kernel in time, and its noise grows with age: it weighs no outliers.
-    seasonal_periods: None = field(default=None, init=False)
-    robust: bool = field(default=False, init=False)
+    seasonal_periods: None = absent()
+    robust: bool = absent(False)
 
     def _make_surrogate(self, times):
         return static_surrogate(times, noise_model=QuadraticInjection())

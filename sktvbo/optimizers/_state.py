@@ -30,7 +30,7 @@ from ..gaussian_process._dates import (
     mixed_kinds,
     numeric_periods,
 )
-from ..journal._rows import START, Place
+from ..journal._rows import START, Position
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
 from ._part import Part
@@ -148,7 +148,7 @@ class Answer(NamedTuple):
         See `Observation`.
     query : Query or None
         The one that it answers.
-    whole : DataSet or None
+    extended : DataSet or None
         With the observation, and without the removals of the step.
     learns : bool
         Models of outcomes learn from it.
@@ -160,7 +160,7 @@ class Answer(NamedTuple):
     variance: float
     outcomes: tuple | None
     query: object
-    whole: object = None
+    extended: object = None
     learns: bool = True
 
     @property
@@ -219,7 +219,7 @@ class Log(Sequence):
         """Position, among all items so far, of the first one that is stored."""
         return self.total - self._stop + self._start
 
-    def at(self, positions):
+    def take(self, positions):
         """Return the items at positions among all items so far, which must be stored."""
         first = self.first
         return [self[i - first] for i in positions]
@@ -328,11 +328,11 @@ class History:
         """Return the latest n of them, or fewer, that a data set lacks and that ``counts``."""
         held = {*data.positions.tolist(), *self.untold}
         positions = range(self.log.total - 1, self.log.first - 1, -1)
-        entries = (self.log.at([i])[0] for i in positions if i not in held)
+        entries = (self.log.take([i])[0] for i in positions if i not in held)
         return list(islice(filter(counts, entries), n))[::-1]
 
 
-_ARRAYS = ("positions", "rows", "y", "variance")
+_ARRAYS = ("positions", "rows", "y", "variance", "outcomes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +347,8 @@ class DataSet:
         Queries and times.
     y, variance : ndarray of shape (n,)
         Observations, and known variances of their noise.
+    outcomes : ndarray of shape (n, k)
+        Outcomes that are measured beside y; NaN where one was not.
     room : GrowableArrays or None
         In which the arrays grow.
     """
@@ -355,6 +357,7 @@ class DataSet:
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     y: np.ndarray = field(default_factory=lambda: np.empty(0))
     variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+    outcomes: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     room: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -366,14 +369,18 @@ class DataSet:
     @classmethod
     def of(cls, positions, observations):
         """Return a data set of observations at positions."""
+        if not observations:
+            return cls()
         rows = np.array([entry.row for entry in observations])
         y = np.array([entry.y for entry in observations])
         variance = np.array([entry.variance for entry in observations])
-        return cls(np.asarray(positions, dtype=np.intp), rows, y, variance)
+        outcomes = np.array([entry.outcomes or () for entry in observations], dtype=np.float64)
+        return cls(np.asarray(positions, dtype=np.intp), rows, y, variance, outcomes)
 
-    def append(self, position, row, y, variance):
-        """Append an observation, row (d + 1,)."""
-        more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
+    def append(self, position, entry):
+        """Append an observation, or an answer."""
+        more = {"positions": [position], "rows": [entry.row], "y": [entry.y]}
+        more |= {"variance": [entry.variance], "outcomes": [entry.outcomes or ()]}
         arrays, room = append_rows(vars(self), more, self.room)
         return DataSet(**arrays, room=room)
 
@@ -564,30 +571,49 @@ class PendingQueries:
 class RunConfig:
     """Parameters of a run, as they were when it began.
 
+    Those of the model have their values of a run without one by default.
+
     Attributes
     ----------
     algorithm : AskTell
         A copy of the optimizer, for its parameters and hooks.
     domain : Domain
-    acquisition : callable or None
-        None without a surrogate.
-    n_initial : int
-        Observations before there is a surrogate.
     start_points : ndarray of shape (k, d)
         Rows to ask first.
+    n_initial : int, or infinity
+        Observations before there is a surrogate.
+    acquisition : callable or None
     size_limit : stale-data policy or None
         Policy that forgets after the algorithm's own.
     limits : tuple of Limit
         Of measured outcomes.
+    surrogate, seasonal_periods, robust, refit_every, step_budget, safety, exploration
+        As the parameters of `BayesianOptimizer`; a ``surrogate`` of None is the algorithm's own.
+    spreads_initial : bool
+        The initial points are spread over the domain.
+    visits_members : bool
+        All members of a small space are visited.
+    asks_expert : bool
+        An expert is asked beside the queries.
     """
 
     algorithm: object
     domain: object
-    acquisition: object
-    n_initial: int
     start_points: np.ndarray
+    n_initial: float = math.inf
+    acquisition: object = None
     size_limit: object = None
     limits: tuple = ()
+    surrogate: object = None
+    seasonal_periods: object = None
+    robust: bool = False
+    refit_every: int | str | None = None
+    step_budget: float | None = None
+    safety: float | None = None
+    exploration: float = 0.0
+    spreads_initial: bool = False
+    visits_members: bool = False
+    asks_expert: bool = False
 
     @property
     def measured_limits(self):
@@ -716,12 +742,12 @@ class RunState:
     data : DataSet
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
-    at : ndarray of shape (d + 1,), or None
-        Where the run is: the latest query, or where it was told to be, and its time; None before
-        the first.
+    setting : ndarray of shape (d + 1,), or None
+        What the system is set to: the latest query, or what was set in its place, and its time;
+        None before the first.
     parts : dict of str to Part
         The capabilities that it uses, by name, see `sktvbo.optimizers._part`.
-    place : Place
+    position : Position
         Position in its journal, if it has one.
     """
 
@@ -737,9 +763,9 @@ class RunState:
     history: History = field(default_factory=History)
     data: DataSet = field(default_factory=DataSet)
     forecast: Forecast | None = None
-    at: np.ndarray | None = None
+    setting: np.ndarray | None = None
     parts: dict = field(default_factory=dict)
-    place: Place = START
+    position: Position = START
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -788,20 +814,20 @@ class RunState:
             after = after if new is part else after.with_part(new)
         return after
 
-    # --- where the run is -------------------------------------------------------------------------
+    # --- what the system is set to ----------------------------------------------------------------
 
-    def moved(self, x, t):
+    def with_setting(self, x, t):
         """Return the run at a query, a row x (d,) and a time t."""
-        return replaced(self, at=np.append(x, t))
+        return replaced(self, setting=np.append(x, t))
 
-    def told_at(self, answer):
-        """Return where the run is after an observation or a failure."""
+    def setting_after(self, answer):
+        """Return what the system is set to after an observation or a failure."""
         if answer.query is None or answer.query.id in self.pending.untold:
-            late = self.at is not None and self.at[-1] > answer.t  # it moves nothing
-            return self.at if late else np.append(self._nearest(answer.x), answer.t)
+            late = self.setting is not None and self.setting[-1] > answer.t  # it sets nothing
+            return self.setting if late else np.append(self._nearest(answer.x), answer.t)
         # A query was counted when it was asked for, at the place where it was to be.
-        if answer.asked is None or not self._is_at(answer.asked, answer.query.t):
-            return self.at
+        if answer.asked is None or not self._is_set_to(answer.asked, answer.query.t):
+            return self.setting
         return np.append(self._nearest(answer.x), answer.query.t)
 
     def _nearest(self, x):
@@ -814,10 +840,10 @@ class RunState:
 
     def without_query(self, after, query):
         """Return the state ``after`` a query was taken back, at the latest of the others."""
-        return replaced(after, at=after.latest) if self._is_at(query.x, query.t) else after
+        return replaced(after, setting=after.latest) if self._is_set_to(query.x, query.t) else after
 
-    def _is_at(self, x, t):
-        return self.at is not None and np.array_equal(self.at, np.append(x, t))
+    def _is_set_to(self, x, t):
+        return self.setting is not None and np.array_equal(self.setting, np.append(x, t))
 
     @property
     def latest(self):
@@ -909,7 +935,7 @@ class RunState:
     def periods(self):
         """Periods (tuple) of the seasons of the default surrogate."""
         algorithm = self.algorithm
-        return numeric_periods(algorithm.seasonal_periods, algorithm.time_unit, algorithm)
+        return numeric_periods(self.config.seasonal_periods, algorithm.time_unit, algorithm)
 
     # --- pending queries --------------------------------------------------------------------------
 
@@ -974,7 +1000,7 @@ class RunState:
 
     def check_seasons(self, kind):
         """Raise a ValueError if times of a kind have no default seasons."""
-        if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
+        if kind == NUMBERS and is_auto(self.config.seasonal_periods):
             expected = "None or periods where times are numbers"
             advice = (
                 "Give dates as t, or a clock that tells dates, or seasonal_periods=['1D', '7D'] "

@@ -7,8 +7,9 @@ import numpy as np
 from .._validation import check_real, invalid
 from ..acquisition import InformationGainBeta
 from ..exceptions import AskTellError
-from ._ask_tell import AskTell, algorithm
-from ._base import StaticAlgorithm
+from ._ask_tell import AskTell, absent, algorithm
+from ._base import BayesianOptimizer
+from ._default_models import static_surrogate
 
 
 @algorithm
@@ -73,7 +74,7 @@ _SCALE = 0.02
 
 
 @algorithm
-class GPUCB(StaticAlgorithm):
+class GPUCB(BayesianOptimizer):
     """GP-UCB (Srinivas et al. 2012): the static baseline.
 
     1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
@@ -106,11 +107,17 @@ class GPUCB(StaticAlgorithm):
     True
     """
 
+    policy: None = absent()
+    # Without a kernel in time there are no seasons to learn.
+    seasonal_periods: None = absent()
+
     label = "GP-UCB"
+
+    _make_surrogate = staticmethod(static_surrogate)
 
 
 @algorithm
-class IGPUCB(StaticAlgorithm):
+class IGPUCB(BayesianOptimizer):
     """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB with β from the information gain.
 
     1. Query where μ + √β σ is largest, with β = 0.02 (B + R √(2 (γ + 1 + log(1/δ))))² and γ the
@@ -155,10 +162,15 @@ class IGPUCB(StaticAlgorithm):
 
     norm_bound: float = 1.0
     delta: float = 0.1
+    policy: None = absent()
+    # Without a kernel in time there are no seasons to learn.
+    seasonal_periods: None = absent()
 
     label = "IGP-UCB"
 
     _acquisition_parameters = ("norm_bound", "delta")
+
+    _make_surrogate = staticmethod(static_surrogate)
 
     def _check_parameters(self):
         super()._check_parameters()

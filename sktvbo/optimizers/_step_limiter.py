@@ -42,7 +42,7 @@ class StepLimiter(Part):
     name = "step limit"
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         limit = as_step_limit(config.algorithm.max_step, config.domain, config.algorithm)
         return None if limit is None else cls(limit)
 
@@ -51,7 +51,7 @@ class StepLimiter(Part):
 
         The next values and members in each direction are in it, however short the step.
         """
-        if run.at is None:
+        if run.setting is None:
             return space
         here, reach = self._reach(run, t)
         low, high = _with_next_values(space, here, *_around(run.domain, here, reach))
@@ -60,17 +60,17 @@ class StepLimiter(Part):
         if (gaps > _SLACK).any():
             i = np.searchsorted(run.domain.unit_columns, np.argmax(gaps), side="right") - 1
             expected = f"within max_step of the latest query, in {run.domain.columns[i]!r} too"
-            got = f"values farther away from {run.domain.decode(run.at[:-1])}"
+            got = f"values farther away from {run.domain.decode(run.setting[:-1])}"
             raise invalid_domain("What is fixed or available", expected, got=got)
         return _between(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
     def _reach(self, run, t):
         """Return where the run is (u,), and how far it may go (u,)."""
-        domain, parts = run.domain, self.limit.parts(run.domain)
+        domain, shares = run.domain, self.limit.shares(run.domain)
         if self.limit.per == "time":
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
-                parts = np.where(parts == np.inf, np.inf, parts * max(t - run.at[-1], 0.0))
-        return domain.to_unit(run.at[:-1]), _widths(domain, parts)
+                shares = np.where(shares == np.inf, np.inf, shares * max(t - run.setting[-1], 0.0))
+        return domain.to_unit(run.setting[:-1]), _widths(domain, shares)
 
     def part_of(self, run, t):
         """Return the part of the domain in which a query for time t may be."""
@@ -97,7 +97,7 @@ class StepLimiter(Part):
         if near is None or gap - left < _NEARER * (gap - clipped):
             return None
         waits = self.limit.per == "time"
-        moved = gap - left > 0.0 or (waits and t <= run.at[-1])
+        moved = gap - left > 0.0 or (waits and t <= run.setting[-1])
         return part.decode(near[np.newaxis])[0] if moved else None
 
     def step(self, run, t, aim):
@@ -143,7 +143,7 @@ class StepLimiter(Part):
 
     def _here(self, run, part):
         """Return where the run is (u,), in the present context."""
-        return part.with_current_context(run.domain.to_unit(run.at[np.newaxis, :-1]))[0]
+        return part.with_current_context(run.domain.to_unit(run.setting[np.newaxis, :-1]))[0]
 
 
 def neighbourhood(domain, space, row, part):
@@ -241,18 +241,18 @@ def _spans(domain):
     return np.array([np.zeros(domain.n_unit), high])
 
 
-def _widths(domain, parts):
-    """Return distances (u,) in unit form of parts (d,) of the ranges.
+def _widths(domain, shares):
+    """Return distances (u,) in unit form of shares (d,) of the ranges.
 
     A category is held or free.
     """
     spans, ends = _spans(domain)[1], np.append(domain.unit_columns[1:], domain.n_unit)
     widths = np.empty(domain.n_unit)
-    for part, kind, start, end in zip(parts, domain.kinds, domain.unit_columns, ends):
+    for share, kind, start, end in zip(shares, domain.kinds, domain.unit_columns, ends):
         if kind == "unordered":
-            widths[start:end] = np.inf if part else 0.0
+            widths[start:end] = np.inf if share else 0.0
         elif kind == "cyclic":
-            widths[start:end] = part
+            widths[start:end] = share
         else:
-            widths[start] = part * spans[start] if spans[start] else 0.0
+            widths[start] = share * spans[start] if spans[start] else 0.0
     return widths

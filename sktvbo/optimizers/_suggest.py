@@ -62,7 +62,7 @@ class Choice:
         Limits of the effort of a search, arguments of `optimize`.
     is_query : bool
         False for a recommendation.
-    known : dict
+    cache : dict
         Results of `once`, of all queries of the step.
     """
 
@@ -75,13 +75,13 @@ class Choice:
     queries: tuple = ()
     effort: dict = field(default_factory=dict)
     is_query: bool = True
-    known: dict = field(default_factory=dict)
+    cache: dict = field(default_factory=dict)
 
     def once(self, make, *arguments):
         """Return ``make(run, *arguments)``, which is computed once in a step."""
-        if make not in self.known:
-            self.known[make] = make(self.run, *arguments)
-        return self.known[make]
+        if make not in self.cache:
+            self.cache[make] = make(self.run, *arguments)
+        return self.cache[make]
 
     @property
     def number(self):
@@ -137,7 +137,7 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
     n_before, sizes, queries = run.pending.n_total, run.query_sizes, []
     follows = run.surrogate is not None and (
-        not run.policy.queries_prior or run.algorithm.safety is not None
+        not run.policy.queries_prior or run.config.safety is not None
     )
     if follows:
         # Queries at later times were taken back. A batch counts as one step.
@@ -182,7 +182,7 @@ def announce(run, x, t):
 
     One that was made before the present time is not the latest one.
     """
-    after = run if t < run.time.now else run.moved(x, t)
+    after = run if t < run.time.now else run.with_setting(x, t)
     return _with_pending(after, [(x, t)], -np.inf)
 
 
@@ -282,16 +282,16 @@ def _start_queries(run, t, size):
         run = run.with_part(start)
         if x is None:
             break
-        run = run.moved(x, t)
+        run = run.with_setting(x, t)
         queries.append((x, t))
     return (_with_pending(run, queries, t) if queries else run), queries
 
 
 def _initial_queries(run, t, size):
     """Return the run, and queries (x, time) without a surrogate, each seen by the next one."""
-    queries, known = [], {}
+    queries, cache = [], {}
     while len(queries) < size:
-        choice = Choice(run, None, t, run.rng, queries=tuple(queries), known=known)
+        choice = Choice(run, None, t, run.rng, queries=tuple(queries), cache=cache)
         space = allowed_space(choice)
         draw = anywhere = _sampler(run.domain, space)
         for part in run.at_moment("sampler"):
@@ -301,7 +301,7 @@ def _initial_queries(run, t, size):
         if choice.chance is not None:
             draw = choice.chance.sampler(draw, run.domain.to_unit)
         for x in draw(n, run.rng):
-            run = run.moved(x, t)
+            run = run.with_setting(x, t)
             queries.append((x, t))
     return run, queries
 
@@ -341,7 +341,7 @@ def _best_queries(run, t, size, may_wait, details):
         run.timer.lap(REST)
     surrogate, waiting = run.query_surrogate.at(t), run.pending.at(t)[-_MAX_HALLUCINATED:]
     waiting = [(query.x, query.t) for query in waiting]
-    optima, forecast, known = [], None, {}
+    optima, forecast, cache = [], None, {}
     for n_left in range(size, 0, -1):
         if waiting:
             surrogate = _hallucinated(run, surrogate, waiting)
@@ -354,7 +354,7 @@ def _best_queries(run, t, size, may_wait, details):
             run.algorithm._latest_query_time(t, surrogate, run.policy) if may_wait else t,
             tuple((each.x, each.t) for each in optima),
             _effort(run, n_left),
-            known=known,
+            cache=cache,
         )
         space = allowed_space(choice)
         best = _chosen(choice, space)
@@ -364,7 +364,7 @@ def _best_queries(run, t, size, may_wait, details):
             forecast = _forecast_of(run, t, best)
         if details is not None:
             details[choice.number] = _details_of(choice, space, best)
-        run, waiting = run.moved(best.x, best.t), [(best.x, best.t)]
+        run, waiting = run.with_setting(best.x, best.t), [(best.x, best.t)]
         optima.append(best)
     return run, optima, forecast
 
@@ -460,7 +460,7 @@ def weighed_score(choice, space, causes, latest=None):
         n_pending=len(surrogate.X_train_) - len(run.query_surrogate.X_train_),
         space=space,
         succeeds=None if chance is None else chance.succeeds,
-        latest=run.at,
+        latest=run.setting,
     )
     if latest is not None and latest > t:
         space = space.during(t, latest)

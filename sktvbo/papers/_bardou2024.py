@@ -98,6 +98,7 @@ def w_dbo(domain, *, alpha=0.25, temporal_nu=1.5, horizon=None, **parameters):
         "surrogate": smooth_surrogate(temporal_nu, known_horizon(horizon, "W-DBO")),
         "acquisition": UCB(DimensionBeta(0.2, max_dims=None)),  # wdbo_algo: β = 0.2 d log(2n)
         "alpha": alpha,  # relevancies of eq. (12), budget of eq. (80)
+        "max_size": None,  # no limit
         "n_initial_points": 15,  # appendix G.1
         "refit_every": 1,  # algorithm 1, line 7
     }

@@ -11,7 +11,7 @@ from ..acquisition import UCB, DimensionBeta
 from ..optimizers import BOLT
 from ..optimizers._ask_tell import algorithm
 from ..staleness import RelevancyCap
-from ..theory._dataset_size import Criterion, climb
+from ..theory._dataset_size import SizeCriterion, climb
 from ._bardou2024 import smooth_surrogate
 from ._parts import known_horizon
 
@@ -74,7 +74,7 @@ class SingleRemoval(RelevancyCap):
         if self.coefficients_ is None:
             return None
         start = self.max_size_ or len(surrogate.X_train_)
-        return climb(Criterion(surrogate.temporal_kernel_, self.response_time), start, _LARGEST)
+        return climb(SizeCriterion(surrogate.temporal_kernel_, self.response_time), start, _LARGEST)
 
 
 @algorithm

@@ -26,15 +26,19 @@ ERRATA = (
 )
 
 
-class LatestPresentGP(FittedGP):
-    """Fitted model whose ages count from the latest observation, not from the time of the query."""
+class LatestPresent:
+    """Model whose ages count from the latest observation, not from the time of the query."""
 
     def at(self, now):
         """Return the model itself: the present time is that of the latest observation."""
         return self
 
 
-class LatestPresentGPRegressor(TimeVaryingGPRegressor):
+class LatestPresentGP(LatestPresent, FittedGP):
+    """Fitted value of a `LatestPresentGPRegressor`."""
+
+
+class LatestPresentGPRegressor(LatestPresent, TimeVaryingGPRegressor):
     """Regressor whose fitted value is a `LatestPresentGP`."""
 
     _fitted_class = LatestPresentGP
@@ -55,7 +59,7 @@ class PublishedSparQGPUCB(SparQGPUCB):
 
     def _asked(self, *step, **options):
         queries = super()._asked(*step, **options)
-        run = self._begun()
+        run = self._run_or_raise()
         if run.history.n_told == self.n_initial_points and run.part("expert").asked_at is None:
             warn_caller(
                 "SparQ-GP-UCB was asked for a query without an expert: only the last few "

@@ -5,18 +5,23 @@ there, this method only computes; ``plot`` draws, any number of times and on any
 pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 """
 
+from ._baseline import BaselineDisplay
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
-from ._panels import BaselineDisplay, OutcomeDisplay, SliceDisplay, TrackDisplay
+from ._forecast import ForecastDisplay
+from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
+from ._report import report
 
 __all__ = [
     "BaselineDisplay",
     "ComparisonDisplay",
     "DatasetSizeDisplay",
+    "ForecastDisplay",
     "OutcomeDisplay",
     "PosteriorDisplay",
     "RegretDisplay",
     "RelevancyDisplay",
     "SliceDisplay",
     "TrackDisplay",
+    "report",
 ]

@@ -5,17 +5,20 @@ from numbers import Real
 
 import numpy as np
 
-from .._validation import check_int, invalid
+from .._validation import check_int, check_real, invalid
 from .._values import replaced
 from ..domain import as_domain
 from ..exceptions import AskTellError, MissingExtraError
-from ..gaussian_process._dates import NUMBERS, UNITS, dates_of
+from ..gaussian_process._dates import DURATIONS, NUMBERS, UNITS, dates_of
 from ..optimizers._durable import run_of, snapshot, with_run
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
 # see on white. After the last colour the line style changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
+
+# Dots from which on a vector picture has them as one image: it would be megabytes.
+N_VECTORS = 500
 
 # Box that keeps a text legible on any background.
 TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
@@ -54,8 +57,8 @@ class Display:
     # Times are dates, in ``time_unit`` since 1970.
     dates = False
 
-    def _panels(self, axes, n=1, **options):
-        """Return n axes: the given ones, or new ones for None."""
+    def _panels(self, axes, n=1, columns=None, **options):
+        """Return n axes: the given ones, or new ones for None, at most three beside one another."""
         try:
             # Import the package first: its submodule may be in sys.modules although it is missing.
             import matplotlib  # noqa: F401
@@ -69,7 +72,7 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = 2 if n == 4 else min(n, 3)
+        columns = columns or (2 if n == 4 else min(n, 3))
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
@@ -107,10 +110,19 @@ class Display:
 
         Return the two lines.
         """
-        dot = {"color": "red", "markersize": size, "markeredgecolor": "white"}
+        are_many = len(kept) + len(removed) > N_VECTORS
+        many = {"rasterized": are_many}
+        if are_many:  # small ones, so that what is below them is seen
+            size = 3.0
+        dot = {"color": "red", "markersize": size, "markeredgecolor": "white"} | many
         dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
-        cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3}
-        cross |= {"path_effects": outline(2.6, "white"), "label": f"removed ({len(removed)})"}
+        cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3} | many
+        cross["label"] = f"removed ({len(removed)})"
+        if are_many:
+            cross |= {"alpha": 0.35, "markeredgewidth": 0.6}
+            dot["markeredgewidth"] = 0.2
+        else:
+            cross["path_effects"] = outline(2.6, "white")
         crosses = ax.plot(self._on_axis(removed[:, 1]), removed[:, 0], "x", **cross)
         dots = ax.plot(self._on_axis(kept[:, 1]), kept[:, 0], "o", **dot)
         return [*dots, *crosses]
@@ -163,7 +175,23 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
     return ax.plot(times, places, label=label, **style, **options)
 
 
+def coloured_range(mean, part, maximize):
+    """Return the range of a colour scale of the best part of some means, and its open end."""
+    check_real(part, "coloured", interval="(0, 1]")
+    if part == 1.0:
+        return mean.min(), mean.max(), "neither"
+    if maximize:
+        return np.quantile(mean, 1.0 - part), mean.max(), "min"
+    return mean.min(), np.quantile(mean, part), "max"
+
+
 # --- state of an optimizer ------------------------------------------------------------------------
+
+
+def taking_numbers(optimizer):
+    """Return a copy of an optimizer that takes times as numbers, also after dates."""
+    run = run_of(optimizer)
+    return with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
 
 
 class OptimizerView:
@@ -195,24 +223,40 @@ class OptimizerView:
             got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
             advice = "RandomSearch never has one; others do after the initial points."
             raise invalid("optimizer", expected, got=got, advice=advice, error=AskTellError)
-        run = run_of(optimizer)
-        self.optimizer = with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+        self.optimizer = taking_numbers(optimizer)
         self.domain, self.sign = as_domain(optimizer.domain), 1.0 if optimizer.maximize else -1.0
         self.told, self.removed = optimizer.told_X_, np.isfinite(optimizer.removed_at_)
 
     @property
-    def now(self):
-        """Latest time that the optimizer was told or asked for."""
-        times = self.told[:, -1]
-        if not len(times):
+    def told_at(self):
+        """Times of the told observations (n_told,), of which there is at least one."""
+        if not len(self.told):
             expected = "None, or an int of at least 1, for a display"
             raise invalid("history", expected, 0, self.optimizer)
+        return self.told[:, -1]
+
+    @property
+    def now(self):
+        """Latest time that the optimizer was told or asked for."""
+        times = self.told_at
         asked = self.optimizer.next_time_
         return float(times.max()) if asked is None else max(float(times.max()), asked)
 
     def number(self, t):
         """Return a time, which may be a date, in the optimizer's unit."""
         return float(t) if isinstance(t, Real) else run_of(self._snapshot).read_time(t)[0]
+
+    def contexts(self, times, context=None):
+        """Return a context for each time (list), None on a domain without one.
+
+        It is the given one, or that of the latest observation until the time, or the first.
+        """
+        if context is not None:
+            return [context] * len(times)
+        order = np.argsort(self.told_at, kind="stable")
+        latest = np.searchsorted(self.told_at[order], times, side="right") - 1
+        rows = self.told[order[np.maximum(latest, 0)], :-1]
+        return [self.domain.decode_context(row) for row in rows]
 
     def labels(self, labels):
         """Return the labels of a display, with what it shows of the times."""
@@ -222,7 +266,7 @@ class OptimizerView:
         """Return evenly spaced times (n_times,), by default from the first observation to now."""
         check_int(n_times, "n_times", low=2)
         now = self.now
-        since = float(self.told[:, -1].min()) if since is None else self.number(since)
+        since = float(self.told_at.min()) if since is None else self.number(since)
         until = now if until is None else self.number(until)
         if not since < until:
             raise invalid("until", f"later than since={since}", until)
@@ -234,3 +278,23 @@ def time_labels(optimizer, labels):
     if run_of(optimizer).time.kind in (None, NUMBERS):
         return labels
     return {"time_unit": optimizer.time_unit, "dates": True} | labels
+
+
+# --- regressors -----------------------------------------------------------------------------------
+
+
+def regressor_labels(gp, labels):
+    """Return the labels of a display, with what it shows of the times of a fitted regressor."""
+    if gp._fitted_kind in (NUMBERS, DURATIONS):
+        return labels
+    return {"time_unit": gp._fitted_unit, "dates": True} | labels
+
+
+def names_of_places(gp):
+    """Return the names of a fitted regressor's columns except time (list); x, or x0, x1, ..."""
+    n = gp.n_features_in_ - 1
+    names = list(getattr(gp, "feature_names_in_", ()))
+    if not names:
+        return ["x"] if n == 1 else [f"x{i}" for i in range(n)]
+    del names[gp._time_position]
+    return [str(name) for name in names]

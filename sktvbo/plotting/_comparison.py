@@ -82,7 +82,8 @@ class CurveDisplay(Display):
             self.lines_[name] = line
             if name in bands:
                 draw_band(ax, times, *bands[name], line.get_color(), step=step)
-        ax.set_xlim(times[0], times[-1])
+        if times[0] < times[-1]:
+            ax.set_xlim(times[0], times[-1])
         self._set_up_time(ax)
         ax.grid(alpha=0.3)
         ax.legend()
@@ -250,6 +251,8 @@ class DatasetSizeDisplay(CurveDisplay):
         Number of runs, by algorithm.
     problem : str, default=None
         Name of the problem; None: several problems.
+    told : ndarray of shape (n_times,), default=None
+        Number of observations told to one optimizer until each time; None: runs of a comparison.
     time_unit : str, default="s"
     dates : bool, default=False
         Times are dates, in this unit since 1970.
@@ -282,6 +285,7 @@ class DatasetSizeDisplay(CurveDisplay):
     _: KW_ONLY
     n_runs: dict
     problem: str | None = None
+    told: np.ndarray | None = None
     time_unit: str = "s"
     dates: bool = False
 
@@ -363,10 +367,11 @@ class DatasetSizeDisplay(CurveDisplay):
             expected, got = "one that was told at least twice", f"{optimizer.n_told_} observations"
             raise invalid("optimizer", expected, got=got, error=AskTellError)
         name = name or optimizer.label or type(optimizer).__name__
-        sizes = {name: history["n"]}
-        return cls(
-            history["time"], sizes, sizes, sizes, n_runs={name: 1}, **time_labels(optimizer, labels)
-        )
+        run, sizes = optimizer._current(), {name: history["n"]}
+        # What was told before the history that is shown counts as well.
+        told = run.history.n_told - len(run.shown) + np.arange(1, len(run.shown) + 1)
+        labels = {"told": told, "time_unit": ""} | time_labels(optimizer, labels)
+        return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, **labels)
 
     @classmethod
     def from_comparison(
@@ -399,6 +404,8 @@ class DatasetSizeDisplay(CurveDisplay):
     def plot(self, ax: Axes | None = None, *, log: bool = False, **line_options: Any) -> Self:
         """Draw a median curve per algorithm, and a band between its quartiles.
 
+        Of one optimizer, a dotted line is what was told, and the title says how many are kept.
+
         Parameters
         ----------
         ax : matplotlib Axes, default=None
@@ -419,6 +426,9 @@ class DatasetSizeDisplay(CurveDisplay):
             matplotlib is not installed.
         """
         (ax,) = self._panels(ax)
+        if self.told is not None:
+            style = {"color": "0.5", "linewidth": 1.2, "linestyle": ":", "label": "told"}
+            ax.plot(self._on_axis(self.times), self.told, drawstyle="steps-post", **style)
         several, n = [name for name, n_runs in self.n_runs.items() if n_runs > 1], len(self.median)
         bands = {name: (self.lower[name], self.upper[name]) for name in several}
         # Algorithms that remove nothing coincide: a thinner line shows the one below it.
@@ -436,8 +446,12 @@ class DatasetSizeDisplay(CurveDisplay):
 
     def _title(self):
         counts = list(self.n_runs.values())
+        if self.told is not None:
+            (sizes,) = self.median.values()
+            kept, told = int(sizes[-1]), int(self.told[-1])
+            return f"all {told} observations are kept" if kept == told else f"{kept} of {told} kept"
         if self.problem is None and counts == [1]:
-            return ""  # one optimizer, whose problem is unknown
+            return ""
         low, high = min(counts), max(counts)
         number = high if low == high else f"{low} to {high}"
         runs = "1 run" if high == 1 else f"median and quartiles of {number} runs"

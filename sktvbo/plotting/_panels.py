@@ -14,25 +14,28 @@ from ..optimizers._durable import run_of
 from ..optimizers._feasibility import Feasibility
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (
-    Display,
+    N_VECTORS,
     OptimizerView,
     PanelDisplay,
+    coloured_range,
     display_data,
     draw_band,
     draw_best_places,
-    legend_above,
     line_style,
     merge_style,
     outline,
 )
-from ._parameters import Axis, axes_of, coordinates, rows_along
+from ._parameters import Axis, axes_of, coordinates, n_chosen_axes, rows_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-    from .._typing import ContextLike, PointLike, Time
+    from .._typing import ContextLike, Time
     from ..optimizers import BayesianOptimizer
+
+# Slices whose difference is less than this part of the axis lie on one another.
+_ALIKE = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +70,9 @@ class _Sections:
         check_int(n_values, "n_values", low=2)
         self.domain, self.sign = view.domain, view.sign
         self.axes = axes_of(self.domain, n_values, names, units)
-        recommended = (view.optimizer.recommend(t, context=context) for t in times)
-        self.points = np.array([self.domain.place(x, context) for x in recommended])
+        contexts = view.contexts(times, context)
+        recommended = [view.optimizer.recommend(t, context=c) for t, c in zip(times, contexts)]
+        self.points = np.array([self.domain.place(*pair) for pair in zip(recommended, contexts)])
         self.posteriors = [view.surrogate.posterior_at(t) for t in times]
 
     def rows(self, i):
@@ -158,7 +162,8 @@ class SliceDisplay(PanelDisplay):
         n_values : int, default=101
             Number of values along a parameter; of categories, ordinals and few integers all.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            Context of the slices, on a domain with a context; its variables have slices as well.
+            Context of the slices; None: that of the latest observation until each time. Its
+            variables have slices as well.
         names : list of str, default=None
             Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
@@ -175,7 +180,7 @@ class SliceDisplay(PanelDisplay):
         AskTellError
             The optimizer has no surrogate.
         ValueError
-            Invalid names, units or times; a missing context, or one without a domain for it.
+            Invalid names, units or times; a context on a domain without one.
         """
         view = OptimizerView(optimizer)
         times = [view.now] if times is None else np.atleast_1d(times)
@@ -202,8 +207,9 @@ class SliceDisplay(PanelDisplay):
         """Draw a panel per parameter: the mean, and a band of two standard deviations.
 
         Discrete values are dots with error bars. Each time has its colour, and a vertical line at
-        the recommended value. Observations fade with their distance from the slice in the other
-        parameters.
+        the recommended value; times whose slices lie on one another have one. Bands are cut where
+        they are far wider than the range of means and observations. Observations fade with their
+        distance from the slice in the other parameters.
 
         Parameters
         ----------
@@ -223,38 +229,76 @@ class SliceDisplay(PanelDisplay):
         MissingExtraError
             matplotlib is not installed.
         """
-        axes = self._panels(axes, len(self.slices), sharey=True)
+        axes, alike = self._panels(axes, len(self.slices), sharey=True), self._alike()
         for ax, part in zip(axes, self.slices):
             if observations:
                 _draw_observations(ax, part, self.y)
-            for k, t in enumerate(self.times):
-                label = f"t = {self._time_text(t)}"
-                _draw_slice(ax, part, k, len(self.times), label, line_options)
+            for i, group in enumerate(alike):
+                times = " and ".join(self._time_text(self.times[k]) for k in group)
+                label = f"t = {times}{' (the same)' * (len(group) > 1)}"
+                _draw_slice(ax, part, i, group, len(alike), label, line_options)
             part.axis.set_up(ax, "x")
+            ax.set_ylim(*self._range(observations))
             if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
                 ax.set_ylabel(self.value_label)
         return self._finish(axes)
 
+    def _curves(self):
+        """Return means and standard deviations (n_times, m) of all slices beside one another."""
+        return (
+            np.hstack([getattr(part, name) for part in self.slices]) for name in ("mean", "std")
+        )
 
-def _draw_slice(ax, part, k, n_times, label, options):
-    """Draw the slice of the k-th time."""
-    axis, mean, std = part.axis, part.mean[k], part.std[k]
-    style = line_style(k) | {"label": label}
+    def _range(self, observations):
+        """Return the ends of the axis of values: all means and observations, and bands.
+
+        What bands are beyond them is cut at half of their range: a prior's would fill the picture.
+        """
+        mean, std = self._curves()
+        shown = np.append(mean, self.y) if observations else mean
+        low, high = shown.min(), shown.max()
+        room = 0.5 * (high - low) or np.inf
+        low = min(low, max((mean - 2.0 * std).min(), low - room))
+        high = max(high, min((mean + 2.0 * std).max(), high + room))
+        margin = 0.05 * (high - low) or 0.5
+        return low - margin, high + margin
+
+    def _alike(self):
+        """Return the times in groups, lists of indices: slices of a group lie on one another."""
+        mean, std = self._curves()
+        curves = np.hstack([mean, 2.0 * std])
+        near, groups = _ALIKE * np.subtract(*self._range(True)[::-1]), []
+        for k, curve in enumerate(curves):
+            same = (g for g in groups if np.abs(curve - curves[g[0]]).max() < near)
+            group = next(same, None)
+            if group is None:
+                groups.append([k])
+            else:
+                group.append(k)
+        return groups
+
+
+def _draw_slice(ax, part, i, group, n_groups, label, options):
+    """Draw the slice of the i-th group of times, and what is recommended at each of them."""
+    axis, mean, std = part.axis, part.mean[group[0]], part.std[group[0]]
+    style = line_style(i) | {"label": label}
     if axis.discrete:
         # Dots of several times are side by side.
-        shift = 0.12 * (k - 0.5 * (n_times - 1)) if not axis.log else 0.0
+        shift = 0.12 * (i - 0.5 * (n_groups - 1)) if not axis.log else 0.0
         style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
         ax.errorbar(axis.values + shift, mean, 2.0 * std, **merge_style(style, options))
     else:
         draw_band(ax, axis.values, mean - 2.0 * std, mean + 2.0 * std, style["color"])
         ax.plot(axis.values, mean, **merge_style(style | {"linewidth": 1.8}, options))
-    ax.axvline(part.incumbent[k], color=style["color"], linewidth=1.0, linestyle=":")
+    for value in np.unique(part.incumbent[group]):
+        ax.axvline(value, color=style["color"], linewidth=1.0, linestyle=":")
 
 
 def _draw_observations(ax, part, y):
     """Draw the observations, paler with their distance from the slice, in sides of the box."""
     alpha = np.clip(1.0 - part.distance / 0.5, 0.12, 1.0)
-    ax.scatter(part.observed, y, s=14, color="0.25", alpha=alpha, linewidth=0)
+    style = {"color": "0.25", "linewidth": 0, "rasterized": len(y) > N_VECTORS}
+    ax.scatter(part.observed, y, s=14, alpha=alpha, **style)
     ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
 
 
@@ -271,8 +315,8 @@ class Track:
         ``name``, ``label``, ``values`` (m,) and more.
     mean : ndarray of shape (m, n_times)
         Posterior mean through the point recommended at each time.
-    recommended : ndarray of shape (n_times,)
-        Recommended value at each time.
+    recommended : ndarray of shape (n_times,), or None
+        Recommended value at each time; None for a variable of the context.
     queried : ndarray of shape (n_told,)
         Values of all observations, including removed ones.
     feasible : ndarray of shape (m, n_times), or None
@@ -304,12 +348,14 @@ class TrackDisplay(PanelDisplay):
         Mask of the observations in the data set.
     now : float
         Present time of the optimizer.
+    maximize : bool, default=True
+        True if the best value is the largest.
     time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     value_label : str, default="posterior mean"
     safety : float, default=0.5
-        Probability at the outline of the feasible region.
+        Probability below which it is hatched.
 
     Attributes
     ----------
@@ -338,6 +384,7 @@ class TrackDisplay(PanelDisplay):
     kept: np.ndarray
     _: KW_ONLY
     now: float
+    maximize: bool = True
     time_unit: str = ""
     dates: bool = False
     value_label: str = "posterior mean"
@@ -370,7 +417,8 @@ class TrackDisplay(PanelDisplay):
         n_values : int, default=51
             As in `SliceDisplay.from_optimizer`.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            Context of the means and recommendations, on a domain with a context.
+            Context of the means and recommendations; None: at each time that of the latest
+            observation until then.
         names : list of str, default=None
             Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
@@ -387,11 +435,12 @@ class TrackDisplay(PanelDisplay):
         AskTellError
             The optimizer has no surrogate.
         ValueError
-            Invalid names, units or times; a missing context, or one without a domain for it.
+            Invalid names, units or times; a context on a domain without one.
 
         Notes
         -----
-        The mean at past times is the *present* posterior, without the removed observations.
+        The mean at past times is the *present* posterior, without the removed observations. A
+        variable of the context is measured: it has no recommended value.
         """
         view = OptimizerView(optimizer)
         times = view.times(since, until, n_times)
@@ -401,31 +450,41 @@ class TrackDisplay(PanelDisplay):
         if view.optimizer.outcome_constraints is not None:
             feasibility = Feasibility(run_of(view.optimizer))
             chances = [feasibility.at(t) for t in times]
-        tracks = []
+        tracks, n_chosen = [], n_chosen_axes(view.domain)
         for i, axis in enumerate(sections.axes):
             mean, feasible = sections.along(i)[0].T, None
             if chances is not None:
                 logs = [chance.log(U) for chance, U in zip(chances, sections.rows(i))]
                 feasible = np.exp(logs).T
-            tracks.append(Track(axis, mean, recommended[:, i], queried[:, i], feasible))
+            best = recommended[:, i] if i < n_chosen else None
+            tracks.append(Track(axis, mean, best, queried[:, i], feasible))
         options = {"now": view.now, "safety": view.optimizer.safety or 0.5}
+        options["maximize"] = view.optimizer.maximize
         told_at, labels = view.told[:, -1], view.labels(labels)
         return cls(tracks, times, told_at, ~view.removed, **options, **labels)
 
     def plot(
-        self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
+        self,
+        axes: Sequence[Axes] | NDArray[Any] | None = None,
+        *,
+        cmap: str | Colormap = "viridis",
+        coloured: float = 0.5,
     ) -> Self:
         """Draw a panel per parameter: the mean in colours, recommended values and observations.
 
         The curve is the recommended value, and a vertical line is the present. Red dots are
-        observations in the data set, and crosses are removed ones. A white line surrounds the
-        places where all limits hold with probability ``safety``.
+        observations in the data set, and crosses are removed ones. It is hatched where all limits
+        hold with a lower probability than ``safety``, as is known now: earlier queries may lie
+        there.
 
         Parameters
         ----------
         axes : array-like of matplotlib Axes, default=None
             One per parameter; None: a new figure.
         cmap : str or matplotlib Colormap, default="viridis"
+        coloured : float, default=0.5
+            Fraction of the means, the best ones, that the colour scale covers; see
+            `PosteriorDisplay.plot`.
 
         Returns
         -------
@@ -438,7 +497,8 @@ class TrackDisplay(PanelDisplay):
         """
         axes = self._panels(axes, len(self.tracks), sharex=True)
         means = np.concatenate([track.mean.ravel() for track in self.tracks])
-        colours = {"cmap": cmap, "vmin": means.min(), "vmax": means.max(), "rasterized": True}
+        low, high, extend = coloured_range(means, coloured, self.maximize)
+        colours = {"cmap": cmap, "vmin": low, "vmax": high, "rasterized": True}
         times, now = self._on_axis(self.times), self._on_axis(self.now)
         step = times[1] - times[0]
         t_edges = np.append(times - 0.5 * step, times[-1] + 0.5 * step)
@@ -446,208 +506,39 @@ class TrackDisplay(PanelDisplay):
             track.axis.set_up(ax, "y")
             mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
-                self._draw_feasible(ax, track)
+                self._draw_infeasible(ax, track)
             observations = np.column_stack([track.queried, self.told_at])
             self._draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
-            style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
-            draw_best_places(ax, times, track.recommended, "recommended", 1.6, **style)
+            if track.recommended is not None:
+                style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
+                draw_best_places(ax, times, track.recommended, "recommended", 1.6, **style)
             ax.axvline(now, color="black", linewidth=1.4)
             limits = {"xlim": (t_edges[0], max(t_edges[-1], now))}
             limits["ylim"] = track.axis.edges[[0, -1]]
             ax.set(**limits)
             self._set_up_time(ax)
-        self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
+        options = {"ax": list(axes), "label": self.value_label, "extend": extend}
+        self.colorbar_ = axes[0].figure.colorbar(mesh, **options)
         return self._finish(axes)
 
-    def _draw_feasible(self, ax, track):
-        """Draw the outline of the region where all limits hold with probability ``safety``."""
-        style = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
-        if track.feasible.min() < self.safety < track.feasible.max():
-            grid = self._on_axis(self.times), track.axis.values, track.feasible
-            lines = ax.contour(*grid, [self.safety], **style)
+    def _draw_infeasible(self, ax, track):
+        """Hatch where all limits hold with a lower probability than ``safety``."""
+        times, low = self._on_axis(self.times), track.feasible < self.safety
+        style = {"facecolor": "none", "edgecolor": "white", "linewidth": 0.0, "hatch": "////"}
+        label = f"limits hold with less than {self.safety:g}"
+        if track.axis.discrete or not low.any() or low.all():
+            edges = track.axis.edges
+            for bottom, top, where in zip(edges, edges[1:], low):
+                ax.fill_between(times, bottom, top, where=where, step="mid", **style)
+        else:
+            grid = times, track.axis.values, track.feasible
+            ax.contourf(*grid, [-1.0, self.safety], colors="none", hatches=["////"]).set(
+                edgecolor="white", linewidth=0.0
+            )
+            lines = ax.contour(*grid, [self.safety], colors="white", linewidths=1.6)
             lines.set(path_effects=outline(3.0, "black"))
-        label = f"limits hold ({self.safety:g})"
-        ax.plot([], [], "--", color="white", path_effects=outline(3.0, "black"), label=label)
-
-
-# --- what a run brought ---------------------------------------------------------------------------
-
-
-@display_data
-class BaselineDisplay(Display):
-    """Objective over time beside its prediction at a fixed setting: what the run brought.
-
-    Made by `from_optimizer`.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n,)
-        Times of the observations, in ascending order.
-    y : ndarray of shape (n,)
-        Their values.
-    baseline, baseline_std : ndarray of shape (n,)
-        Prediction at the fixed setting.
-    recommended : ndarray of shape (n,)
-        Prediction at the best point at each time, as all observations show it afterwards.
-    feasible : ndarray of shape (n,), or None
-        Probability that the fixed setting is within all limits; None without limits.
-    maximize : bool, default=True
-    time_unit : str, default=""
-    dates : bool, default=False
-        Times are dates, in this unit since 1970.
-    value_label : str, default="objective"
-
-    Attributes
-    ----------
-    gain, gain_std : float
-        Sum over the observations of y minus the baseline, or of the baseline minus y without
-        ``maximize``; and the standard deviation of that of the baseline.
-    ax_ : matplotlib Axes
-        After `plot`.
-    figure_ : matplotlib Figure
-        After `plot`.
-
-    Examples
-    --------
-    >>> from sktvbo import WDBO
-    >>> from sktvbo.plotting import BaselineDisplay
-    >>> opt = WDBO([(0.0, 1.0)], random_state=0)
-    >>> for t in range(20):
-    ...     x = opt.ask(t)
-    ...     opt.tell(x, -((x[0] - 0.02 * t - 0.3) ** 2))
-    >>> display = BaselineDisplay.from_optimizer(opt, [0.3])
-    >>> bool(display.gain > 0.0)
-    True
-    >>> display.plot().figure_.savefig("gain.png")  # doctest: +SKIP
-    """
-
-    times: np.ndarray
-    y: np.ndarray
-    baseline: np.ndarray
-    baseline_std: np.ndarray
-    recommended: np.ndarray
-    _: KW_ONLY
-    gain_std: float
-    feasible: np.ndarray | None = None
-    maximize: bool = True
-    time_unit: str = ""
-    dates: bool = False
-    value_label: str = "objective"
-
-    _panel_size = (7.2, 3.6)
-
-    @property
-    def gain(self) -> float:
-        return float(np.sum(self.y - self.baseline) * (1.0 if self.maximize else -1.0))
-
-    @classmethod
-    def from_optimizer(
-        cls,
-        optimizer: BayesianOptimizer,
-        baseline: PointLike,
-        *,
-        context: ContextLike = None,
-        **labels: Any,
-    ) -> Self:
-        """Predict a fixed setting at the times of an optimizer's observations.
-
-        Parameters
-        ----------
-        optimizer : BayesianOptimizer
-            An optimizer with a surrogate of `sktvbo.gaussian_process`. It is not changed.
-        baseline : array-like of shape (d,), or a dict for named parameters
-            The fixed setting, for instance the one before the run.
-        context : array-like of shape (c,), or a dict for named variables, default=None
-            Context of the predictions, on a domain with a context.
-        **labels : str
-            ``time_unit``, ``value_label``: see `BaselineDisplay`.
-
-        Returns
-        -------
-        BaselineDisplay
-
-        Raises
-        ------
-        AskTellError
-            The optimizer has no surrogate.
-        ValueError
-            ``history=0``; a baseline outside of the domain; a missing context.
-
-        Notes
-        -----
-        Predictions are those of the present hyperparameters and all observations that are shown,
-        removed ones too. Far from all of them the baseline is uncertain: its deviation says so. The
-        gain counts no violations: with limits, the legend says how often the baseline is within.
-        """
-        view = OptimizerView(optimizer)
-        optimizer, sign, domain = view.optimizer, view.sign, run_of(view.optimizer).domain
-        order = np.argsort(view.told[:, -1], kind="stable")
-        rows, y, removed = view.told[order], optimizer.told_y_[order], view.removed[order]
-        times, surrogate = rows[:, -1], view.surrogate
-        if removed.any():
-            seen = np.column_stack([domain.unit_of(rows[:, :-1]), times])
-            surrogate = surrogate.condition_on(seen[removed], sign * y[removed])
-        place = domain.unit_of(domain.place(baseline, context)[np.newaxis])
-        fixed = np.column_stack([np.tile(place, (len(times), 1)), times])
-        mean, covariance = surrogate.predict(fixed, return_cov=True)
-        best = [domain.place(optimizer.recommend(t, context=context), context) for t in times]
-        recommended = surrogate.predict(np.column_stack([domain.unit_of(best), times]))
-        feasible = None
-        if optimizer.outcome_constraints is not None:
-            feasible = [optimizer.probability_feasible(baseline, t, context=context) for t in times]
-        return cls(
-            times,
-            y,
-            sign * mean,
-            np.sqrt(np.maximum(np.diag(covariance), 0.0)),
-            sign * recommended,
-            gain_std=float(np.sqrt(max(covariance.sum(), 0.0))),
-            feasible=None if feasible is None else np.array(feasible),
-            maximize=optimizer.maximize,
-            **view.labels(labels),
-        )
-
-    def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
-        """Draw observations, both predictions, and in the title the gain over the baseline.
-
-        The band, and the error of the gain, are two standard deviations.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None: a new figure.
-        **line_options
-            Keywords of matplotlib's ``plot`` for the predictions, such as ``linewidth``.
-
-        Returns
-        -------
-        self : BaselineDisplay
-
-        Raises
-        ------
-        MissingExtraError
-            matplotlib is not installed.
-        """
-        (ax,) = self._panels(ax)
-        times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
-        ax.plot(times, self.y, "o", color="0.35", markersize=3.5, label="measured")
-        fixed = "at the baseline"
-        if self.feasible is not None:
-            fixed += f" (within limits: {np.mean(self.feasible >= 0.5):.0%})"
-        curves = {"best in hindsight": self.recommended, fixed: self.baseline}
-        for i, (label, curve) in enumerate(curves.items()):
-            ax.plot(times, curve, **merge_style(line_style(i) | {"label": label}, line_options))
-        draw_band(ax, times, self.baseline - ends, self.baseline + ends, line_style(1)["color"])
-        n, what = len(self.y), "above" if self.maximize else "below"
-        each, error = self.gain / n, 2.0 * self.gain_std / n
-        title = (
-            f"{each:.3g} ± {error:.1g} {what} the baseline per observation, {self.gain:.3g} in all"
-        )
-        ax.set_title(title, fontsize="medium", pad=26.0)
-        ax.set_ylabel(self.value_label)
-        self._set_up_time(ax)
-        legend_above(ax, ncols=3)
-        return self._finish(ax)
+        style |= {"facecolor": "0.4", "label": label}
+        ax.fill_between([], [], [], **style)
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -761,7 +652,8 @@ class OutcomeDisplay(PanelDisplay):
         n_times : int, default=60
             Number of times. Each needs a recommendation.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            Context of the predictions, on a domain with a context.
+            Context of the predictions; None: at each time that of the latest observation until
+            then.
         units : dict of str to str, default=None
             Units of the outcomes by name, for the labels.
         **labels : str
@@ -776,8 +668,8 @@ class OutcomeDisplay(PanelDisplay):
         AskTellError
             The optimizer has no surrogate.
         ValueError
-            The optimizer has no ``outcome_constraints``, or ``history=0``; invalid times; a missing
-            context.
+            The optimizer has no ``outcome_constraints``, or ``history=0``; invalid times; a context
+            on a domain without one.
 
         Notes
         -----
@@ -790,11 +682,12 @@ class OutcomeDisplay(PanelDisplay):
         times = view.times(None, until, n_times)
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        points, tracks = [optimizer.recommend(t, context=context) for t in times], []
+        contexts, tracks = view.contexts(times, context), []
+        points = [optimizer.recommend(t, context=c) for t, c in zip(times, contexts)]
         for name, low, high, scale in run.config.limits:
             predictions = [
-                optimizer.predict(x, t, return_std=True, context=context, outcome=name)
-                for x, t in zip(points, times)
+                optimizer.predict(x, t, return_std=True, context=c, outcome=name)
+                for x, t, c in zip(points, times, contexts)
             ]
             label = f"{name} ({units[name]})" if name in units else name
             track = OutcomeTrack(

@@ -144,6 +144,12 @@ def rows_along(domain, i, values, row):
     return rows
 
 
+def n_chosen_axes(domain):
+    """Return the number of axes of what is chosen, which come before those of a context."""
+    chosen, _ = _split(domain)
+    return 1 if isinstance(chosen, FiniteSet) else chosen.n_dims
+
+
 def coordinates(domain, X):
     """Return the coordinates (n, n_axes) of rows (n, d) along each axis."""
     chosen, _ = _split(domain)

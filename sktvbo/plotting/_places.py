@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._validation import check_real, invalid_domain
+from .._validation import invalid_domain
 from ..domain import FiniteSet
 from ..kernels import split_time
 from ._common import (
@@ -15,10 +15,13 @@ from ._common import (
     TEXT_BOX,
     Display,
     OptimizerView,
+    coloured_range,
     display_data,
     draw_best_places,
     legend_above,
     merge_style,
+    names_of_places,
+    regressor_labels,
 )
 
 if TYPE_CHECKING:
@@ -213,7 +216,7 @@ class PosteriorDisplay(Display):
             matplotlib is not installed.
         """
         (ax,) = self._panels(ax)
-        low, high, extend = self._coloured_range(coloured)
+        low, high, extend = coloured_range(self.mean, coloured, self.maximize)
         grid = self._on_axis(self.times), self.places, self.mean
         if self.arms:
             mappable = ax.pcolormesh(*grid, cmap=cmap, vmin=low, vmax=high, rasterized=True)
@@ -237,15 +240,6 @@ class PosteriorDisplay(Display):
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
         return self._finish(ax)
-
-    def _coloured_range(self, part):
-        """Return the range of the colour scale, and the end at which values exceed it."""
-        check_real(part, "coloured", interval="(0, 1]")
-        if part == 1.0:
-            return self.mean.min(), self.mean.max(), "neither"
-        if self.maximize:
-            return np.quantile(self.mean, 1.0 - part), self.mean.max(), "min"
-        return self.mean.min(), np.quantile(self.mean, part), "max"
 
     def _draw_present(self, ax):
         """Draw the present and return its line."""
@@ -344,7 +338,7 @@ class RelevancyDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, gp: TimeVaryingGPRegressor, *, now: float | None = None, **labels: Any
+        cls, gp: TimeVaryingGPRegressor, *, now: Time | None = None, **labels: Any
     ) -> Self:
         """Compute the relevancies of the training rows of a regressor.
 
@@ -352,10 +346,11 @@ class RelevancyDisplay(Display):
         ----------
         gp : TimeVaryingGPRegressor
             A fitted regressor.
-        now : float, default=None
+        now : float or date, default=None
             Present time, not before any row; None: the latest time of a row.
         **labels : str
-            ``time_unit``, ``space_label``: see `RelevancyDisplay`.
+            ``time_unit``, ``space_label``: see `RelevancyDisplay`. After a fit with dates, or with
+            names of columns, these are the defaults.
 
         Returns
         -------
@@ -370,7 +365,10 @@ class RelevancyDisplay(Display):
         """
         relevancy = gp.relevancy(now)
         S, t = split_time(gp.X_train_, gp.time_column_)
-        now, places = float(t.max() if now is None else now), S[:, 0] if S.shape[1] == 1 else None
+        now = float(t.max() if now is None else gp._number_of(now, "now"))
+        labels, places = regressor_labels(gp, labels), None
+        if S.shape[1] == 1:
+            places, labels = S[:, 0], {"space_label": names_of_places(gp)[0]} | labels
         return cls(t[:, 0], relevancy, now=now, places=places, **labels)
 
     @classmethod

@@ -22,12 +22,12 @@ from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
-from ._surrogate import HeldSurrogate, Surrogate
+from ._surrogate import FittedSurrogate, Surrogate
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [
     "EventTriggeredReset",
-    "HeldSurrogate",
+    "FittedSurrogate",
     "KeepAll",
     "MaximumSize",
     "NoiseThreshold",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Indices
+    from ..domain._base import Domain
     from ._surrogate import Surrogate
 
 NO_ROWS = np.empty(0, dtype=np.intp)
@@ -40,6 +42,11 @@ class RunSoFar:
     max_size : int or None
         Largest data set that a ``step_budget`` allows. Rows that a policy leaves beyond it are
         removed by another one, which takes longer.
+    domain : Domain or None
+        Of the queries: its ``from_unit`` and ``described`` give places as users see them.
+    columns : dict of str to list of int
+        Columns of ``surrogate.X_train_`` by parameter, or by variable of a context: one each, or
+        for a category one for each value. The last column of ``X_train_`` is the time.
 
     Notes
     -----
@@ -51,6 +58,7 @@ class RunSoFar:
     queries: tuple
     latest: Callable
     max_size: int | None = None
+    domain: Domain | None = None
 
     @property
     def query_times(self) -> Array:
@@ -59,6 +67,15 @@ class RunSoFar:
     @property
     def query_sizes(self) -> Indices:
         return np.array([size for _, size in self.queries], dtype=np.intp)
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        if self.domain is None:
+            return {}
+        starts = [*self.domain.unit_columns.tolist(), self.domain.n_unit]
+        return {
+            name: list(range(*pair)) for name, pair in zip(self.domain.columns, pairwise(starts))
+        }
 
 
 class StaleDataPolicy(BaseEstimator):

@@ -11,7 +11,7 @@ from .._validation import check_int, check_real
 from ..gaussian_process._dates import numeric_durations
 from ..gaussian_process._future import future_of
 from ..gaussian_process._kernel_families import recognize_or_raise
-from ..gaussian_process._regressor import held, length_scale_in_time
+from ..gaussian_process._regressor import as_fitted, length_scale_in_time
 from ..gaussian_process._relevancy import (
     from_least_relevant,
     least_relevant_beyond,
@@ -111,7 +111,7 @@ class RelevancyBudget(StaleDataPolicy):
 
         Parameters and kernels are checked in the first call.
         """
-        surrogate, budget = held(surrogate), 1.0
+        surrogate, budget = as_fitted(surrogate), 1.0
         if self.budget_ is None:
             self.check()
             surrogate.check_relevancy()
@@ -170,12 +170,14 @@ class RelevancyCap(StaleDataPolicy):
         times between the queries so far: argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9).
     min_size : int, default=10
         Observations that stay however few are recommended.
+    largest : int, default=None
+        Limit of a recommended size. None: no limit.
 
     Attributes
     ----------
     max_size_ : int or None
-        The present n*, at most what a ``step_budget`` allows; None while the response time is
-        unknown.
+        The present n*, at most ``largest`` and what a ``step_budget`` allows; None while neither
+        these nor the response time are known.
     response_time_ : ResponseTime or None
         The model R(n) of the times between the queries, updated by `watch`; with a "recommended"
         size only.
@@ -198,13 +200,21 @@ class RelevancyCap(StaleDataPolicy):
     _allowed_size: int | None = None
     response_time_: ResponseTime | None = None
 
-    def __init__(self, max_size: int | str = "recommended", min_size: int = 10) -> None:
+    def __init__(
+        self,
+        max_size: int | str = "recommended",
+        min_size: int = 10,
+        largest: int | None = None,
+    ) -> None:
         self.max_size = max_size
         self.min_size = min_size
+        self.largest = largest
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_int(self.min_size, "min_size", self)
+        if self.largest is not None:
+            check_int(self.largest, "largest", self)
         if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
             check_int(self.max_size, "max_size", self)
         _check_kernels(surrogate)
@@ -222,7 +232,7 @@ class RelevancyCap(StaleDataPolicy):
     def after_add(self, surrogate: Surrogate, now: float) -> Indices:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
-        surrogate = held(surrogate)
+        surrogate = as_fitted(surrogate)
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         self.removals_ = []
@@ -234,10 +244,10 @@ class RelevancyCap(StaleDataPolicy):
         return rows_of(self.removals_)
 
     def _max_size(self, surrogate):
-        allowed = self._allowed_size
-        if not isinstance(self.max_size, str):
-            return int(self.max_size if allowed is None else min(self.max_size, allowed))
-        if self.response_time_ is None:
+        is_given = not isinstance(self.max_size, str)
+        limits = self._allowed_size, self.max_size if is_given else self.largest
+        allowed = min((int(limit) for limit in limits if limit is not None), default=None)
+        if is_given or self.response_time_ is None:
             return allowed
         start, limit = self.max_size_, {}
         if allowed is not None:
@@ -287,7 +297,7 @@ class MaximumSize(StaleDataPolicy):
         X, size = surrogate.X_train_, int(self.max_size)
         if len(X) <= size:
             return NO_ROWS
-        return rows_beyond(size, held(surrogate), now, X[:, -1])
+        return rows_beyond(size, as_fitted(surrogate), now, X[:, -1])
 
 
 class ResponseTime:

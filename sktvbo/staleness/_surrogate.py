@@ -18,7 +18,7 @@ class Surrogate(Protocol):
 
     ``fit(X, y)``, which returns self, learns from rows X (n, d + 1) with values y (n,).
     A `~sktvbo.gaussian_process.TimeVaryingGPRegressor` has these methods, and its ``fitted_`` those
-    of `HeldSurrogate` as well: an optimizer holds this value, and its ``surrogate_`` is the
+    of `FittedSurrogate` as well: an optimizer holds this value, and its ``surrogate_`` is the
     regressor. A surrogate is a scikit-learn estimator; the optimizer fits a
     `~sklearn.base.clone`. Rows are (x, t), with x in the unit box and time, in the user's unit,
     last: a parameter ``time_column`` is set to -1. If the optimizer minimizes, y has the opposite
@@ -150,11 +150,11 @@ class Surrogate(Protocol):
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,): for
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
             `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
-            ``mean(S)``, and ``compiled()``, see `sktvbo.acquisition._compiled.objective_of`.
+            ``mean(S)``, and ``compiled()``, see ``sktvbo.acquisition._compiled.objective_of``.
         """
 
 
-class HeldSurrogate(Surrogate, Protocol):
+class FittedSurrogate(Surrogate, Protocol):
     """Surrogate as an optimizer holds it: with what optimizers, or some parts, need beyond it.
 
     ``fitted_`` of the regressors is one; of a custom surrogate it is what `Surrogate` lists.

@@ -89,7 +89,7 @@ def recommended_dataset_size(
     """
     max_size = check_int(max_size, "max_size")
     first = 1 if start is None else check_int(start, "start", high=max_size)
-    criterion = Criterion(temporal_kernel, response_time)
+    criterion = SizeCriterion(temporal_kernel, response_time)
     # For a constant R a climb would end only where further terms are below rounding.
     R = criterion.spacing
     if R(1) == R(min(first + 1, max_size)) == R(max_size):
@@ -132,10 +132,10 @@ def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes
     >>> round(dataset_size_criterion(Forgetting(0.19), lambda n: 0.5 * n, n=2), 4)  # 0.81 + 0.81²
     1.4661
     """
-    return Criterion(temporal_kernel, response_time)(check_int(n, "n"))
+    return SizeCriterion(temporal_kernel, response_time)(check_int(n, "n"))
 
 
-class Criterion:
+class SizeCriterion:
     """Function n -> Σ_{i=1..n} k_T(i R(n))², with a cache of response times."""
 
     def __init__(self, temporal_kernel, response_time):

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contract.cases import BOX, BY_NAME, STEPS, in_turns, objective
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import RandomSearch
+from sktvbo import GPUCB, RandomSearch
 
 TOLD = ("told_X_", "told_y_", "removed_at_")
 
@@ -133,3 +133,29 @@ def test_random_search_recommends_the_best_of_all_that_was_told():
         values[float(x[0])] = -abs(x[0] - 0.3)
         opt.tell(x, values[float(x[0])])
     assert opt.recommend(300.0)[0] == max(values, key=values.get)
+
+
+@pytest.mark.parametrize("store", ["json", "journal", "copied journal"])
+def test_outcomes_of_rows_that_the_history_has_lost_stay_in_the_data_set(store, tmp_path):
+    limits = {"load": (None, 2.0), "heat": (0.0, None)}
+    options = {"history": 0, "refit_every": None, "outcome_constraints": limits}
+    journal = None if store == "json" else tmp_path / "run.db"
+    opt = GPUCB(BOX, random_state=0, journal=journal, **options)
+    X = np.random.RandomState(0).uniform(*np.transpose(BOX), size=(300, 2))
+    heat = [None if i % 5 == 0 else x for i, x in enumerate(X[:, 0])]
+    told = {"load": X[:, 0] + X[:, 1], "heat": heat}
+    opt.tell_many(X, X[:, 0], np.arange(300.0), outcomes=told)
+    assert len(opt._run.history.log) < len(opt.X_) == 300
+    if store == "copied journal":
+        opt = opt.with_parameters(journal=tmp_path / "copy.db")
+    expected = [opt.predict(X[:9], 300.0, outcome=name) for name in limits]
+    if store == "json":
+        restored = GPUCB.from_json(opt.to_json())
+    else:
+        opt.close()
+        restored = GPUCB.resume(opt.journal)
+    found = [restored.predict(X[:9], 300.0, outcome=name) for name in limits]
+    restored.tell(X[0], 0.0, t=301.0, outcomes={"load": 1.0, "heat": None})
+    restored.close()
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert_array_equal(restored._run.data.outcomes[:-1], opt._run.data.outcomes)

@@ -12,7 +12,7 @@ import pytest
 from contract.cases import BOX, BY_NAME, CASES, N_INITIAL, SHOWN, STEPS, objective, same_state
 from sklearn.base import clone
 
-from sktvbo import WDBO, BayesianOptimizer, optimizers
+from sktvbo import WDBO, BayesianOptimizer, RandomSearch, optimizers
 from sktvbo.exceptions import AskTellError
 from sktvbo.journal import Journal
 
@@ -59,6 +59,15 @@ def test_named_algorithms_are_compositions_with_a_policy_of_their_own(name):
     assert isinstance(opt, BayesianOptimizer) == (name != "RandomSearch")
     assert "label" not in opt.get_params()
     assert ("policy" in opt.get_params()) == (name == "BayesianOptimizer")
+    # A reader's way from an algorithm to the steps of a run.
+    chain = [kind for kind in type(opt).__mro__ if kind.__module__.startswith("sktvbo.optimizers")]
+    assert len(chain) <= 4
+
+
+def test_random_search_has_nothing_of_a_model():
+    of_model = set(BayesianOptimizer().get_params()) - set(RandomSearch().get_params())
+    assert len(of_model) > 10
+    assert not [name for name in [*of_model, "predict", "refit"] if hasattr(RandomSearch(), name)]
 
 
 def test_parameters_without_effect_are_lacking():

@@ -245,7 +245,7 @@ def test_it_does_not_wait_next_to_a_better_place_that_no_step_can_reach():
 
 
 def test_a_dict_names_parameters():
-    parts = StepLimit({"alpha": 0.5}).parts(as_domain(NAMED))
+    parts = StepLimit({"alpha": 0.5}).shares(as_domain(NAMED))
     assert_array_equal(parts, [np.inf, 0.5, np.inf, np.inf])
 
 
@@ -256,7 +256,7 @@ HUNDRED = {"degrees": ("real", 0.0, 100.0), "n": ("log-integer", 1, 64)}
     ("domain", "limit", "match"),
     [
         ([(0.0, 100.0)], 5, r"at most 1: .* Got 5 instead. 5 of a range of 100 is 0.05"),
-        ([(0.0, 100.0)], StepLimit(5), r"'part' parameter .* at most 1: .* range of 100 is 0.05"),
+        ([(0.0, 100.0)], StepLimit(5), r"'share' parameter .* at most 1: .* range of 100 is 0.05"),
         (HUNDRED, {"n": 5}, "A tenth of the range is 0.1"),
         ([(0.0, 1.0), (-10.0, 10.0)], [0.5, 5.0], "5 of a range of 20 is 0.25"),
     ],

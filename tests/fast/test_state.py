@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo.optimizers._state import DataSet, Log, PendingQueries
+from sktvbo.optimizers._state import DataSet, Log, Observation, PendingQueries
 
 
 def test_a_longer_log_leaves_the_shorter_as_it_was():
@@ -52,7 +52,7 @@ def test_capped_memory_does_not_grow():
     assert max(held) <= 300 + 300 // 8 + 66
     assert list(log) == list(range(2700, 3000))
     assert (log.total, log.first, len(log)) == (3000, 2700, 300)
-    assert log.at([2700, 2999]) == [2700, 2999]
+    assert log.take([2700, 2999]) == [2700, 2999]
     twin = pickle.loads(pickle.dumps(log)).append(3000)
     assert (twin.total, twin[0], twin.limit) == (3001, 2701, 300)
 
@@ -74,7 +74,8 @@ def test_logs_that_grow_from_one_in_several_threads_are_their_own():
 
 def grown(data, *positions):
     for i in positions:
-        data = data.append(i, np.array([0.1 * i, 2.0 * i]), float(i), 0.5)
+        row, outcomes = np.array([0.1 * i, 2.0 * i]), (None, 3.0 * i)
+        data = data.append(i, Observation(row, float(i), 0.0, i, None, {}, 0.5, outcomes=outcomes))
     return data
 
 
@@ -84,6 +85,8 @@ def holds(data, *positions):
     assert_array_equal(data.rows, np.column_stack([0.1 * expected, 2.0 * expected]))
     assert_array_equal(data.y, expected)
     assert_array_equal(data.variance, np.full(len(expected), 0.5))
+    unknown = np.full(len(expected), np.nan)
+    assert_array_equal(data.outcomes, np.column_stack([unknown, 3.0 * expected]))
 
 
 def test_a_data_set_grows_in_place_and_leaves_the_smaller_as_it_was():

@@ -17,6 +17,7 @@ optuna = pytest.importorskip("optuna")
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.storages import JournalStorage, journal  # noqa: E402, F401
+from optuna.testing.pytest_samplers import SingleOnlySamplerTestCase  # noqa: E402
 from optuna.trial import TrialState, create_trial  # noqa: E402
 
 from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
@@ -132,6 +133,68 @@ def test_conditional_spaces_are_modelled_in_groups():
     assert alone.ask().relative_params == {}
 
 
+def by_choice(trial):
+    if trial.suggest_categorical("m", ["svm", "rf"]) == "svm":
+        return 0.2 + 0.1 * (math.log10(trial.suggest_float("C", 1e-3, 1e3, log=True)) - 1.0) ** 2
+    depth, k = trial.suggest_int("depth", 1, 20), trial.suggest_float("k", 0.0, 1.0)
+    return ((depth - 5) / 10) ** 2 + (k - 0.3) ** 2
+
+
+def by_flag(trial):
+    """The parameters of the worse branch are those that both have."""
+    value = 2.0 * (trial.suggest_float("x", 0.0, 1.0) - 0.2) ** 2
+    if not trial.suggest_categorical("flag", [False, True]):
+        return value + 0.2
+    p, q = trial.suggest_float("p", 0.0, 1.0), trial.suggest_float("q", 0.0, 1.0)
+    return value + 2.0 * ((p - 0.7) ** 2 + (q - 0.2) ** 2)
+
+
+def nested(trial):
+    if trial.suggest_categorical("m", ["linear", "tree"]) == "linear":
+        return 0.3 + 0.1 * (trial.suggest_float("C", -3.0, 3.0) + 2.0) ** 2
+    if trial.suggest_int("kind", 1, 2) == 1:
+        return 0.15 + (trial.suggest_float("share", 0.0, 1.0) - 0.6) ** 2
+    leaves, rate = (
+        trial.suggest_int("leaves", 2, 128, log=True),
+        trial.suggest_float("r", -3.0, 0.0),
+    )
+    return (leaves / 60 - 0.5) ** 2 + 0.3 * (rate + 1.5) ** 2
+
+
+@pytest.mark.parametrize(
+    ("objective", "last"), [(by_choice, "depth"), (by_flag, "p"), (nested, "leaves")]
+)
+def test_the_better_branch_is_found(objective, last):
+    study = new_study(small(seed=2))
+    study.optimize(objective, n_trials=70)
+    # Of the worse branches, the value is at least 0.15.
+    assert study.best_value < 0.1
+    assert sum(last in trial.params for trial in study.trials[50:]) >= 5
+
+
+def test_a_branch_that_is_not_known_is_visited():
+    study, choices = new_study(), {"m": ["a", "b", "c"]}
+
+    def tell(m, value, **others):
+        axes = {"m": CategoricalDistribution(choices["m"])}
+        axes |= {name: FloatDistribution(0.0, 1.0) for name in others}
+        trial = create_trial(params={"m": m, **others}, distributions=axes, value=value)
+        study.add_trial(trial)
+
+    for i in range(12):
+        tell("a", 0.0, x=i / 12)
+        tell("b", 1.0)
+    tell("c", 9.0, y=0.3)
+    assert [study.ask().relative_params["m"] for _ in range(3)] == ["c"] * 3
+    # Neither what is fixed is overruled, nor is a parameter awaited that the code no longer has.
+    study.sampler = partially_fixed({"m": "b"}, study.sampler)
+    assert set(study.ask().relative_params) == {"x", "y"}
+    study.sampler = small()
+    for _ in range(4):
+        tell("c", 9.0)
+    assert {study.ask().relative_params["m"] for _ in range(6)} != {"c"}
+
+
 @pytest.mark.parametrize("n_with_another", [0, 8])
 def test_a_range_that_changes_is_followed(n_with_another):
     study = new_study()
@@ -158,18 +221,65 @@ def test_a_single_value_is_left_to_optuna():
     assert set(study.ask().relative_params) == {"x"}
 
 
-def test_a_partially_fixed_sampler_works():
-    study = new_study()
+# --- fixed values ---------------------------------------------------------------------------------
 
-    def objective(trial):
-        return bump(trial) + trial.suggest_float("y", -1.0, 1.0) ** 2
 
-    study.optimize(objective, n_trials=8)
+def matched(trial):
+    """The setting must match the load, and the step the kind."""
+    load = trial.suggest_float("load", 0.1, 10.0, log=True)
+    setting = trial.suggest_float("setting", 0.0, 1.0)
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    step = trial.suggest_int("step", 2, 12, step=2)
+    wanted = 4 if kind == "a" else 10
+    return (setting - 0.5 - 0.4 * math.log10(load)) ** 2 + 0.02 * (step - wanted) ** 2
+
+
+@pytest.mark.parametrize("algorithm", ["W-DBO", "GP-UCB", "BOLT"])
+def test_others_are_chosen_for_the_values_of_an_enqueued_trial(algorithm):
+    study, rng = new_study(algorithm), np.random.default_rng(1)
+    for _ in range(36):
+        given = {"load": float(rng.choice([0.2, 5.0])), "kind": str(rng.choice(["a", "b"]))}
+        study.enqueue_trial(given)
+        study.optimize(matched, n_trials=1)
+        assert given.items() <= study.trials[-1].params.items()
+    # Values chosen for the best load and kind, whatever is given, have a median above 0.07.
+    assert np.median([trial.value for trial in study.trials[-12:]]) < 0.03
+
+
+def partially_fixed(fixed, sampler):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.sampler = optuna.samplers.PartialFixedSampler({"y": 0.25}, study.sampler)
-    study.optimize(objective, n_trials=4)
-    assert params(study, "y")[8:] == [0.25] * 4
+        return optuna.samplers.PartialFixedSampler(fixed, sampler)
+
+
+def test_others_are_chosen_for_the_values_of_a_partially_fixed_sampler():
+    study = new_study()
+    study.optimize(matched, n_trials=25)
+    own = study.sampler
+    study.sampler = partially_fixed({"load": 8.0, "kind": "a"}, own)
+    study.sampler = partially_fixed({"load": 0.15}, study.sampler)
+    study.enqueue_trial({"kind": "b"})
+    study.optimize(matched, n_trials=9)
+    late = study.trials[25:]
+    assert {trial.params["load"] for trial in late} == {0.15}
+    assert [trial.params["kind"] for trial in late] == ["b", *"a" * 8]
+    assert np.median([trial.value for trial in late]) < 0.03
+    study.sampler = own
+    study.optimize(matched, n_trials=1)
+    assert study.trials[-1].params["load"] != 0.15
+
+
+def test_fixed_values_beyond_a_range_are_not_held():
+    study = new_study()
+    study.optimize(matched, n_trials=8)
+    study.enqueue_trial({"kind": "c"})
+    trial = study.ask()
+    assert set(trial.relative_params) == {"load", "setting", "kind", "step"}
+    study.sampler = partially_fixed({"load": 20.0}, study.sampler)
+    trial = study.ask()
+    assert set(trial.relative_params) == {"setting", "kind", "step"}
+    with pytest.warns(UserWarning, match="out of range"):
+        assert trial.suggest_float("load", 0.1, 10.0, log=True) == 20.0
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -321,6 +431,67 @@ def test_complete_pruned_failed_and_infinite_trials(watched):
     study.tell(trial, 6.0)
     study.ask().suggest_float("x", 0.0, 10.0)
     assert [t for *_, t in watched.told[5:]] == [7.0]  # earlier trials are not told again
+
+
+# --- pruned trials --------------------------------------------------------------------------------
+
+
+def excess(trial):
+    return (trial.params["x"] - 3.0) ** 2 + (trial.params["y"] - 7.0) ** 2
+
+
+# Reported at steps 1 to 8, by the excess of a trial.
+CURVES = {
+    "loss": ("minimize", lambda v, k: 0.01 * v + 3.0 * np.exp(-k)),
+    "relative loss": ("minimize", lambda v, k: (0.1 + 0.01 * v) * (1.0 + 5.0 * np.exp(-0.5 * k))),
+    "accuracy": ("maximize", lambda v, k: np.exp(-0.02 * v) * (1.0 - np.exp(-0.5 * k))),
+}
+PRUNERS = {"median": optuna.pruners.MedianPruner, "halving": optuna.pruners.SuccessiveHalvingPruner}
+
+
+@pytest.mark.parametrize("pruner", PRUNERS)
+@pytest.mark.parametrize("curve", CURVES)
+def test_pruned_trials_are_compared_with_complete_ones_at_their_step(curve, pruner):
+    direction, report = CURVES[curve]
+
+    def objective(trial):
+        trial.suggest_float("x", 0.0, 10.0), trial.suggest_float("y", 0.0, 10.0)
+        for k in range(1, 9):
+            trial.report(value := report(excess(trial), k), k)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study = new_study(direction=direction, pruner=PRUNERS[pruner]())
+    study.optimize(objective, n_trials=45)
+    assert sum(trial.state == TrialState.PRUNED for trial in study.trials) > 5
+    # Told as if they were final, the last values lead to a mean from 0.27 to 16.
+    assert np.mean([excess(trial) for trial in study.trials[30:]]) < 0.1
+
+
+def test_pruned_trials_are_told_again_when_the_complete_ones_have_doubled(watched):
+    study, found = new_study(watched), []
+
+    def tell(x, y=1.0, **options):
+        study.add_trial(finished({"x": x}, y, **options))
+        watched.told.clear()
+        study.ask().suggest_float("x", 0.0, 10.0)
+        found.append({x: y for x, y, _ in watched.told})
+
+    tell(9.0, state=TrialState.PRUNED, steps={1: 6.0})
+    # Final values are a third of those at step 1, and 0.5 less than those at step 4.
+    for x, y in enumerate((1.0, 3.0, 2.0, 5.0)):
+        tell(float(x), y, steps={1: 3.0 * y, 4: y + 0.5, 6: math.nan})
+    tell(8.0, state=TrialState.PRUNED, steps={1: 9.0, 5: 2.5})
+    tell(7.0, state=TrialState.PRUNED, steps={0: 2.5})
+    assert found[:2] == [{9.0: 6.0}, {9.0: 4.0, 0.0: 1.0}]
+    assert [list(each) for each in found[2:5]] == [
+        [9.0, 0.0, 1.0],
+        [2.0],
+        [9.0, 0.0, 1.0, 2.0, 3.0],
+    ]
+    assert found[4][9.0] == pytest.approx(2.0, abs=0.1)
+    assert found[5:] == [{8.0: pytest.approx(2.0)}, {7.0: 2.5}]
 
 
 def test_infinite_values_wait_for_a_finite_one(watched):
@@ -554,7 +725,8 @@ def test_all_brackets_of_hyperband_are_known(watched):
         return value
 
     study.optimize(objective, n_trials=12)
-    assert [t for *_, t in watched.told] == list(range(11))
+    # Some are told again, as there are more to compare them with.
+    assert {t for *_, t in watched.told} == {*range(11)}
 
 
 # --- many trials ----------------------------------------------------------------------------------
@@ -670,7 +842,15 @@ def test_a_pickle_goes_on_from_the_storage():
 # --- invalid input --------------------------------------------------------------------------------
 
 
-def test_several_objectives_are_refused():
+class TestSeveralObjectivesAreRefused(SingleOnlySamplerTestCase):
+    """Optuna's own test of samplers for one objective."""
+
+    @pytest.fixture
+    def sampler(self):
+        return small
+
+
+def test_the_message_names_the_number_of_objectives():
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=small())
     with pytest.raises(ValueError, match=r"one with one objective\. Got 2 objectives"):
         study.ask().suggest_float("x", 0.0, 1.0)

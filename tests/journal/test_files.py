@@ -135,7 +135,7 @@ NO_TEXT = "could not be (read|opened) .*It is damaged. Restore a copy"
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version=99", "has format 99, and this .* reads format 6. Use the"),
+        ("PRAGMA user_version=99", "has format 99, and this .* reads format 7. Use the"),
         (
             "UPDATE events SET body = replace(body, '0.5', '0.6') WHERE told = 2",
             DAMAGED.format(7),
@@ -389,6 +389,7 @@ def test_show_of_all_kinds(tmp_path, capsys):
     x = opt.ask(3.0)
     opt.tell(x, failed=True)
     *_, event = journal.events(path)
+    assert event.body.pop("seconds") > 0.0
     assert (event.kind, event.body) == ("fail", {"x": x.tolist(), "t": 3.0})
     opt.with_parameters(max_step=0.5, history=300).close()
     assert main(["journal", "show", str(path), "-n", "100"]) == 0

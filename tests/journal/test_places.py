@@ -152,7 +152,7 @@ def test_a_copy_without_the_latest_steps_is_refused_by_all(steps, path, tmp_path
     assert main(["journal", "export", str(copy)]) == 1
     n = len(capsys.readouterr().out.splitlines())
     assert n < 2 * steps + 1
-    statement = "PRAGMA user_version=6"
+    statement = "PRAGMA user_version=7"
     with pytest.raises(JournalError, match=statement):
         journal.check(copy)
     with contextlib.closing(sqlite3.connect(copy)) as connection:

@@ -97,7 +97,7 @@ def test_time_is_smooth_and_rough_and_lengthscales_grow_with_distances(d, median
     assert outcome.surrogate.temporal_kernel_.nu == 2.5
 
 
-def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
+def test_beside_a_context_the_model_is_smooth_and_each_coordinate_has_a_lengthscale():
     rng = np.random.RandomState(0)
     domain = WithContext([(0.0, 1.0)], [(0.0, 1.0)])
     opt = WDBO(domain, n_initial_points=5, outcome_constraints={"load": (None, 9.0)})
@@ -105,8 +105,9 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
         told = {"context": rng.uniform(size=1), "outcomes": {"load": rng.normal()}}
         opt.tell(rng.uniform(size=1), rng.normal(), t, **told)
     (outcome,) = opt._run.part("limits").models
-    for surrogate in (opt.surrogate_, outcome.surrogate):
-        assert surrogate.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
+    for surrogate, n, longest in ((opt.surrogate_, 2, 4.0), (outcome.surrogate, 1, 2.0)):
+        assert np.size(surrogate.spatial_kernel_.length_scale) == n
+        assert surrogate.spatial_kernel_.length_scale_bounds == (0.01, longest)
         assert surrogate.temporal_kernel_.nu == 2.5
 
 
@@ -127,26 +128,33 @@ def test_beside_a_context_the_model_is_smooth_and_may_have_longer_ones():
     ids=str,
 )
 def test_a_lengthscale_that_all_share_is_at_least_a_step_of_integers(domain, low):
-    """With seasons, beside constraints as without them."""
+    """That of an outcome, beside constraints as without them."""
     for constraints in (None, [lambda x: True]):
-        bounds = spatial_bounds(domain, seasonal_periods=4.0, constraints=constraints)
+        (outcome,) = told(domain, constraints=constraints)._run.part("limits").models
+        bounds = outcome.surrogate.spatial_kernel_.length_scale_bounds
         assert bounds[0] == pytest.approx(low)
 
 
-def test_each_lengthscale_is_at_least_the_step_of_its_parameter():
+@pytest.mark.parametrize("options", [{}, {"seasonal_periods": 4.0}])
+@pytest.mark.parametrize("context", [{}, {"load": Context("integer", 0, 5)}])
+def test_each_lengthscale_is_at_least_the_step_of_its_parameter(context, options):
     space = {"n": ("integer", 0, 10), "m": ("ordinal", [1, 2])}
-    space |= {"k": ["a", "b"], "r": ("real", 0.0, 1.0)}
-    assert_allclose(spatial_bounds(space)[:, 0], [0.1, 0.25, 0.01, 0.01])
-    assert spatial_bounds([(0.0, 9.0)] * 2) == (0.01, 4.0)
+    space |= {"k": ["a", "b"], "r": ("real", 0.0, 1.0)} | context
+    bounds = told(space, **options).surrogate_.spatial_kernel_.length_scale_bounds
+    assert_allclose(bounds[:, 0], [0.1, 0.25, 0.01, 0.01, 0.2][: len(space)])
+    bounds = told([(0.0, 9.0)] * 2, **options).surrogate_.spatial_kernel_.length_scale_bounds
+    assert bounds == (0.01, 4.0)
 
 
-def spatial_bounds(domain, **options):
-    """Return the bounds of lengthscales of W-DBO in space."""
-    opt = WDBO(domain, n_initial_points=2, refit_every=None, random_state=0, **options)
+def told(domain, **options):
+    """Return W-DBO after two observations, with an outcome."""
+    options |= {"outcome_constraints": {"heat": (None, 9.0)}, "refit_every": None}
+    opt = WDBO(domain, n_initial_points=2, random_state=0, **options)
     domain = as_domain(domain)
     for t, row in enumerate(domain.sample(2, np.random.RandomState(0))):
-        opt.tell(domain.decode(row), float(t), t, context=domain.decode_context(row))
-    return opt.surrogate_.spatial_kernel_.length_scale_bounds
+        more = {"context": domain.decode_context(row), "outcomes": {"heat": float(t)}}
+        opt.tell(domain.decode(row), float(t), t, **more)
+    return opt
 
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS.keys() - {"IGP-UCB", "SparQ-GP-UCB", "random"}))

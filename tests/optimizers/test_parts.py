@@ -25,7 +25,7 @@ class Corner(Part):
     high = 0.4
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def narrow(self, choice, space):
@@ -55,7 +55,7 @@ class Left(Part):
     name, is_stored = "left", False
 
     @classmethod
-    def begun(cls, config):
+    def of(cls, config):
         return cls()
 
     def cause(self, choice):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plotting.cases import made_run
 
-from sktvbo import evaluation
+from sktvbo import RandomSearch, evaluation
 from sktvbo.exceptions import InvalidObservationError
 from sktvbo.plotting import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
 
@@ -179,3 +179,17 @@ def test_comparison_says_where_no_run_has_finished(scored, plt):
     single = ComparisonDisplay.from_comparison(evaluation.Comparison(only)).plot()
     assert single.ax_.get_title() == "p"
     assert np.isnan(list(single.standard_error.values())).all()
+
+
+def test_the_sizes_of_an_optimizer_are_beside_what_it_was_told(tracked, plt):
+    display = DatasetSizeDisplay.from_optimizer(tracked).plot()
+    n = tracked.n_told_
+    assert display.told.tolist() == list(range(1, n + 1))
+    assert display.ax_.get_title() == f"{len(tracked.X_)} of {n} kept"
+    assert [line.get_label() for line in display.ax_.lines] == ["told", "W-DBO"]
+    short = tracked.with_parameters(history=5)
+    assert DatasetSizeDisplay.from_optimizer(short).told.tolist() == list(range(n - 4, n + 1))
+    keeper = RandomSearch([(0.0, 1.0)])
+    keeper.tell_many([[0.1], [0.2]], [0.0, 1.0], [0.0, 1.0])
+    title = DatasetSizeDisplay.from_optimizer(keeper).plot().ax_.get_title()
+    assert title == "all 2 observations are kept"

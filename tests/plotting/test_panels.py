@@ -9,6 +9,7 @@ from sktvbo import WDBO
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import DomainError
 from sktvbo.plotting import (
+    BaselineDisplay,
     DatasetSizeDisplay,
     OutcomeDisplay,
     PosteriorDisplay,
@@ -110,6 +111,33 @@ def test_tracks_are_the_posterior_over_time(named):
     assert_array_equal(display.told_at, named.told_X_[:, -1])
     assert_array_equal(display.kept, np.isnan(named.removed_at_))
     assert_array_equal([track.queried for track in display.tracks], named.told_X_[:, :-1].T)
+
+
+def test_a_prior_does_not_fill_the_picture(box, plt):
+    display = SliceDisplay.from_optimizer(box, [19.0, 1e6], n_values=5).plot()
+    shown = np.append([part.mean for part in display.slices], display.y)
+    low, high = display.axes_[0].get_ylim()
+    assert low < shown.min() < shown.max() < high
+    assert high - low <= 1.01 * (2.0 + 0.2) * np.ptp(shown)
+    wide = SliceDisplay(display.slices, display.times, display.y)
+    for part in wide.slices:
+        part.std[:] = 1e3
+    assert wide.plot().axes_[0].get_ylim() == pytest.approx(
+        (shown.min() - 0.6 * np.ptp(shown), shown.max() + 0.6 * np.ptp(shown))
+    )
+
+
+def test_times_whose_slices_lie_on_one_another_are_said(plt):
+    part = SliceDisplay.from_optimizer(told([(0.0, 1.0)]), [5.0, 6.0, 7.0], n_values=5).slices[0]
+    part.mean[1:], part.std[1:] = part.mean[0], part.std[0]
+    part.mean[2] += 0.2 * np.ptp(part.mean)
+    part.incumbent[:] = 0.1, 0.2, 0.3
+    y = part.observed
+    display = SliceDisplay([part], np.array([5.0, 6.0, 7.0]), y).plot()
+    texts = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert texts[1:] == ["t = 5 and 6 (the same)", "t = 7"]
+    marks = [line.get_xdata()[0] for line in display.axes_[0].lines if line.get_linestyle() == ":"]
+    assert sorted(marks) == [0.1, 0.2, 0.3]
 
 
 # --- axes -----------------------------------------------------------------------------------------
@@ -244,18 +272,60 @@ def test_slices_and_tracks_in_a_context(name, plt):
     assert fingerprint(opt) == before
 
 
-def test_a_context_must_be_given_where_there_is_one_and_only_there(box):
-    domain, context, _ = IN_CONTEXT["box"]
+@pytest.mark.parametrize("name", IN_CONTEXT)
+def test_the_context_of_the_latest_observation_is_the_default(name):
+    domain, _, names = IN_CONTEXT[name]
     opt = told(domain)
+    space, rows = as_domain(domain), opt.told_X_
+    n_context = len(names) - len(names[: -rows.shape[1] + 1 + space.n_chosen or None])
+    display = TrackDisplay.from_optimizer(opt, n_times=5, n_values=4)
+    for j, t in enumerate(display.times):
+        row = rows[np.searchsorted(rows[:, -1], t, side="right") - 1, :-1]
+        here = space.decode_context(row)
+        best = space.place(opt.recommend(t, context=here), here)
+        if name != "arms":
+            chosen = [track.recommended[j] for track in display.tracks[:-n_context]]
+            assert_array_equal(chosen, best[: space.n_chosen])
+    assert all(track.recommended is None for track in display.tracks[-n_context:])
+    # What is at a time before all observations is in the context of the first.
+    (first, last), k = [rows[0, :-1], rows[-1, :-1]], space.n_chosen
+    display = SliceDisplay.from_optimizer(opt, [-1.0, 30.0], n_values=4)
+    shown = np.array([part.incumbent for part in display.slices[-n_context:]]).T
+    assert_array_equal(shown, [first[k:], last[k:]])
+
+
+def test_a_context_is_refused_where_there_is_none(box, limited):
+    opt = told(IN_CONTEXT["box"][0])
     for kind in (SliceDisplay, TrackDisplay):
-        with pytest.raises(ValueError, match="context must be given"):
-            kind.from_optimizer(opt)
         with pytest.raises(ValueError, match="context"):
-            kind.from_optimizer(box, context=context)
-    labels = SliceDisplay.from_optimizer(opt, context=context, units={"context0": "kW"}).slices
+            kind.from_optimizer(box, context=[0.3])
+    with pytest.raises(ValueError, match="context"):
+        OutcomeDisplay.from_optimizer(limited, context=[0.3])
+    with pytest.raises(ValueError, match="context"):
+        BaselineDisplay.from_optimizer(box, [0.0, 0.0, 5.5], context=[0.3])
+    labels = SliceDisplay.from_optimizer(opt, units={"context0": "kW"}).slices
     assert labels[-1].axis.label == "context0 (kW)"
     with pytest.raises(ValueError, match=r"units must be a dict with some of x0, x1, context0"):
-        SliceDisplay.from_optimizer(opt, context=context, units={"load": "kW"})
+        SliceDisplay.from_optimizer(opt, units={"load": "kW"})
+
+
+def test_no_context_is_recommended(plt):
+    axes = TrackDisplay.from_optimizer(told(IN_CONTEXT["box"][0]), n_times=3).plot().axes_
+    labels = [{line.get_label() for line in ax.lines} for ax in axes]
+    assert ["recommended" in each for each in labels] == [True, True, False]
+
+
+def test_outcomes_are_predicted_in_the_context_of_each_time():
+    domain = {"x": ("real", 0.0, 1.0), "load": Context(0.0, 10.0)}
+    opt = WDBO(domain, outcome_constraints={"heat": (None, 19.0)}, random_state=0)
+    for t in range(16):
+        load = 10.0 * (t % 2)
+        x = opt.ask(t, context={"load": load})
+        opt.tell(x, x["x"], outcomes={"heat": load + x["x"]})
+    (track,) = OutcomeDisplay.from_optimizer(opt, n_times=16).tracks
+    assert_allclose(track.mean, track.told, atol=1.5)
+    (track,) = OutcomeDisplay.from_optimizer(opt, n_times=16, context={"load": 10.0}).tracks
+    assert track.mean.min() > 7.0
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -280,9 +350,28 @@ def test_tracks_have_the_probability_that_limits_hold(limited, plt):
         assert_allclose(track.feasible[:, j], limited.probability_feasible(X, t), rtol=1e-9)
     figure = display.plot().figure_
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "limits hold (0.5)" in labels
+    assert "limits hold with less than 0.5" in labels
+    # Hatched is what is left of a parameter where they do not, also of one with categories.
+    hatched = [part for part in display.axes_[0].collections if part.get_hatch()]
+    assert hatched
     safe = limited.with_parameters(safety=0.9, start_points=[[0.1]])
     assert TrackDisplay.from_optimizer(safe, n_times=2, n_values=2).safety == 0.9
+
+
+def test_categories_are_hatched_by_their_cells(plt):
+    limits = {"load": (None, 0.5)}
+    domain = {"kind": ["a", "b"], "one": ["z"]}
+    opt = WDBO(domain, outcome_constraints=limits, n_initial_points=4, random_state=0)
+    for t in range(12):
+        x = {"kind": "ab"[t % 2], "one": "z"}
+        opt.tell(x, 0.0, t, outcomes={"load": float(t % 2)})
+    display = TrackDisplay.from_optimizer(opt, n_times=5)
+    low = display.tracks[0].feasible < 0.5
+    assert_array_equal(low, np.array([[False] * 5, [True] * 5]))
+    ax = display.plot().axes_[0]
+    spans = [part.get_paths() for part in ax.collections if part.get_hatch()]
+    (path,) = [path for paths in spans for path in paths if len(path.vertices)]
+    assert (path.vertices[:, 1].min(), path.vertices[:, 1].max()) == (0.5, 1.5)
 
 
 def test_outcomes_over_time(limited, plt):

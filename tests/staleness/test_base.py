@@ -106,6 +106,7 @@ def test_a_copy_goes_on_without_the_original(policy, record, aging):
         (RelevancyBudget, "min_size", [0], "an int"),
         (RelevancyCap, "max_size", [0, 2.0, "all", True], "an int"),
         (RelevancyCap, "min_size", [-1], "an int"),
+        (RelevancyCap, "largest", [0, 2.5], "an int"),
         (SlidingWindow, "window", [0, -1, 2.0, None, False], "an int"),
         (VariationBudget, "horizon", [0, 10.0], "an int"),
         (VariationBudget, "variation_budget", [0.0, np.inf, None], "a float"),

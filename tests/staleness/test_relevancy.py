@@ -125,6 +125,18 @@ def test_the_allowed_size_bounds_the_search_for_the_recommended_one():
     assert policy.max_size_ == 25
 
 
+@pytest.mark.parametrize(("allowed", "expected"), [(None, 20), (25, 20), (12, 12)])
+def test_the_recommended_size_has_a_limit_of_its_own(allowed, expected):
+    """Also while the response time is unknown; a given size is not limited by it."""
+    policy, gp = RelevancyCap(largest=20), surrogate(l_T=1e6)
+    for times, sizes in (([], []), (np.cumsum([1.0, 1.2, 1.5, 1.9, 2.4]), (10, 20, 30, 40, 50))):
+        policy.watch(replace(so_far(40, times, sizes), max_size=allowed))
+        assert len(policy.after_add(gp, now=39.0)) == 40 - expected
+        assert policy.max_size_ == expected
+    given = RelevancyCap(30, largest=20)
+    assert len(given.after_add(gp, now=39.0)) == 10
+
+
 def test_a_repeated_query_does_not_count_for_the_response_time():
     plain, again = RelevancyCap(), RelevancyCap()
     plain.watch(so_far(30, [0.0, 1.0, 3.0, 6.0, 10.0], [10, 20, 30, 40, 50]))

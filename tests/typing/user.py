@@ -37,7 +37,7 @@ from sktvbo.optimizers import BayesianOptimizer
 from sktvbo.plotting import RegretDisplay
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import (
-    HeldSurrogate,
+    FittedSurrogate,
     KeepAll,
     NoiseThreshold,
     PeriodicReset,
@@ -113,10 +113,10 @@ def documented(X: np.ndarray, y: np.ndarray, study: Study, trial: FrozenTrial) -
     gp = TimeVaryingGPRegressor(sites=[[0.0], [1.0]], max_size=30).fit(X, y)
     SparseTimeVaryingGPRegressor(inducing=[[0.0, 1.0], [0.5, 2.0]]).fit(X, y)
     surrogate: Surrogate = gp
-    held: HeldSurrogate = gp.fitted_
+    fitted: FittedSurrogate = gp.fitted_
     dropped = KeepAll().after_add(surrogate, now=3.0).size + Listed().after_add(gp, 3.0)[0]
     dropped += RelevancyBudget().after_add(gp, 3.0).size + SlidingWindow(9).after_add(gp, 3.0).size
-    dropped += int(held.relevancy_sweep(3.0).relevancy().argmin())
+    dropped += int(fitted.relevancy_sweep(3.0).relevancy().argmin())
     evaluation.SimulatedClock(response_time="papers")
     NoiseThreshold(cap=lambda n: 2.0 * n)
     terms, stds = gp.predict_terms(X, return_std=True)

@@ -348,9 +348,9 @@ class Filter(Conditioned):
         else:
             order = np.argsort(t, kind="stable")
             line = Timeline.of(self.state.process, self._data(), t)
-            at = np.searchsorted(line.t, t[order])
+            steps = np.searchsorted(line.t, t[order])
             columns, cov = np.empty((len(t), 2)), np.empty((len(t), len(t)))
-            columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
+            columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, steps, H[order])
         if len(outside):
             residual = self._residual_covariance(S[outside], half, full=True)
             temporal, start = self.covariance.temporal, np.array([[self.state.process.start]])
@@ -480,10 +480,10 @@ class Snapshot(BasisPosterior):
         def solve(X):
             return cho_solve((L, True), X) / variance
 
-        at = np.ix_(chosen, chosen)
+        block = np.ix_(chosen, chosen)
         weights = np.zeros((2, len(gp.sites)))
         weights[:, chosen] = solve(columns.T[chosen]).T
-        G = solve(solve(variance * gp.state.K[0][at] - P[at]).T)
+        G = solve(solve(variance * gp.state.K[0][block] - P[block]).T)
         u, c = np.zeros(len(chosen)), 0.0
         if self._shared:
             u, c = solve(P[chosen, -1]), self._shared - P[-1, -1]

@@ -252,7 +252,7 @@ class Timeline:
             slopes = self.contract_slopes(*slopes[:2]), *slopes[2:]
         return slopes, answers
 
-    def joint(self, K, at, H):
+    def joint(self, K, steps, H):
         """Return means (q, k) and covariance (q, q) of f at places and times given all data.
 
         Fixed-point smoothing: later observations update each query through its covariance with the
@@ -261,7 +261,7 @@ class Timeline:
         Parameters
         ----------
         K : ndarray of shape (s, M, M)
-        at : ndarray of int of shape (q,)
+        steps : ndarray of int of shape (q,)
             Positions among the times, ascending.
         H : ndarray of shape (q, c)
             Weights of the first numbers of the state.
@@ -272,8 +272,8 @@ class Timeline:
         mean, cov, C = np.zeros((k, q)), np.zeros((q, q)), np.zeros((N, q))
         # The variances that data take from queries, as products Vᵀ V: many rows at once.
         V, filled = np.zeros((_MAX_COLUMNS, q)), 0
-        first, sums = np.searchsorted(at, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
-        begin = at[0] if q else len(self.t)
+        first, sums = np.searchsorted(steps, np.arange(len(self.t) + 1)), np.zeros((k, k + 1))
+        begin = steps[0] if q else len(self.t)
         self.filter(K, m, P, slice(0, begin), (A, Q))
         for i in range(begin, len(self.t)):
             old, new = first[i], slice(first[i], first[i + 1])

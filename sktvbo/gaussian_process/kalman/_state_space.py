@@ -570,14 +570,14 @@ class Linear:
 
     def transitions(self, gaps):
         F, P = self._equation
-        gaps, at = np.unique(np.asarray(gaps, dtype=np.float64), return_inverse=True)
+        gaps, each = np.unique(np.asarray(gaps, dtype=np.float64), return_inverse=True)
         A, p = expm(gaps[:, np.newaxis, np.newaxis] * F), len(F)
         Q = P - A @ P @ A.transpose(0, 2, 1)
         short = gaps * np.abs(F).sum(axis=1).max() < 1.0
         blocks = np.block([[-F, -(F @ P + P @ F.T)], [np.zeros((p, p)), F.T]])
         powers = expm(gaps[short, np.newaxis, np.newaxis] * blocks)
         Q[short] = powers[:, p:, p:].transpose(0, 2, 1) @ powers[:, :p, p:]
-        return A[at], (0.5 * (Q + Q.transpose(0, 2, 1)))[at][:, np.newaxis]
+        return A[each], (0.5 * (Q + Q.transpose(0, 2, 1)))[each][:, np.newaxis]
 
     def slopes(self, gaps):
         return self._slopes(lambda process: process.transitions(gaps))

@@ -1,0 +1,84 @@
+"""Bounded runs: the default data sets, and the warning where nothing bounds them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sktvbo import ABO, BOLT, GPUCB, IGPUCB, TVGPUCB, UITVBO, WDBO, WGPUCB, BayesianOptimizer
+from sktvbo.domain import FiniteSet
+from sktvbo.exceptions import ModelWarning
+from sktvbo.optimizers import _observe
+from sktvbo.papers import published
+
+BOX = [(0.0, 1.0)]
+N = 330
+
+
+def still(kind, domain=BOX, n=N, **options):
+    """Return an optimizer that was told a function that never changes, in three calls."""
+    opt = kind(domain, n_initial_points=10, refit_every=None, random_state=0, **options)
+    x = np.random.RandomState(0).uniform(size=(n, 1))
+    y = np.sin(5.0 * x[:, 0]) + 0.05 * np.random.RandomState(1).normal(size=n)
+    for part in np.array_split(np.arange(n), [40, n - 3]):
+        opt.tell_many(x[part], y[part], t=part.astype(float))
+    return opt
+
+
+@pytest.mark.parametrize(("kind", "options"), [(WDBO, {"alpha": 0.0}), (BOLT, {})])
+def test_what_never_becomes_irrelevant_leaves_at_most_300_rows(kind, options):
+    opt = still(kind, **options)
+    assert len(opt.X_) == 300
+    assert opt.n_removed_ == N - 300
+    assert len(still(kind, max_size=None, **options).X_) == N
+
+
+@pytest.mark.parametrize("name", ["W-DBO", "BOLT"])
+def test_published_ones_have_no_limit(name):
+    opt = published(name, BOX, horizon=600.0)
+    opt.tell([0.5], 1.0, t=0.0)
+    assert vars(opt)["_run"].config.size_limit is None
+    assert getattr(opt.policy_, "largest", None) is None
+    assert opt.max_size in (None, "recommended")
+
+
+@pytest.mark.parametrize("interval", [1e-3, 1.0, 3600.0])
+def test_the_rough_part_is_at_most_some_tens_of_intervals_long(interval):
+    """Whatever the span of the data: a longer one would never change."""
+    opt = WDBO(BOX, n_initial_points=5, refit_every=None, random_state=0)
+    x = np.random.RandomState(0).uniform(size=(200, 1))
+    opt.tell_many(x, np.sin(5.0 * x[:, 0]), t=interval * np.arange(200.0))
+    low, high = opt.surrogate_.temporal_kernel_.k2.k2.length_scale_bounds
+    assert low == pytest.approx(0.5 * interval)
+    assert 10.0 * interval <= high <= 100.0 * interval
+
+
+KEPT = [GPUCB, IGPUCB, TVGPUCB, UITVBO, WGPUCB, ABO, BayesianOptimizer]
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("max_size", [None, 15])
+def test_a_data_set_without_a_limit_gives_one_warning(kind, max_size, monkeypatch):
+    monkeypatch.setattr(_observe, "_MANY", 20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        opt = still(kind, n=48, max_size=max_size)
+    texts = [str(each.message) for each in caught if each.category is ModelWarning]
+    assert len(opt.X_) == (max_size or 48)
+    assert len(texts) == (max_size is None)
+    assert all("max_size" in text and kind.__name__ in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("domain", "options"),
+    [(FiniteSet([[0.0], [0.5], [1.0]]), {}), (BOX, {"step_budget": 10.0})],
+)
+def test_what_bounds_a_step_in_another_way_gives_no_warning(domain, options, monkeypatch):
+    monkeypatch.setattr(_observe, "_MANY", 70)
+    opt = TVGPUCB(domain, n_initial_points=5, refit_every=None, random_state=0, **options)
+    x = np.tile([[0.0], [0.5], [1.0]], (30, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        for i in range(90):
+            opt.tell(x[i], float(np.sin(i)), t=float(i))
+    assert len(opt.X_) == 90
