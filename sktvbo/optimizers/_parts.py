@@ -535,8 +535,8 @@ class ContextRanges(Part):
         warn_caller(
             f"The context {domain.columns[i]!r} was measured from {low:.4g} to {high:.4g}, and its "
             f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model "
-            "hardly learns at such a scale. If the values are typical, go on with a range that they "
-            "fill: opt = opt.with_parameters(domain=...).",
+            "hardly learns at such a scale. If the values are typical, go on with a range that "
+            "they fill: opt = opt.with_parameters(domain=...).",
             ModelWarning,
         )
         return replaced(self, has_warned=True)
