@@ -108,7 +108,16 @@ class Domain:
         return self.unit_mask(self.kinds == "cyclic")
 
     def unit_mask(self, chosen: Mask) -> Mask:
-        """Return which coordinates of the unit form (n_unit,) belong to some of a row (d,)."""
+        """Return which coordinates of the unit form belong to some coordinates of a row.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool of shape (d,)
+
+        Returns
+        -------
+        ndarray of bool of shape (n_unit,)
+        """
         return np.repeat(chosen, np.diff(self.unit_columns, append=self.n_unit))
 
     # --- the two forms of a point -----------------------------------------------------------------
