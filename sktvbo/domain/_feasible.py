@@ -46,7 +46,7 @@ _SETTLED = 1e-12
 _STEP = 1e-7
 
 # Places around known ones, from which two integers differ.
-_N_AROUND = 4096
+_N_AROUND = 2048
 
 # Programs with integers that are solved for first places.
 _N_PROGRAMS = 8
@@ -272,7 +272,7 @@ class FeasibleSet:
         if len(found) >= _N_SEEDS or not len(known):
             return np.vstack([found, known])
         if self._needs_pairs and not self.rules.is_slow:
-            near = [self._lattice.around(place, _N_AROUND) for place in known[:_N_FEW]]
+            near = [self._lattice.around(place, _N_AROUND) for place in known[:2]]
             known = np.vstack(
                 [known, *(places[self.allowed(places)][:_N_SEEDS] for places in near)]
             )
