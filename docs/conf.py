@@ -139,7 +139,7 @@ def _mend_films(app, pagename, templatename, context, doctree):
 def _write_report(app, exception):
     """Write the page of a recorded run, which the guide shows."""
     if exception is None and app.builder.format == "html":
-        record_report.write(Path(app.outdir) / "report.html")
+        record_report.write(Path(app.outdir) / "_static" / "report.html")
 
 
 def _describe_examples(app, doctree):

@@ -130,8 +130,10 @@ def _event_line(event):
         return f"t = {body['t']:g}  x = {x}  y = {body['y']:.6g}  ({body['n']} kept{removed})"
     x = [body["x"]] if event.kind in ("announce", "cancel", "fail", "untell") else body["x"]
     points = "; ".join(" ".join(f"{value:.6g}" for value in row) for row in x)
-    t = body["t"][0] if isinstance(body["t"], list) else body["t"]
-    return f"t = {t:g}  x = {points}"
+    times = body["t"] if isinstance(body["t"], list) else [body["t"]]
+    if not times:  # in a copy of a run, a query that was answered
+        return f"now = {body['now']:g}"
+    return f"t = {times[0]:g}  x = {points}"
 
 
 def _date(seconds):
@@ -213,8 +215,13 @@ def _report_journal(arguments):
     path, output = arguments.path, arguments.output or Path(f"{arguments.path}.html")
     if arguments.watch is None and not Path(path).is_file():
         raise JournalError(f"The journal {path} does not exist. Give the path of a journal.")
-    page = Page(path, output, arguments.baseline, arguments.units, arguments.watch)
-    problem = page.write()
+    try:
+        page = Page(path, output, arguments.baseline, arguments.units, arguments.watch)
+        problem = page.write()
+    except SktvboError:
+        raise
+    except ValueError as exc:  # of an argument
+        arguments.parser.error(str(exc))
     if arguments.watch is None:
         if problem:
             raise JournalError(f"{problem} The page {output} says so.")

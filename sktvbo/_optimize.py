@@ -473,10 +473,10 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
+        limited = False
         if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
-        is_own = isinstance(optimizer, AskTell) and optimizer.n_told_
-        limited = is_own and (optimizer.outcome_constraints or self.context is not None)
+            limited = self.context is not None or bool(run_of(optimizer).config.limits)
         if getattr(optimizer, "surrogate_", None) is not None or limited:
             try:
                 t = self.clock.now()

@@ -56,6 +56,21 @@ def _collect(notices, method, args, kwargs):
     return method(*args, **kwargs)
 
 
+def without_warnings(
+    category: type[Warning], function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs
+) -> _R:
+    """Return what a function returns, without the package's warnings of a category.
+
+    Other threads, and other warnings, are not concerned.
+    """
+    notices = []
+    result = copy_context().run(_collect, notices, function, args, kwargs)
+    others = [notice for notice in notices if not issubclass(notice[1], category)]
+    if others:
+        _warn_all(others)
+    return result
+
+
 def present_step():
     """Return the warnings (list) of the present step, which may grow, and its seconds so far.
 

@@ -64,6 +64,7 @@ PAGES = {
     "explore more": "faq",
     "accelerator": "migration",
     "convergence plot": "guide/pictures",
+    "dashboard": "guide/operation guide/services",
     "holiday": "guide/seasons",
     "hysteresis": "guide/optimizers",
     "budget pacing": "guide/budgets",

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from test_structure import MODULES
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo._warnings import warn_caller, without_warnings
 from sktvbo.domain import Arms
 from sktvbo.exceptions import AmbiguousQueryWarning, ModelWarning
 
@@ -81,3 +82,15 @@ def test_a_part_of_the_user_is_the_user():
     for t in range(3):
         opt.ask(float(t))
     assert files_of(lambda: opt.tell([0], 1.0), AmbiguousQueryWarning) == {__file__}
+
+
+def test_warnings_of_one_category_are_left_out():
+    def warn(number):
+        warn_caller("a model", ModelWarning)
+        warn_caller("a query", AmbiguousQueryWarning)
+        return number
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert without_warnings(ModelWarning, warn, 3) == 3
+    assert [str(each.message) for each in caught] == ["a query"]

@@ -49,7 +49,8 @@ class Event:
     told : int or None
         Position of the observation among all that were told.
     body : dict
-        Plain data.
+        Plain data. The last event of a step may have its ``seconds``, and its ``warnings`` as
+        [category, text].
     """
 
     number: int

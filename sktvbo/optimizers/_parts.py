@@ -511,12 +511,8 @@ class ContextRanges(Part):
 
     @classmethod
     def of(cls, config):
-        domain = config.domain
-        return (
-            cls()
-            if np.isin(domain.kinds[domain.n_chosen :], ["straight", "curved"]).any()
-            else None
-        )
+        measured = config.domain.kinds[config.domain.n_chosen :]
+        return cls() if np.isin(measured, ["straight", "curved"]).any() else None
 
     def told(self, run, after, answer):
         n = after.history.n_told

@@ -605,6 +605,8 @@ class Recorder:
             noted["seconds"] = round(seconds, 6)
         if new:
             noted["warnings"] = [[category.__name__, text] for text, category in new]
+        if not (events and noted):
+            return events
         *others, (name, told, body) = events
         return [*others, (name, told, body | noted)]
 

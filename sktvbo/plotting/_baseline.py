@@ -162,7 +162,7 @@ class BaselineDisplay(Display):
         for i in np.unique(np.linspace(0, len(y) - 1, _N_RECOMMENDED).astype(int)):
             t, here = rows[i, -1], domain.decode_context(rows[i, :-1])
             best[i] = rows[i]
-            best[i, :k] = domain.place(view.optimizer.recommend(t, context=here))[:k]
+            best[i, :k] = domain.place(view.recommend(t, here))[:k]
             if feasible is not None:
                 feasible[i] = view.optimizer.probability_feasible(baseline, t, context=here)
         found = [

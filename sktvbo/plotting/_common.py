@@ -7,8 +7,9 @@ import numpy as np
 
 from .._validation import check_int, check_real, invalid
 from .._values import replaced
+from .._warnings import without_warnings
 from ..domain import as_domain
-from ..exceptions import AskTellError, MissingExtraError
+from ..exceptions import AskTellError, LimitWarning, MissingExtraError
 from ..gaussian_process._dates import DURATIONS, NUMBERS, UNITS, dates_of
 from ..optimizers._durable import run_of, snapshot, with_run
 
@@ -245,6 +246,10 @@ class OptimizerView:
     def number(self, t):
         """Return a time, which may be a date, in the optimizer's unit."""
         return float(t) if isinstance(t, Real) else run_of(self._snapshot).read_time(t)[0]
+
+    def recommend(self, t, context):
+        """Return the point recommended at a time, which may be past: of it nobody is warned."""
+        return without_warnings(LimitWarning, self.optimizer.recommend, t, context=context)
 
     def contexts(self, times, context=None):
         """Return a context for each time (list), None on a domain without one.

@@ -2,12 +2,11 @@
 
 import io
 import re
-import warnings
 
 import numpy as np
 
 from ..domain import as_domain
-from ..exceptions import LimitWarning
+from ..gaussian_process._fitted import FittedGP
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._baseline import BaselineDisplay
 from ._common import N_VECTORS, OptimizerView, PanelDisplay, line_style, time_labels
@@ -92,10 +91,7 @@ def pictures(found, baseline, units):
     made, notes, beside = [], [], None
     run = found.run
     if run is not None and len(run.shown):
-        with warnings.catch_warnings():
-            # Displays ask for recommendations at past times, of which the user needs no warning.
-            warnings.simplefilter("ignore", LimitWarning)
-            made, notes, beside = _of_run(found, baseline, units)
+        made, notes, beside = _of_run(found, baseline, units)
     elif run is not None and run.history.n_told:
         notes.append("The observations are not shown: history=0.")
     elif run is None:
@@ -137,7 +133,7 @@ def _of_run(found, baseline, units):
     else:
         view = OptimizerView(optimizer)
         moves = float(view.told_at.min()) < view.now
-        if baseline is not None:
+        if baseline is not None and isinstance(run.surrogate, FittedGP):
             beside = BaselineDisplay.from_optimizer(optimizer, baseline, value_label=label)
             made.append(("The objective beside the baseline", beside))
         else:

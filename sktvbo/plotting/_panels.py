@@ -71,7 +71,7 @@ class _Sections:
         self.domain, self.sign = view.domain, view.sign
         self.axes = axes_of(self.domain, n_values, names, units)
         contexts = view.contexts(times, context)
-        recommended = [view.optimizer.recommend(t, context=c) for t, c in zip(times, contexts)]
+        recommended = [view.recommend(t, c) for t, c in zip(times, contexts)]
         self.points = np.array([self.domain.place(*pair) for pair in zip(recommended, contexts)])
         self.posteriors = [view.surrogate.posterior_at(t) for t in times]
 
@@ -683,7 +683,7 @@ class OutcomeDisplay(PanelDisplay):
         outcomes = np.array([entry.outcomes for entry in run.shown], dtype=np.float64)
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
         contexts, tracks = view.contexts(times, context), []
-        points = [optimizer.recommend(t, context=c) for t, c in zip(times, contexts)]
+        points = [view.recommend(t, c) for t, c in zip(times, contexts)]
         for name, low, high, scale in run.config.limits:
             predictions = [
                 optimizer.predict(x, t, return_std=True, context=c, outcome=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._validation import check_real, invalid
 from ..exceptions import JournalError, MissingExtraError
-from ..gaussian_process._dates import DURATIONS, NUMBERS
+from ..gaussian_process._dates import DURATIONS, NUMBERS, ZONED
 from ..optimizers._durable import Durable
 from ..optimizers._outcomes import OBJECTIVE
 from ..optimizers._report import _hyperparameters
@@ -21,8 +22,6 @@ from ._page_pictures import pictures
 from ._watched import recommended, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .._typing import PathLike, PointLike
     from ..optimizers import BayesianOptimizer
 
@@ -112,7 +111,7 @@ class Page:
     def __init__(self, source, path, baseline=None, units=None, reload=None):
         self._template = _template()
         self._source, self._path, self._reload = source, Path(path), reload
-        self._baseline, self._units = baseline, dict(units or {})
+        self._baseline, self._units = baseline, _checked_units(units)
         # End of the journal, and what was computed then.
         self._position = self._computed = None
 
@@ -179,7 +178,18 @@ def _computed(found, baseline, units):
     }
 
 
+def _checked_units(units):
+    """Return units as a dict of texts by name."""
+    expected = "None or a dict of texts by name"
+    if not isinstance(units, Mapping | None):
+        raise invalid("units", expected, units)
+    if any(not isinstance(text, str) for pair in (units or {}).items() for text in pair):
+        raise invalid("units", expected, units)
+    return dict(units or {})
+
+
 def _check_units(run, units):
+    """Raise a ValueError for units of names that a run does not have."""
     known = [*run.domain.columns, *(limit.name for limit in run.config.limits), OBJECTIVE]
     if unknown := units.keys() - set(known):
         expected = f"a dict with some of {', '.join(dict.fromkeys(known))}"
@@ -231,9 +241,9 @@ def _facts(found, units, computed):
     """Return facts as (label, value, remark)."""
     run, counts = found.run, found.counts
     if run is None:
-        told = counts.get("tell", 0) - counts.get("untell", 0)
-        known = [("observations", f"{told}", ""), ("failures", f"{counts.get('fail', 0)}", "")]
-        return known if counts else []
+        taken_back = "some were taken back" if counts.get("untell") else ""
+        told = ("observations", f"{counts.get('tell', 0)}", taken_back)
+        return [told, ("failures", f"{counts.get('fail', 0)}", "")] if counts else []
     return [*_facts_of_run(found, units, computed), *_facts_of_events(found)]
 
 
@@ -379,7 +389,8 @@ def _time(run, t):
         return "no time yet"
     if run.time.kind in (None, NUMBERS, DURATIONS):
         return f"{t:.6g}"
-    return str(np.datetime64(run.shown_time(t), "s")).replace("T", " ")
+    date = str(np.datetime64(run.shown_time(t), "s")).replace("T", " ")
+    return f"{date} UTC" if run.time.kind == ZONED else date
 
 
 def _date(seconds):

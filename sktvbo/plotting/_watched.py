@@ -10,7 +10,8 @@ import numpy as np
 
 # Decoding finds classes of modules that were imported: those that a run may have.
 from .. import optimizers, papers  # noqa: F401
-from ..exceptions import AskTellError, JournalError
+from .._warnings import without_warnings
+from ..exceptions import AskTellError, JournalError, LimitWarning
 from ..journal._read import opened
 from ..journal._rows import START
 from ..optimizers._durable import Durable, read_optimizer, run_of, snapshot
@@ -211,7 +212,8 @@ def recommended(found):
     optimizer = taking_numbers(found.optimizer)
     context = run.domain.decode_context(run.data.rows[-1, :-1])
     try:
-        x = optimizer.recommend(run.time.now, context=context)
+        ask = optimizer.recommend, run.time.now
+        x = without_warnings(LimitWarning, *ask, context=context)
     except AskTellError:  # no observation satisfies the constraints
         return None, None, None, None
     row = run.domain.place(x, context)

@@ -399,6 +399,19 @@ def test_show_of_all_kinds(tmp_path, capsys):
     assert out.splitlines()[-1].endswith("with_parameters  history, max_step")
 
 
+def test_a_copy_of_a_run_without_observations_or_with_queries_is_shown(tmp_path, capsys):
+    opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0)
+    opt.ask(0)
+    opt.with_parameters(journal=str(tmp_path / "asked.db")).close()
+    for t in range(1, 6):
+        opt.tell(opt.ask(t), 0.5)
+    opt.with_parameters(journal=str(tmp_path / "told.db")).close()
+    for name, said in {"asked": "begun", "told": "now = 5"}.items():
+        assert main(["journal", "show", str(tmp_path / f"{name}.db"), "-n", "100"]) == 0
+        assert said in capsys.readouterr().out
+        assert journal.check(str(tmp_path / f"{name}.db"))["begin"] == 1
+
+
 def test_export(path, tmp_path, capsys):
     assert main(["journal", "export", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -316,7 +316,7 @@ def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violat
 @pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
 def test_far_from_all_data_a_known_point_is_recommended(domain):
     space = as_domain(domain)
-    opt = WDBO(domain, outcome_constraints={"c": (None, 0.7)}, random_state=0)
+    opt = WDBO(domain, outcome_constraints={"c": (None, 0.7)}, random_state=1)
     for t in range(20):
         x = opt.ask(float(t))
         u = space.to_unit(space.validate_point(x))
@@ -689,7 +689,7 @@ def test_a_function_may_return_a_part_of_its_results_to_optimize(catch):
     assert_array_equal([call.y for call in found.calls], [1.0, np.nan, 2.0, np.nan])
     assert [call.error is None for call in found.calls] == [True, True, True, not catch]
     assert_array_equal(found.optimizer.to_frame().load, [np.nan, 0.5, 0.6, 0.7])
-    assert_allclose(found.x, found.calls[2].x, atol=0.02)  # what the model recommends
+    assert_allclose(found.x, found.calls[2].x, atol=0.01)  # the best one within the limit
     with pytest.raises(InvalidObservationError, match="y must be"):
         looped(lambda x, t: None, 1)
 

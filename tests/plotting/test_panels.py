@@ -1,5 +1,7 @@
 """Displays with a panel for each parameter or outcome: numbers, names, units and scales."""
 
+import warnings
+
 import numpy as np
 import pytest
 from contract.cases import fingerprint
@@ -7,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import WDBO
 from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
-from sktvbo.exceptions import DomainError
+from sktvbo.exceptions import DomainError, LimitWarning
 from sktvbo.plotting import (
     BaselineDisplay,
     DatasetSizeDisplay,
@@ -390,6 +392,22 @@ def test_outcomes_over_time(limited, plt):
     lines = {line.get_label(): line for line in axes[0].lines}
     assert lines["limit"].get_ydata()[0] == 0.8
     assert lines["predicted where recommended"].get_color() == "red"
+
+
+def test_displays_do_not_warn_of_limits_at_past_times(limited, tmp_path):
+    hard = limited.with_parameters(outcome_constraints={"load": (None, -5.0)})
+    with pytest.warns(LimitWarning):
+        hard.recommend(19.0)
+    makers = [
+        lambda: TrackDisplay.from_optimizer(hard, n_times=3),
+        lambda: OutcomeDisplay.from_optimizer(hard, n_times=3),
+        lambda: SliceDisplay.from_optimizer(hard),
+        lambda: BaselineDisplay.from_optimizer(hard, [0.2]),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in makers:
+            make()
 
 
 def test_two_limits_have_one_entry_in_the_legend(limited, plt):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contract.cases import fingerprint
+from contract.cases import CASES, fingerprint
 
 from sktvbo import WDBO, BayesianOptimizer, RandomSearch, journal, plotting
 from sktvbo.__main__ import main
@@ -120,7 +120,7 @@ def facts_of(page):
 
 def test_the_facts_are_those_of_the_run(rich, page):
     facts, (_, opt) = facts_of(page), rich
-    assert facts["observations"] == ("23", "latest at 2026-03-02 07:00:00")
+    assert facts["observations"] == ("23", "latest at 2026-03-02 07:00:00 UTC")
     assert facts["kept in the model"] == (str(len(opt.X_)), "of 23")
     assert facts["failures"][0] == "1"
     assert facts["late answers"][0] == "1"
@@ -145,13 +145,13 @@ def test_what_is_asked_and_recommended(rich, page):
     (query,) = [q for q in opt.pending_ if q.id == 24]
     asked = f"{SCRIPT} = {query.x[SCRIPT]:.4g}, {EVIL} = {query.x[EVIL]} , with load = 30 kW"
     assert asked in parsed.text
-    assert "t = 2026-03-02 08:00:00" in parsed.text
+    assert "t = 2026-03-02 08:00:00 UTC" in parsed.text
     frame = opt.to_frame()
     load = frame["load"][22]
     best = opt.recommend(START + 24 * HOUR, context={"load": load})
     assert f"Recommended now {SCRIPT} = {best[SCRIPT]:.4g}, {EVIL} = {best[EVIL]}" in parsed.text
     chance = opt.probability_feasible(best, START + 24 * HOUR, context={"load": load})
-    assert f"for t = 2026-03-02 08:00:00, with load = {load:.4g} kW" in parsed.text
+    assert f"for t = 2026-03-02 08:00:00 UTC, with load = {load:.4g} kW" in parsed.text
     assert f"within the limits with probability {chance:.0%}" in parsed.text
     assert "The latest 20 events" in parsed.text
     rows = parsed.tags.count("tr")
@@ -258,6 +258,20 @@ def test_observations_of_one_time_and_none_that_are_shown(tmp_path):
     opt = opt.with_parameters(history=0)
     plotting.report(opt, path)
     assert "The observations are not shown: history=0." in Parsed(path).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", ["box", "finite", "named"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_algorithm_has_a_page(tmp_path, case, domain):
+    run, page = str(tmp_path / "run.db"), tmp_path / "page.html"
+    opt = case.make(domain, journal=run)
+    case.drive(opt, 10, domain=domain)
+    opt.suggest(11.0)
+    for source in (run, opt):
+        plotting.report(source, page)
+        assert facts_of(page)["observations"][0] == "10"
+        assert "The model is not known" not in Parsed(page).text
 
 
 # --- journals -------------------------------------------------------------------------------------
@@ -528,6 +542,19 @@ def test_arguments_of_the_command(tmp_path, capsys):
     assert all(
         name in told for name in ("--watch SECONDS", "--baseline JSON", "--units JSON", "-o")
     )
+
+
+def test_units_are_texts_by_name(tmp_path, capsys):
+    small(tmp_path / "run.db", 3)
+    for units in ('["kW"]', '{"x0": 1}'):
+        with pytest.raises(SystemExit):
+            main(["journal", "report", str(tmp_path / "run.db"), "--units", units])
+        assert "units must be None or a dict of texts by name" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["journal", "report", str(tmp_path / "run.db"), "--units", '{"power": "kW"}'])
+    assert "units must be a dict with some of x0, objective" in capsys.readouterr().err
+    assert main(["journal", "report", str(tmp_path / "run.db"), "--baseline", "[7.0]"]) == 1
+    assert "must be in" in capsys.readouterr().err
 
 
 def test_a_missing_template_engine_names_the_extra(tmp_path, monkeypatch):
