@@ -90,7 +90,7 @@ class Context:
         tuple or list
         """
         spec = self.spec
-        if spec == (None, None):
+        if len(spec) == 2 and spec[0] is None and spec[1] is None:
             advice = "A rough one will do: with_parameters(domain=...) changes it in a run."
             raise invalid_domain("A Context", "two numbers, its usual range", spec, advice=advice)
         if len(spec) == 1:
