@@ -12,7 +12,9 @@ from docutils import nodes
 import sktvbo
 
 matplotlib.use("Agg")
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parent)]
+
+import record_report  # noqa: E402
 
 project = "sktvbo"
 author = "The sktvbo developers"
@@ -134,6 +136,12 @@ def _mend_films(app, pagename, templatename, context, doctree):
         )
 
 
+def _write_report(app, exception):
+    """Write the page of a recorded run, which the guide shows."""
+    if exception is None and app.builder.format == "html":
+        record_report.write(Path(app.outdir) / "report.html")
+
+
 def _describe_examples(app, doctree):
     """A figure of an example without a title is described by the example's, not by its file."""
     title = next(iter(doctree.findall(nodes.title)), None)
@@ -148,4 +156,5 @@ def setup(app):
     app.connect("builder-inited", _check_api)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _mend_films)
+    app.connect("build-finished", _write_report)
     app.connect("doctree-read", _describe_examples)

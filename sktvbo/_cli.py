@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import inspect
 import json
+import math
 import os
 import sys
 import time
@@ -79,7 +80,7 @@ def _add_journal(commands):
     """Add the command to the parsers of ``sktvbo``."""
     parser = commands.add_parser(
         "journal",
-        help="show, export or check the journal of an optimizer",
+        help="show, export or check the journal of an optimizer, or make a page of it",
         description="Read the journal of an optimizer (journal='run.db'), also while it is being "
         "written. Reading executes no code of the file.",
     )
@@ -93,7 +94,8 @@ def _add_journal(commands):
     export.set_defaults(run=_export_journal, parser=export)
     check = actions.add_parser("check", help="check that the file is intact; returns 1 if not")
     check.set_defaults(run=_check_journal, parser=check)
-    for action in (show, export, check):
+    _add_report(actions)
+    for action in (show, export, check, actions.choices["report"]):
         action.add_argument("path", help="path of the journal")
 
 
@@ -158,6 +160,70 @@ def _write_events(path, file):
 def _check_journal(arguments):
     counts = journal.check(arguments.path)
     print(f"{arguments.path} is intact: {sum(counts.values())} events")
+
+
+def _add_report(actions):
+    """Add the action that makes a page."""
+    report = actions.add_parser(
+        "report",
+        help="make a page with state, pictures and events; returns 1 if the journal has a problem",
+        description="Make one HTML file of a run: its state, what it asks and recommends, gain, "
+        "limits, warnings, times, pictures and the latest events. The writer of the journal is not "
+        "disturbed.",
+    )
+    report.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: PATH.html")
+    report.add_argument(
+        "--watch",
+        type=_positive,
+        metavar="SECONDS",
+        help="make it again and again, until Ctrl-C; browsers load it again by themselves",
+    )
+    report.add_argument(
+        "--baseline",
+        type=_json,
+        metavar="JSON",
+        help="a fixed setting to compare with, such as '{\"power\": 3.0}' or '[3.0]'",
+    )
+    report.add_argument(
+        "--units",
+        type=_json,
+        metavar="JSON",
+        help='units by name, such as \'{"power": "kW", "objective": "%%"}\'',
+    )
+    report.set_defaults(run=_report_journal, parser=report)
+
+
+def _positive(text):
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds. Got {text}")
+    return value
+
+
+def _json(text):
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"must be JSON ({exc}). Got {text}") from None
+
+
+def _report_journal(arguments):
+    from .plotting._report import Page
+
+    path, output = arguments.path, arguments.output or Path(f"{arguments.path}.html")
+    if arguments.watch is None and not Path(path).is_file():
+        raise JournalError(f"The journal {path} does not exist. Give the path of a journal.")
+    page = Page(path, output, arguments.baseline, arguments.units, arguments.watch)
+    problem = page.write()
+    if arguments.watch is None:
+        if problem:
+            raise JournalError(f"{problem} The page {output} says so.")
+        return
+    print(f"{output} is made every {arguments.watch:g} s. Ctrl-C ends it.", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(arguments.watch)
+            page.write()
 
 
 # --- list -----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from .optimizers._outcomes import is_missing
 from .optimizers._state import handles
 
 if TYPE_CHECKING:
-    from ._typing import Point, Time, TimeSource
+    from ._typing import ContextLike, Point, Time, TimeSource
 
 __all__ = ["Call", "Optimization", "optimize"]
 
@@ -84,8 +84,8 @@ class Optimization:
         The optimizer after the last call. ``optimize(function, optimizer=optimizer, ...)``
         continues.
     x : ndarray of shape (d,), or a dict for named parameters, or None
-        The optimizer's recommendation for the time at which the loop ended. Without a surrogate it
-        is the best observation, or None if there is no observation.
+        The optimizer's recommendation for the time at which the loop ended. Without a surrogate,
+        limits and a context it is the best observation, or None if there is no observation.
     calls : list of Call
         The calls, in the order in which they were told.
     stopped : {"calls", "time", "callback", "error"}
@@ -112,6 +112,7 @@ def optimize(
     callbacks: Sequence[Callable[[Any, Call], object]] = (),
     progress: bool = False,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    context: Callable[..., ContextLike] | None = None,
     **options: Any,
 ) -> Optimization:
     """Ask, call the function and tell its value until a budget is spent.
@@ -149,6 +150,9 @@ def optimize(
         Exceptions that mark a call as failed. The optimizer is told ``failed=True``, and the loop
         continues. A failed call counts as a call. InvalidObservationError, or ValueError, includes
         results that are no finite number.
+    context : callable, default=None
+        ``context(t)``, or ``context()`` if it requires no argument, returns what is measured before
+        a query, on a domain with a `~sktvbo.domain.Context`; and before the recommendation.
     **options
         Parameters of the optimizer, such as ``maximize=False`` or ``random_state=0``. Only with a
         ``domain``.
@@ -224,11 +228,17 @@ def optimize(
         if not callable(callback):
             raise invalid("function, and each of callbacks,", "callable", callback)
     catch = _exception_classes(catch)
+    if context is not None and not callable(context):
+        expected = "a callable that returns what is measured at a time t"
+        raise invalid("context", expected, context)
     if isinstance(clock, str) or (callable(clock) and not isinstance(clock, type)):
         options |= {} if domain is None else {"clock": clock}
     optimizer = _prepared_optimizer(optimizer, domain, options)
     if catch and not _accepts_failures(optimizer):
         raise invalid("optimizer", "one with tell(..., failed=True), for catch", optimizer)
+    if context is None and _needs_context(optimizer):
+        expected = "given for a domain with a context"
+        raise invalid("context", expected, None, advice="context(t) returns what is measured.")
     loop = _Loop(
         function,
         optimizer,
@@ -237,6 +247,7 @@ def optimize(
         _loop_clock(clock, optimizer),
         callbacks,
         catch,
+        context,
     )
     with contextlib.ExitStack() as stack:
         loop.workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
@@ -269,6 +280,14 @@ def _prepared_optimizer(optimizer, domain, options):
     if options:
         raise invalid("domain", f"given with {', '.join(options)}", None)
     return optimizer
+
+
+def _needs_context(optimizer):
+    """Return True if an optimizer asks in contexts."""
+    if not isinstance(optimizer, AskTell) or optimizer.domain is None:
+        return False
+    domain = as_domain(optimizer.domain)
+    return domain.n_chosen < domain.n_dims
 
 
 def _loop_clock(clock, optimizer):
@@ -325,6 +344,16 @@ def _accepts_failures(optimizer):
     """Return True if ``optimizer.tell`` has a parameter ``failed``."""
     parameters = inspect.signature(optimizer.tell).parameters.values()
     return any(p.name == "failed" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _requires_arguments(function):
+    """Return True if a function cannot be called without arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some compiled functions have no signature
+        return False
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return any(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
 class _InlineExecutor:
@@ -392,9 +421,11 @@ class _Loop:
     clock: Clock
     callbacks: list
     catch: tuple
+    context: Callable | None = None
     workers: Any = None
 
     def __post_init__(self):
+        self._takes_time = self.context is not None and _requires_arguments(self.context)
         self.calls = []
         self.stopped = None
         self._start = time.monotonic()
@@ -442,11 +473,14 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
+        limited = False
         if isinstance(optimizer, AskTell) and optimizer.n_told_:
             optimizer = snapshot(optimizer)  # other threads may tell it
-        if getattr(optimizer, "surrogate_", None) is not None:
+            limited = self.context is not None or bool(run_of(optimizer).config.limits)
+        if getattr(optimizer, "surrogate_", None) is not None or limited:
             try:
-                return optimizer.recommend(self.clock.now())
+                t = self.clock.now()
+                return optimizer.recommend(t, **self._context(t))
             except Exception:
                 # After an error, which the model may have raised, use the best observation.
                 if self.stopped != "error":
@@ -512,11 +546,18 @@ class _Loop:
     def _ask(self, waits):
         """Return a query and its time, which the optimizer may choose if ``waits``."""
         t = self.clock.now()
+        context = self._context(t)
         if isinstance(self.clock, _ReadClock) or not (waits and hasattr(self.optimizer, "suggest")):
-            return self.optimizer.ask(t), t
-        x, t, _ = next_query(self.optimizer, t)
+            return self.optimizer.ask(t, **context), t
+        x, t, _ = next_query(self.optimizer, t, **context)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
+
+    def _context(self, t):
+        """Return the context at a time as an argument of a query, a dict."""
+        if self.context is None:
+            return {}
+        return {"context": self.context(t) if self._takes_time else self.context()}
 
     def _tell(self, future):
         """Tell the value of a finished call, or its failure."""

@@ -7,7 +7,16 @@ from importlib.metadata import PackageNotFoundError, version
 from threadpoolctl import threadpool_info
 
 _NEEDED = ("sktvbo", "numpy", "scipy", "scikit-learn", "joblib")
-_OPTIONAL = ("matplotlib", "tqdm", "pandas", "polars", "optuna", "gest-api", "distributed")
+_OPTIONAL = (
+    "matplotlib",
+    "jinja2",
+    "tqdm",
+    "pandas",
+    "polars",
+    "optuna",
+    "gest-api",
+    "distributed",
+)
 
 
 def show_versions() -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import time
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
@@ -26,6 +27,9 @@ _INSIDE = {
 # Warnings of the present step (message, category), which wait for its end; None outside of a step.
 _waiting = ContextVar("sktvbo_waiting_warnings", default=None)
 
+# When the present step began, by `time.perf_counter`; None outside of a step.
+_begun = ContextVar("sktvbo_begin_of_step", default=None)
+
 
 def step(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorate a method that makes a step: its warnings follow when it has been committed.
@@ -48,7 +52,17 @@ def step(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def _collect(notices, method, args, kwargs):
     _waiting.set(notices)
+    _begun.set(time.perf_counter())
     return method(*args, **kwargs)
+
+
+def present_step():
+    """Return the warnings (list) of the present step, which may grow, and its seconds so far.
+
+    None and None outside of a step.
+    """
+    begun = _begun.get()
+    return _waiting.get(), None if begun is None else time.perf_counter() - begun
 
 
 def _warn_all(notices):

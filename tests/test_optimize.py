@@ -23,9 +23,9 @@ from joblib import Parallel, delayed
 
 import sktvbo
 from sktvbo import ABO, WDBO, RandomSearch, evaluation, optimize, problems
-from sktvbo.domain import Arms
+from sktvbo.domain import Arms, Context
 from sktvbo.evaluation import Clock, StepClock
-from sktvbo.exceptions import InvalidObservationError
+from sktvbo.exceptions import InvalidObservationError, LimitWarning
 
 BOX = [(0.0, 10.0)]
 
@@ -640,3 +640,65 @@ def test_what_is_no_clock(clock):
     if clock != "calendar":
         with pytest.raises(TypeError, match="clock must be a Clock, such as StepClock"):
             evaluation.run(opt, problems.make("six-hump-camel", horizon=9.0), clock)
+
+
+# --- limits and contexts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_calls", [1, 3, 4, 8])
+@pytest.mark.parametrize("domain", [[(0.0, 1.0)], {"x": ("real", 0.0, 1.0)}])
+def test_the_result_with_limits_is_what_recommend_says(n_calls, domain):
+    def measure(x, t):
+        (value,) = x.values() if isinstance(x, dict) else x
+        return value, {"p": value}
+
+    found = optimize(
+        measure,
+        domain,
+        n_calls=n_calls,
+        clock="step",
+        outcome_constraints={"p": (None, 0.6)},
+        random_state=0,
+    )
+    told = found.optimizer.told_X_[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        expected = found.optimizer.recommend(found.optimizer.now())
+    assert found.x == expected
+    if (told <= 0.6).any():
+        (value,) = found.x.values() if isinstance(found.x, dict) else found.x
+        assert value <= 0.65
+
+
+@pytest.mark.parametrize("takes_time", [True, False])
+@pytest.mark.parametrize("name", ["W-DBO", "random"])
+def test_queries_are_made_in_the_context_of_their_time(takes_time, name):
+    loads = [0.1 * (t % 7) for t in range(12)]
+    now = iter([*loads, 0.5])
+    domain = {"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}
+
+    def at(t):
+        return {"load": [*loads, 0.5][int(t)]}
+
+    def present():
+        return {"load": next(now)}
+
+    found = optimize(
+        lambda x, t: -((x["x"] - loads[int(t)]) ** 2),
+        domain,
+        name,
+        n_calls=12,
+        clock="step",
+        context=at if takes_time else present,
+        random_state=0,
+    )
+    np.testing.assert_allclose(found.optimizer.told_X_[:, 1], loads)
+    expected = found.optimizer.recommend(12, context={"load": 0.5})
+    assert found.x == expected
+    match = "context must be given for a domain with a context"
+    with pytest.raises(ValueError, match=match):
+        optimize(lambda x, t: 0.0, domain, n_calls=1)
+    with pytest.raises(ValueError, match="a callable that returns"):
+        optimize(lambda x, t: 0.0, domain, n_calls=1, context={"load": 0.5})
+    with pytest.raises(ValueError, match="a domain without a context"):
+        problems.from_callable(lambda x, t: 0.0, domain, horizon=1.0)

@@ -75,7 +75,7 @@ def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     run(sys.executable, "setup.py", "-q", "build_py", "-d", tmp_path, cwd=unpacked)
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sktvbo").rglob("*.py")}
-    assert names == modules | {"sktvbo/py.typed"}
+    assert names == modules | {"sktvbo/py.typed", "sktvbo/plotting/report.html"}
 
 
 # setup.py without what takes minutes.
@@ -175,7 +175,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     assert len(tested) == sum("==" in line for line in lines)
     extras = told["project"]["optional-dependencies"]
     allowed = floors(told["project"]["dependencies"]) | floors(told["build-system"]["requires"])
-    for extra in ("plot", "progress", "frames", "optuna", "gest"):
+    for extra in ("plot", "report", "progress", "frames", "optuna", "gest"):
         allowed |= floors(extras[extra])
     allowed |= {
         name: version

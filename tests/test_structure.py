@@ -26,8 +26,9 @@ KNOWN = set(MODULES) | {
 
 # Of named tuples: public, with an underscore so that no field has the name.
 PUBLIC = {"_asdict", "_fields", "_make", "_replace"}
-# Optuna gives its samplers no other way to a study's storage and to what it checks of values.
-OPTUNA = {"_storage", "_study_id", "_contains"}
+# Optuna gives its samplers no other way to a study's storage, to what it checks of values, and to
+# those that a sampler around them holds.
+OPTUNA = {"_storage", "_study_id", "_contains", "_base_sampler", "_fixed_params"}
 # Names that stand for the object itself, or for another one of its class in the making.
 SELVES = {"self", "cls", "new"}
 

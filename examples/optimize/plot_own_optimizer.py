@@ -25,7 +25,7 @@ rng = np.random.RandomState(0)
 
 def loss(p, day):
     best = -3.0 + 1.5 * np.sin(day / 20.0)
-    tuned = (np.log10(p["rate"]) - best) ** 2 + 2.0 * (p["dropout"] - 0.2) ** 2
+    tuned = (np.log10(p["rate"]) - best) ** 2 + 10.0 * (p["dropout"] - 0.2) ** 2
     return tuned + 1.0 * (p["loss"] == "l1") + 0.05 * rng.normal()
 
 

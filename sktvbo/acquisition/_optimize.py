@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # Sobol points of a search, and climbs from the best of them.
 N_CANDIDATES, N_STARTS = 512, 6
 
+# Anchors at which slow functions of constraints are called, the best.
+_N_ANCHORS = 12
+
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
 
@@ -107,6 +110,8 @@ def optimize(
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
         anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
+        if space.is_slow:
+            anchors = anchors[np.argsort(-objective.values(anchors), kind="stable")[:_N_ANCHORS]]
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
     if not len(candidates):
         return None

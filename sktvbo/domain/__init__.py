@@ -8,6 +8,7 @@ A domain maps between the two forms, draws uniform samples and validates points.
 """
 
 # The modules, each of which imports only those before it:
+#   _lattice              integers under linear equations
 #   _feasible             how places that satisfy constraints are found
 #   _search_space         what a maximizer sees: bounds, members, constraints, context, time
 #   _base                 rows and unit forms of points, and their validation
@@ -22,6 +23,7 @@ from ._constrained import Constrained
 from ._context import Context, WithContext, as_domain
 from ._finite import Arms, FiniteSet
 from ._product import Box, ParameterSpace
+from ._rules import Vectorized
 from ._step_limit import StepLimit
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "FiniteSet",
     "ParameterSpace",
     "StepLimit",
+    "Vectorized",
     "WithContext",
     "as_domain",
 ]

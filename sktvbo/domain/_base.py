@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 
 # Outside by less than this, relative to the width of the coordinate: a rounding error.
 TOLERANCE = 1e-9
+
+# A number with fewer digits than one of a list differs from it by less than this part of the
+# distance to the next one.
+FEWER_DIGITS = 2e-3
+
+
+def have_fewer_digits(rounded, numbers):
+    """Return which of some numbers (...) are others, with fewer decimals or those of float32."""
+    pairs = zip(np.ravel(rounded).tolist(), np.ravel(numbers).tolist())
+    same = [
+        v == n
+        or np.float32(v) == np.float32(n)
+        or round(n, -Decimal(repr(v)).as_tuple().exponent) == v
+        for v, n in pairs
+    ]
+    return np.reshape(np.array(same, dtype=bool), np.shape(rounded))
 
 
 class Domain:
@@ -51,7 +68,7 @@ class Domain:
     kinds : ndarray of str of shape (d,)
         For each coordinate of a row: "straight" if the unit form is linear in it, "curved" if it is
         real and the unit form is not linear, "steps" for integers, listed numbers and the
-        coordinates of points, "labels" for ordinals or "unordered" for categories.
+        coordinates of points, "cyclic", "labels" for ordinals or "unordered" for categories.
     unit_columns : ndarray of int of shape (d,)
         The first unit coordinate of each coordinate of a row.
     steps : ndarray of shape (d,)
@@ -82,6 +99,15 @@ class Domain:
         self.size = size
         for array in (lower, upper, continuous):
             array.setflags(write=False)
+
+    @property
+    def circular(self) -> Mask:
+        """Coordinates of the unit form (n_unit,) that belong to cyclic parameters."""
+        return self.unit_mask(self.kinds == "cyclic")
+
+    def unit_mask(self, chosen: Mask) -> Mask:
+        """Return which coordinates of the unit form (n_unit,) belong to some of a row (d,)."""
+        return np.repeat(chosen, np.diff(self.unit_columns, append=self.n_unit))
 
     # --- the two forms of a point -----------------------------------------------------------------
 
@@ -206,6 +232,23 @@ class Domain:
         SearchSpace
         """
         return self._whole
+
+    def knowing(self, rows: ArrayLike, n_calls: int) -> Domain:
+        """Return the domain in one step of a run.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, d)
+            Points that may satisfy its constraints: others are searched near them.
+        n_calls : int
+            Calls of functions that are slow, for all searches in the step.
+
+        Returns
+        -------
+        domain
+            This one, without constraints.
+        """
+        return self
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -69,10 +69,12 @@ def _converted(old, new):
         return _converted(old.domain, new)
     if isinstance(old, WithContext) or isinstance(new, WithContext):
         contexts = [getattr(domain, "context", None) for domain in (old, new)]
-        if contexts[0] != contexts[1]:
+        if None in contexts:
             raise _refused("one with the same context", *contexts)
         domain, positions = _converted(old.chosen, new.chosen)
-        return WithContext(domain, old.context), positions
+        context, of_context = _converted(*contexts)
+        positions |= {old.n_chosen + i: new for i, new in of_context.items()}
+        return WithContext(domain, context), positions
     if type(old) is not type(new):
         raise _refused("of the same kind", old, new)
     named = isinstance(old, ParameterSpace)

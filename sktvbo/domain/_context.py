@@ -41,8 +41,11 @@ class Context:
     Parameters
     ----------
     *spec
-        Two numbers, its usual range; or another parameter of a `ParameterSpace`:
-        ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``.
+        Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range
+        that is ten times too wide, or three times too narrow, costs regret: a ModelWarning says so,
+        and ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
+        ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``. An hour, a weekday or an
+        angle is `cyclic`.
 
     Examples
     --------
@@ -56,6 +59,29 @@ class Context:
     def __init__(self, *spec: object) -> None:
         self.spec = spec
 
+    @classmethod
+    def cyclic(cls, low: float, high: float) -> Context:
+        """Return a variable on a circle, where high is low again.
+
+        Parameters
+        ----------
+        low, high : float
+            Ends of a turn: 0 and 24 for an hour, 0 and 7 for a weekday, 0 and 360 for degrees.
+
+        Returns
+        -------
+        Context
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> from sktvbo.domain import Context
+        >>> opt = WDBO({"power": ("real", 0.0, 1.0), "hour": Context.cyclic(0, 24)})
+        >>> opt.ask(0.0, context={"hour": 23.5}).keys()
+        dict_keys(['power'])
+        """
+        return cls("cyclic", low, high)
+
     def term(self) -> object:
         """Return the parameter in the form that `ParameterSpace` takes.
 
@@ -64,6 +90,15 @@ class Context:
         tuple or list
         """
         spec = self.spec
+        if spec == (None, None):
+            expected, advice = (
+                "two numbers, its usual range",
+                (
+                    "A rough one will do: a ModelWarning says if measured values do not fill it, "
+                    "and with_parameters(domain=...) changes it in the middle of a run."
+                ),
+            )
+            raise invalid_domain("A Context", expected, spec, advice=advice)
         if len(spec) == 1:
             return spec[0]
         return spec if spec and isinstance(spec[0], str) else ("real", *spec)
@@ -227,6 +262,10 @@ class WithContext(Domain):
         WithContext
         """
         return replaced(self, current=context)
+
+    def knowing(self, rows: ArrayLike, n_calls: int) -> WithContext:
+        chosen = self.chosen.knowing(np.asarray(rows)[:, : self.n_chosen], n_calls)
+        return replaced(self, chosen=chosen)
 
     def search_space(self) -> SearchSpace:
         """Return what a maximizer sees of the domain in the current context.

@@ -1,13 +1,20 @@
 """Places that satisfy constraints: how they are found, and how a search moves among them.
 
-Random places are drawn until enough of them satisfy the constraints. Where too few do, some are
-moved to a place that does: by projections, for linear constraints; by sequential quadratic
-programming, for functions. From these, walks fill the set: hit-and-run, whose directions are by
-turns random and differences of two walkers, so that a thin set is walked lengthwise. A step is
-drawn from a chord of the box, which shrinks towards the walker until the place drawn is a member
-(as in slice sampling: Neal 2003); so nothing else has to be known of the set.
+Random places are drawn until enough of them satisfy the constraints. Where too few do, the linear
+constraints are satisfied first: reals are moved by projections, and integers by programs with
+integers (`sktvbo.domain._lattice`). Among places that satisfy these, some are drawn that satisfy
+the functions; the nearly feasible ones are moved, reals by sequential quadratic programming and
+integers step by step. Places that are known, such as start points and observations, are added.
+
+From all these, walks fill the set: hit-and-run, whose directions are by turns random and
+differences of two walkers, so that a thin set is walked lengthwise. A step is drawn from a chord of
+the box, which shrinks towards the walker until the place drawn is a member (as in slice sampling:
+Neal 2003); so nothing else has to be known of the set. Integers walk along the steps of a lattice.
+
+A slow function is called for few places, and at most a number of times in a step of the run.
 """
 
+import copy
 import math
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +23,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._validation import check_random_state, invalid_domain
+from ._lattice import Lattice, LinearProgram, row_values, two_steps
 
 # Places drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
@@ -31,8 +39,28 @@ _N_STEPS, _N_MORE_STEPS, _N_SHRINKS = 8, 4, 16
 # Rounds of projections, and their distance inside of a constraint, in units of its coefficients.
 _N_ROUNDS, _INSIDE = 100, 1e-9
 
+# A place that a round moves by no more than this has come to its end.
+_SETTLED = 1e-12
+
 # Finite differences of functions are taken over this distance in unit form.
 _STEP = 1e-7
+
+# Places around known ones, from which two integers differ.
+_N_AROUND = 4096
+
+# Programs with integers that are solved for first places.
+_N_PROGRAMS = 8
+
+# Starts and rounds of a descent among integers to what satisfies functions.
+_N_DESCENTS, _MAX_DESCENT = 16, 40
+
+# Members that are enumerated at the beginning, and at a time; those that are if nothing else was
+# found, and a quarter of it if little was.
+_MAX_COUNTED, _MAX_ENUMERATED = 2**16, 2**20
+
+# Of slow functions: calls at the beginning of a run, and in each of its steps; members that are
+# enumerated; candidates that are tried, and those that suffice; places to which walks lead.
+_FIRST_CALLS, STEP_CALLS, _MAX_SLOW, _N_TRIED, _N_ENOUGH, _N_FEW = 40, 150, 32, 40, 8, 4
 
 
 class FeasibleSet:
@@ -43,6 +71,8 @@ class FeasibleSet:
     space : SearchSpace
         Without constraints, context and window.
     rules : Rules
+    known : ndarray of shape (j, k), default=None
+        Places that may be feasible, such as those of observations.
 
     Attributes
     ----------
@@ -52,18 +82,61 @@ class FeasibleSet:
         All of them, if they were counted.
     """
 
-    def __init__(self, space, rules):
-        self.space, self.rules = space, rules
+    def __init__(self, space, rules, known=None):
+        self.space, self.rules, self._first = space, rules, self
+        self.known = np.empty((0, space.domain.n_unit)) if known is None else known
         self.size, self.members = space.size, None
         if math.isfinite(space.size):
-            members = space.candidates(min(space.size, 2**16))  # at most, to enumerate them
-            if len(members) >= space.size:
+            # At most, to enumerate them; of a set of points it is all of them.
+            members = space.candidates(min(space.size, _MAX_COUNTED))
+            if len(members) >= space.size and not (rules.is_slow and len(members) > _MAX_SLOW):
                 self.members = members[self.allowed(members)]
                 self.size = len(self.members)
                 if not self.size:
-                    raise self._nothing(int(space.size))
-        self._n_steps = _N_STEPS * int(space.continuous.sum())
+                    raise self._nothing(f"none among {int(space.size)}")
         self._linear = _LinearConstraints(rules, space.domain, space.continuous)
+
+    def knowing(self, U, n_calls):
+        """Return the set in a step of a run: with known places, and calls of slow functions."""
+        here = copy.copy(self)
+        here.known, here.rules = np.vstack([U, self.known]), self.rules.with_calls(n_calls)
+        here.__dict__.pop("_seeds", None)
+        here.__dict__.pop("_linear_part", None)
+        return here
+
+    @cached_property
+    def _lattice(self):
+        return Lattice(self.space, self.rules)
+
+    @property
+    def _needs_pairs(self):
+        """True if two integers may have to change, and it is not known how."""
+        lattice = self._lattice
+        is_hidden = self.rules.has_functions and not lattice.has_equations
+        return (is_hidden or lattice.is_irregular) and len(lattice.columns) > 1
+
+    @property
+    def _n_steps(self):
+        return _N_STEPS * (int(self.space.continuous.sum()) + len(self._lattice.columns))
+
+    @cached_property
+    def _linear_part(self):
+        """The set of what satisfies the linear constraints, if there are functions as well."""
+        rules = self.rules
+        if not (rules.has_functions and rules.is_listed_or_linear):
+            return None
+        if self._first is self:
+            return FeasibleSet(self.space, rules.without_functions())
+        return self._first._linear_part.knowing(self.known, math.inf)
+
+    def check(self):
+        """Raise a DomainError if it is sure that no place is feasible."""
+        part = self._linear_part if self.rules.has_functions else self
+        if part is None or part.members is not None:
+            return
+        some, first = part.space.candidates(_N_SEEDS), part._first
+        if not part.allowed(some).any() and not len(first._found) and first._program.has_none:
+            raise self._nothing(self._outcome)
 
     def allowed(self, U):
         """Return which places (m, k) are feasible (m,)."""
@@ -72,18 +145,51 @@ class FeasibleSet:
             allowed[allowed] = self.rules.obeyed(self.space.decode(U[allowed]))
         return allowed
 
+    def _some(self, U, n):
+        """Return the first feasible ones of places (m, k), at least n if there are so many."""
+        if not self.rules.is_slow:
+            return U[self.allowed(U)]
+        found = U[:0]
+        for start in range(0, len(U), n):
+            if len(found) < n:
+                part = U[start : start + n]
+                found = np.vstack([found, part[self.allowed(part)]])
+        return found
+
     def candidates(self, n, rng=None):
         """Return feasible places (m, k) from which a search starts."""
+        if self.members is not None:
+            return self.members
+        if self.rules.is_slow:
+            return self._few_candidates(n, rng)
         for count in n, _MORE * n:
             drawn = self.space.candidates(count, rng)
             feasible = drawn[self.allowed(drawn)]
             if len(feasible) >= _ENOUGH * n:
                 return feasible
-        moved = self.projected(drawn[:n])
+            if not len(feasible):
+                break  # more of them would be few
+        rng = check_random_state(0 if rng is None else rng)
+        if self._linear_part is not None:
+            drawn = self._linear_part.candidates(n, rng)
+            feasible = np.vstack([feasible, drawn[self.allowed(drawn)]])
+            if len(feasible) >= _ENOUGH * n:
+                return feasible
+        moved = self.projected(drawn[: n if self.rules.is_listed_or_linear else 0])
         known = np.vstack([feasible, moved[self.allowed(moved)], self._seeds])
         count = math.ceil(_ENOUGH * n)
-        walked = self._walk(known, count, _N_MORE_STEPS, check_random_state(rng or 0))
-        return np.vstack([known, walked])
+        return np.vstack([known, self._walk(known, count, _N_MORE_STEPS, rng)])
+
+    def _few_candidates(self, n, rng):
+        """Return the same, by few calls of the functions."""
+        part = self.space if self._linear_part is None else self._linear_part
+        rng = check_random_state(0 if rng is None else rng)
+        drawn = rng.permutation(part.candidates(n, rng))[:_N_TRIED]
+        feasible = self._some(drawn, _N_ENOUGH)
+        known = np.vstack([feasible, self._seeds]) if len(feasible) < _N_ENOUGH else feasible
+        if len(known) < _N_ENOUGH:
+            known = np.vstack([known, self._walk(known, _N_FEW, _N_MORE_STEPS, rng)])
+        return known
 
     def sample(self, n, rng=None):
         """Draw rows (n, d) uniformly, of a space without limits.
@@ -95,14 +201,27 @@ class FeasibleSet:
             chosen = rng.choice(self.size, size=n, replace=n > self.size)
             return space.decode(self.members[chosen])
         members = np.empty((0, space.domain.n_dims))
-        for n_drawn in (max(64, 4 * n), 1024, _N_DRAWN):
+        for n_drawn in (max(64, 4 * n), 1024, _N_DRAWN)[: 1 if self.rules.is_slow else 3]:
             if len(members) < n:
                 rows = space.domain.sample(n_drawn, rng)
-                members = np.vstack([members, rows[self.rules.obeyed(rows)]])
+                members = np.vstack([members, self._some_rows(rows, n - len(members))])
+        if len(members) < n and self._linear_part is not None:
+            rows = self._linear_part.sample(n_drawn, rng)
+            members = np.vstack([members, self._some_rows(rows, n - len(members))])
         if len(members) < n:
             walked = self._walk(self._seeds, n - len(members), self._n_steps, rng)
             members = np.vstack([members, space.decode(walked)])
         return members[:n]
+
+    def _some_rows(self, rows, n):
+        """Return the first feasible ones of rows (m, d), at least n if there are so many."""
+        if not self.rules.is_slow:
+            return rows[self.rules.obeyed(rows)]
+        found = rows[:0]
+        for row in rows[:_N_TRIED, np.newaxis]:
+            if len(found) < n and self.rules.obeyed(row)[0]:
+                found = np.vstack([found, row])
+        return found
 
     def margins(self, U):
         """Return numbers (m, e) that must be 0, and (m, k) that must not be negative."""
@@ -127,34 +246,152 @@ class FeasibleSet:
                 steps = linear.lack(i, space.decode(places))
                 places[:, linear.columns] += steps[:, np.newaxis] * slope
                 places[:, linear.columns] = np.clip(places[:, linear.columns], low, high)
+            goes_on = (np.abs(places - U[wrong]) > _SETTLED).any(axis=1)
             U[wrong] = places
-            wrong = wrong[~linear.satisfied(space.decode(places))]
+            wrong = wrong[goes_on & ~linear.satisfied(space.decode(places))]
         return U
 
     @cached_property
     def _seeds(self):
-        """Feasible places (m, k) that are far from each other; an error if none is found."""
-        rng = np.random.RandomState(0)
+        """Feasible places (m, k) that are far from each other; an error if none is known."""
+        known = self.known[self.allowed(self.known)]
+        # In a part of the space that changes with each step, what is known near is enough.
+        is_enough = len(known) > 1 and (self.space.limited or self.rules.is_slow)
+        found = known[:0] if is_enough else self._first._found
+        if not len(found) and not len(known):
+            raise self._nothing(self._first._outcome)
+        if len(found) >= _N_SEEDS or not len(known):
+            return np.vstack([found, known])
+        if self._needs_pairs and not self.rules.is_slow:
+            near = [self._lattice.around(place, _N_AROUND) for place in known[:_N_FEW]]
+            known = np.vstack(
+                [known, *(places[self.allowed(places)][:_N_SEEDS] for places in near)]
+            )
+        return np.vstack([found, known, self._spread(known)])
+
+    @cached_property
+    def _found(self):
+        """Feasible places (m, k) that are found without known ones."""
+        here, rng = self, np.random.RandomState(0)
+        if self.rules.is_slow and math.isinf(self.rules.calls_left):
+            here = copy.copy(self)
+            here.rules = self.rules.with_calls(_FIRST_CALLS)
+        seeds = here._first_places(rng)
+        if not len(seeds) and here is not self and not len(self.known):
+            seeds = self._some(self.space.candidates(_N_DRAWN, 0), 1)  # calls, but no error
+        return np.vstack([seeds, here._spread(seeds, rng)]) if len(seeds) else seeds
+
+    def _spread(self, seeds, rng=None):
+        """Return places (n, k) at the ends of walks from some seeds (m, k)."""
+        rng = np.random.RandomState(0) if rng is None else rng
+        n = _N_FEW if self.rules.is_slow else _N_SEEDS
+        return self._walk(seeds, n, self._n_steps, rng)
+
+    def _first_places(self, rng):
+        """Return feasible places (m, k), at least two if they are found."""
         drawn = self.space.candidates(_N_DRAWN, rng)
-        seeds = drawn[self.allowed(drawn)][:_N_SEEDS]
-        if len(seeds) < _N_SEEDS:
+        is_slow, moved = self.rules.is_slow, drawn[:1024]
+        seeds = self._some(drawn[:_N_ENOUGH] if is_slow else drawn, 2)[:_N_SEEDS]
+        if len(seeds) < (2 if is_slow else _N_SEEDS) and self.rules.is_listed_or_linear:
+            if self._linear_part is not None:
+                drawn = self._linear_part.candidates(_N_DRAWN // 4, rng)
             moved = self.projected(drawn[:1024])
-            seeds = np.vstack([seeds, moved[self.allowed(moved)][:_N_SEEDS]])
-        if len(seeds) < 2:
-            seeds = np.vstack([seeds, self._repaired(moved)])
-        if not len(seeds):
-            raise self._nothing(len(drawn))
-        return np.vstack([seeds, self._walk(seeds, _N_SEEDS, self._n_steps, rng)])
+            more = self._some(moved[:_N_ENOUGH] if is_slow else moved, 2)
+            seeds = np.vstack([seeds, more[:_N_SEEDS]])
+        if len(seeds) < 2 and not self.rules.has_functions:
+            seeds = np.vstack([seeds, self._programmed(drawn)])
+        for improve in self._repaired, self._descended:
+            if len(seeds) < 2:
+                seeds = np.vstack([seeds, improve(moved)])
+        if len(seeds) >= _N_ENOUGH or self._linear_part is not None:
+            return seeds
+        more = self._enumerated(_MAX_ENUMERATED // (4 if len(seeds) else 1))
+        return more if len(more) else seeds
+
+    @property
+    def _outcome(self):
+        """What is said where no feasible place was found."""
+        part = self if self._linear_part is None else self._linear_part
+        if not part.rules.has_functions and part._first._program.has_none:
+            return "linear ones that none satisfies"
+        return "a search that found none"
+
+    @cached_property
+    def _program(self):
+        return LinearProgram(self.space, self.rules)
+
+    def _programmed(self, places):
+        """Feasible places (m, k) near some others, by programs with integers."""
+        rows = self.space.decode(places[:_N_PROGRAMS])
+        found = []
+        for row in rows:
+            found.append(self._program.near(row))
+            if self._program.has_none:
+                break
+        rows = np.reshape([row for row in found if row is not None], (-1, rows.shape[1]))
+        moved = self.projected(self.space.domain.unit_of(rows))
+        return moved[self.allowed(moved)]
+
+    def _lacks(self, places, size=None):
+        """Return by how much places (m, k) violate constraints that are numbers (m,), and a size.
+
+        It is the sum of the violations, each relative to its size (j,): the median of its numbers.
+        """
+        margins = np.nan_to_num(self.margins(places)[1], nan=-np.inf)  # no call was left
+        if size is None:
+            tiny = np.finfo(float).tiny
+            size = np.maximum(np.median(np.abs(margins), axis=0), tiny)
+        return -np.minimum(margins / size, 0.0).sum(axis=1), size
+
+    def _descended(self, places):
+        """Feasible places (m, k) to which steps of integers lead, each of which violates less."""
+        lattice, found = self._lattice, []
+        if not (len(lattice.columns) and len(places) and self.margins(places[:1])[1].shape[1]):
+            return places[:0]
+        if self.rules.is_slow:
+            places = places[:_N_FEW]
+        lacks, size = self._lacks(places)
+        for start in np.argsort(lacks, kind="stable")[:_N_DESCENTS]:
+            place, lack = places[start], lacks[start]
+            for _ in range(_MAX_DESCENT):
+                near = np.vstack([lattice.neighbours(place), lattice.around(place, _N_DRAWN // 4)])
+                if not (lack > 0.0 and len(near) and self.rules.calls_left > 0):
+                    break
+                values = self._lacks(near, size)[0]
+                best = np.nanargmin(values) if np.isfinite(values).any() else 0
+                if not values[best] < lack:
+                    break
+                place, lack = near[best], values[best]
+            found.append(place)
+        found = np.array(found)
+        return found[self.allowed(found)]
+
+    def _enumerated(self, most):
+        """All feasible places (m, k) of a space of at most so many, otherwise none."""
+        none, values = np.empty((0, self.space.domain.n_unit)), row_values(self.space)
+        if values is None or self.rules.is_slow:
+            return none
+        sizes = [len(each) for each in values]
+        if math.prod(sizes) > most:
+            return none
+        found = []
+        for start in range(0, math.prod(sizes), _MAX_COUNTED):
+            at = np.arange(start, min(start + _MAX_COUNTED, math.prod(sizes)))
+            rows = np.column_stack(
+                [each[i] for each, i in zip(values, np.unravel_index(at, sizes))]
+            )
+            found.append(rows[self.rules.obeyed(rows)])
+        places = self.space.domain.unit_of(np.vstack(found))
+        return places[self.space.allowed(places)]
 
     def _repaired(self, places):
         """Feasible places (m, k) to which quadratic programming leads from the nearly feasible."""
-        margins = self.margins(places)[1]
-        if not margins.shape[1]:
+        if self.rules.is_slow:
+            places = places[:_N_FEW]
+        if not (len(places) and self.margins(places[:1])[1].shape[1]):
             return places[:0]
-        size = np.maximum(np.nanmedian(np.abs(margins), axis=0), np.finfo(float).tiny)
-        lack = np.minimum(margins / size, 0.0).sum(axis=1)
         space, repaired = replace(self.space, feasible=self), []
-        for start in places[np.argsort(-lack, kind="stable")[:_N_REPAIRED]]:
+        for start in places[np.argsort(self._lacks(places)[0], kind="stable")[:_N_REPAIRED]]:
 
             def closeness(U, start=start):
                 return -np.sum((U - start) ** 2, axis=1)
@@ -167,45 +404,130 @@ class FeasibleSet:
 
     def _walk(self, seeds, n, n_steps, rng):
         """Feasible places (n, k), at the ends of random walks from feasible seeds (m, k)."""
+        if self.rules.is_slow:
+            n_steps = int(min(n_steps, self.rules.calls_left // n))
         walkers = seeds[rng.randint(len(seeds), size=n)]
-        free = np.flatnonzero(self.space.continuous)
-        if not len(free):
-            return walkers
-        low, high = self.space.lower[free], self.space.upper[free]
+        has_reals, has_steps = self.space.continuous.any(), len(self._lattice.columns) > 0
         for step in range(n_steps):
-            ways = rng.standard_normal((n, walkers.shape[1]))
-            if step % 2 == 0:
-                a, b = rng.randint(len(walkers), size=(2, n))
-                ways = walkers[a] - walkers[b]
-            ways = self._linear.level(ways)[:, free]
-            places = walkers[:, free]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ends = np.array([(low - places) / ways, (high - places) / ways])
-            ends[:, ways == 0.0] = [[-np.inf], [np.inf]]
-            back, ahead = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
-            going = np.flatnonzero(np.isfinite(back) & np.isfinite(ahead))
-            for _ in range(_N_SHRINKS):
-                if not len(going):
-                    break
-                length = rng.uniform(back[going], ahead[going])
-                trial = walkers[going]
-                trial[:, free] = np.clip(
-                    trial[:, free] + length[:, np.newaxis] * ways[going], low, high
-                )
-                allowed = self.allowed(trial)
-                walkers[going[allowed]] = trial[allowed]
-                going, length = going[~allowed], length[~allowed]
-                back[going] = np.where(length < 0.0, length, back[going])
-                ahead[going] = np.where(length < 0.0, ahead[going], length)
+            turn, is_second = divmod(step, 2) if has_reals and has_steps else (step, has_steps)
+            if is_second:
+                self._walk_steps(walkers, turn, rng)
+            elif has_reals:
+                self._walk_reals(walkers, turn, rng)
         return walkers
 
-    def _nothing(self, n):
+    def _walk_reals(self, walkers, turn, rng):
+        """Move the reals of walkers (n, k)."""
+        free, n = np.flatnonzero(self.space.continuous), len(walkers)
+        low, high = self.space.lower[free], self.space.upper[free]
+        ways = rng.standard_normal((n, walkers.shape[1]))
+        if turn % 2 == 0:
+            a, b = rng.randint(len(walkers), size=(2, n))
+            ways = walkers[a] - walkers[b]
+        ways = self._linear.level(ways)[:, free]
+        places = walkers[:, free]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.array([(low - places) / ways, (high - places) / ways])
+        ends[:, ways == 0.0] = [[-np.inf], [np.inf]]
+        back, ahead = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
+
+        def moved(going, length):
+            trial = walkers[going]
+            trial[:, free] = np.clip(
+                trial[:, free] + length[:, np.newaxis] * ways[going], low, high
+            )
+            return trial
+
+        self._shrink(walkers, back, ahead, moved, lambda low, high: rng.uniform(low, high))
+
+    def _walk_steps(self, walkers, turn, rng):
+        """Move the integers of walkers (n, k) along steps of the lattice, or their differences.
+
+        Where functions exclude places, two integers change by turns, by steps of their own.
+        """
+        lattice, n = self._lattice, len(walkers)
+        K = lattice.positions(walkers)
+        steps = lattice.steps if len(lattice.steps) else np.zeros((1, K.shape[1]))
+        ways = steps[rng.randint(len(steps), size=n)].astype(float)
+        back, ahead = lattice.chords(K, ways)
+        if turn % 3 == 1:
+            a, b = rng.randint(n, size=(2, n))
+            ways = K[a] - K[b]
+            common = np.gcd.reduce(ways.astype(np.int64), axis=1)
+            ways /= np.maximum(common, 1)[:, np.newaxis]
+            back, ahead = lattice.chords(K, ways)
+        elif turn % 3 == 2 and self._needs_pairs:
+            ways = two_steps(*ways.shape, rng)
+            back, ahead = lattice.chords(K, ways)
+            back, ahead = np.maximum(back, -1.0), np.minimum(ahead, 1.0)
+        back[~ways.any(axis=1)] = np.inf
+
+        def moved(going, length):
+            positions = K[going] + length[:, np.newaxis] * ways[going]
+            return self.projected(lattice.placed(walkers[going], positions))
+
+        def draw(low, high):
+            return np.minimum(np.floor(rng.uniform(low, high + 1.0)), high)
+
+        self._shrink(walkers, back, ahead, moved, draw, 1.0)
+
+    def _shrink(self, walkers, back, ahead, moved, draw, unit=0.0):
+        """Move walkers (n, k) along chords that shrink until the place drawn is feasible.
+
+        Parameters
+        ----------
+        walkers : ndarray of shape (n, k)
+            Changed in place.
+        back, ahead : ndarray of shape (n,)
+            Ends of the chords.
+        moved : callable, (going (m,), length (m,)) -> places (m, k)
+        draw : callable, (low (m,), high (m,)) -> length (m,)
+        unit : float
+            What is drawn is a multiple of it; 0 for reals.
+        """
+        going = np.flatnonzero(np.isfinite(back) & np.isfinite(ahead) & (back <= ahead))
+        for _ in range(_N_SHRINKS):
+            if not len(going):
+                break
+            length = draw(back[going], ahead[going])
+            trial = moved(going, length)
+            allowed = self.allowed(trial)
+            walkers[going[allowed]] = trial[allowed]
+            going, length = going[~allowed], length[~allowed]
+            back[going] = np.where(length < 0.0, length + unit, back[going])
+            ahead[going] = np.where(length < 0.0, ahead[going], length - unit)
+            going = going[back[going] <= ahead[going]]
+
+    def neighbours(self, u):
+        """Return feasible places (m, k) that differ from one (u,) by a step of the domain.
+
+        Linear constraints that such a step violates are satisfied again by moving the reals. Where
+        equations relate integers, or nothing else is feasible, two or more of them change.
+        """
+        places = self.space.domain.neighbours(u)
+        places = self.projected(places[self.space.allowed(places)])
+        places, lattice = places[self.allowed(places)], self._lattice
+        if lattice.has_equations or (not len(places) and len(lattice.columns) > 1):
+            more = self.projected(lattice.neighbours(u))
+            places = np.vstack([places, more[self.allowed(more)]])
+        if not len(places) and len(lattice.columns) > 1:
+            more = lattice.around(u, _N_AROUND)
+            places = more[self.allowed(more)]
+        return places
+
+    def _nothing(self, got):
+        advice = "An equation is a LinearConstraint with lb = ub." * self.rules.has_functions
+        if got.endswith("found none"):
+            advice = (
+                "If there is one, give it in start_points, or tell it: others are searched near "
+                f"it. {advice}"
+            ).strip()
         return invalid_domain(
             "constraints",
             f"satisfied by some point of the domain{' within reach' * self.space.limited}",
             owner=self.rules.owner,
-            got=f"none among {n}",
-            advice="An equation is a LinearConstraint with lb = ub." * self.rules.has_functions,
+            got=got,
+            advice=advice,
         )
 
 
@@ -298,6 +620,8 @@ def improved_by_sqp(space, values, start, unit):
 
         return fun, jac
 
+    # An iteration needs values at about this many places.
+    n_rounds = int(min(50, space.feasible.rules.calls_left // (len(free) + 2)))
     constraints = []
     with np.errstate(invalid="ignore"):  # differences of infinities, where nothing is known
         for i, kind in enumerate(["eq", "ineq"]):
@@ -321,7 +645,7 @@ def improved_by_sqp(space, values, start, unit):
             method="SLSQP",
             bounds=list(zip(low, high)),
             constraints=constraints,
-            options={"maxiter": 50, "ftol": 1e-10},
+            options={"maxiter": n_rounds, "ftol": 1e-10},
         )
     if not np.isfinite(result.x).all():
         return None

@@ -14,7 +14,7 @@ from .._tables import as_table
 from .._validation import check_int, check_random_state, invalid_domain, real_array
 from .._values import distinct_rows
 from ..exceptions import DomainError
-from ._base import TOLERANCE, Domain
+from ._base import FEWER_DIGITS, TOLERANCE, Domain, have_fewer_digits
 
 if TYPE_CHECKING:
     from .._typing import Array, Indices, RandomState
@@ -84,6 +84,7 @@ class FiniteSet(Domain):
         self._members = self._to_unit(self.points)
         self._members.setflags(write=False)
         self._tree = KDTree(self._members)
+        self._slack = self._slacks()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,6 +110,12 @@ class FiniteSet(Domain):
             if not np.all(np.isfinite(np.ptp(array, axis=0))):
                 raise wrong("points that span a finite width", got="one that overflows")
         return array
+
+    def _slacks(self):
+        """Return how far points with fewer digits may be from members (m,), in unit form."""
+        if self.size == 1:
+            return np.zeros(1)
+        return FEWER_DIGITS * self._tree.query(self._members, k=2, p=np.inf)[0][:, 1]
 
     def _unit_frame(self):
         """Return the origin of the unit form (d,), and the divisors of the coordinates (d,)."""
@@ -216,11 +223,18 @@ class FiniteSet(Domain):
         return self._tree.query(self._to_unit(X), p=np.inf)
 
     def _inside(self, X):
-        return self._nearest(X)[0] <= TOLERANCE
+        return self._are(X, *self._nearest(X))
+
+    def _are(self, X, distance, index):
+        """Return which rows X (n, d) are the nearest members, but for digits (n,)."""
+        inside = distance <= TOLERANCE
+        near = np.flatnonzero(~inside & (distance <= self._slack[index]))
+        inside[near] = have_fewer_digits(X[near], self.points[index[near]]).all(axis=1)
+        return inside
 
     def _indices(self, X, what):
         distance, index = self._nearest(X)
-        strange = np.flatnonzero(distance > TOLERANCE)
+        strange = np.flatnonzero(~self._are(X, distance, index))
         if strange.size:
             i = strange[0]
             raise invalid_domain(
@@ -298,6 +312,9 @@ class Arms(FiniteSet):
     def _unit_frame(self):
         # The maps to the unit form and back are the identity.
         return np.zeros(1), np.ones(1)
+
+    def _slacks(self):
+        return np.zeros(self.size)  # indices are exact
 
     def _arguments(self):
         arms = self.points[:, 0].astype(int).tolist()

@@ -41,22 +41,30 @@ def of_one_query(domain, fixed, available):
     if isinstance(domain, WithContext):
         return replaced(domain, chosen=of_one_query(domain.chosen, fixed, available))
     whole = domain.domain if isinstance(domain, Constrained) else domain
-    terms, row, rules = _terms(whole), np.full(whole.n_dims, np.nan), []
+    terms, row, members = _terms(whole), np.full(whole.n_dims, np.nan), None
     if available is not None and not isinstance(available, Mapping):
-        rules, available = [_is_member(whole, available)], None
+        members, available = _members(whole, available), None
     for name, value in _named(fixed, "fixed", terms).items():
         row[list(terms).index(name)] = _number(terms[name], value, f"fixed[{name!r}]")
     lists = {
         name: _numbers(terms[name], values, f"available[{name!r}]")
         for name, values in _named(available, "available", terms).items()
     }
-    rules += [_has_value(terms, name, numbers) for name, numbers in lists.items()]
+    names = list(terms)
+    # Limits leave single categories, but not single numbers, out.
+    of_steps = {
+        names.index(name): numbers
+        for name, numbers in lists.items()
+        if not isinstance(terms[name], Categorical)
+    }
     space, cause = replace(domain.search_space(), fixed=row), None
     try:
         space = space.within(*_limits(whole, terms, row, lists))
-        if rules:
-            constraints = [*getattr(domain, "constraints", ()), *rules]
-            space = space.constrained(Rules(constraints, whole, "a query"))
+        if of_steps or members is not None:
+            known = space.feasible
+            rules = Rules([], whole, "a query") if known is None else known.rules
+            rules = rules.among(of_steps, members)
+            space = space.constrained(rules, None if known is None else known.known)
         is_empty = not space.allowed(space.candidates(1)).any()
     except DomainError as exc:
         is_empty, cause = True, exc
@@ -132,21 +140,9 @@ def _limits(domain, terms, row, lists):
     return low, high
 
 
-def _has_value(terms, name, numbers):
-    """Return the constraint that a parameter has one of some values."""
-    term, i = terms[name], list(terms).index(name)
-
-    def has_value(point):
-        value = point[name] if isinstance(point, Mapping) else point[i]
-        return term.encode(value, name) in numbers
-
-    return has_value
-
-
-def _is_member(domain, points):
-    """Return the constraint that a point is one of some members of a finite set."""
+def _members(domain, points):
+    """Return some members of a finite set as rows (m, d)."""
     if not isinstance(domain, FiniteSet):
         expected = "a dict of values by the names of parameters; members of a finite set as a list"
         raise invalid_observation("available", expected, points)
-    members = set(domain.indices(np.reshape(points, (-1, domain.n_dims))).tolist())
-    return lambda point: domain.index(point) in members
+    return domain.points[domain.indices(np.reshape(points, (-1, domain.n_dims)))]

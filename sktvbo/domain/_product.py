@@ -51,7 +51,10 @@ class _Product(Domain):
         super().__init__(
             np.hstack([term.low for term in terms]),
             np.hstack([term.high for term in terms]),
-            np.repeat(infinite, [term.n_unit for term in terms]),
+            np.repeat(
+                [is_real and term.climbs for is_real, term in zip(infinite, terms)],
+                [term.n_unit for term in terms],
+            ),
             math.inf if any(infinite) else math.prod(term.size for term in terms),
         )
         self.kinds = np.repeat([term.order for term in terms], n_dims)
@@ -201,6 +204,8 @@ def _joined(method, array, parts):
 class Box(_Product):
     """A box, the product of one interval per dimension.
 
+    For an angle, whose two ends are one point, take a "cyclic" parameter of a `ParameterSpace`.
+
     Parameters
     ----------
     bounds : array-like of shape (d, 2)
@@ -272,7 +277,8 @@ class ParameterSpace(_Product):
     A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
     per parameter in the order of the dict: the number, or the position of the ordinal or category.
     A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
-    "log-real" and "log-integer" after the logarithm. A category has one column per value, √½ in its
+    "log-real" and "log-integer" after the logarithm. A cyclic parameter has two columns, cosine and
+    sine on a circle of diameter 1. A category has one column per value, √½ in its
     own and 0 in the others, so that the distance of any two categories is 1.
 
     Parameters
@@ -280,6 +286,8 @@ class ParameterSpace(_Product):
     parameters : dict of str to tuple or list
         - ``("real", low, high)`` with low < high;
         - ``("log-real", low, high)`` with 0 < low < high;
+        - ``("cyclic", low, high)``, such as an angle or an hour: high is low again, and distances
+          are those on the circle. Numbers beyond are turned back into [low, high);
         - ``("integer", low, high)``, both included, low <= high, at most 2**50 in size;
         - ``("log-integer", low, high)``, the same with 1 <= low;
         - ``("discrete", values)``, a list of numbers at their distances: 0, 1, 2, 10;

@@ -1,6 +1,8 @@
 """Constraints in the forms that users give: validated once, then evaluated at rows of a domain."""
 
+import copy
 import inspect
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
@@ -19,6 +21,12 @@ _EXPECTED = (
 
 # Differences below this, relative to the terms of a sum, are rounding errors.
 _ROUNDING = 8.0 * np.finfo(float).eps
+
+# Kinds of numbers that equations cannot have.
+_OTHER_SCALES = "curved", "cyclic"
+
+# A function whose call takes more seconds than this is slow.
+_SLOW = 3e-4
 
 # A callable of x, or of x and a context, returns True, or a number that is not negative, where x is
 # feasible.
@@ -56,16 +64,58 @@ class Rules:
         equal = _are_equal(low, high, rounding)
         self.equal, self.rounding = (A[equal], 0.5 * (low + high)[equal]), rounding[equal]
         self.linear = A[~equal], low[~equal], high[~equal]
-        self.owner = owner
+        self.owner, self.lists, self._only, self._calls = owner, {}, None, None
         self._tolerance = TOLERANCE * span[equal] + self.rounding
-        self._decode_all, self.numbers = domain.decode_all, domain.numbers
-        self._functions = [
-            _FunctionConstraint(c, domain.decode(domain.sample(1, 0)[0]), owner)
-            for c in constraints
-            if not isinstance(c, LinearConstraint)
-        ]
-        self.has_functions = bool(self._functions)
-        self.by_answer = any(function.by_answer for function in self._functions)
+        self.numbers, self._decode_all = domain.numbers, domain.decode_all
+        others = [c for c in constraints if not isinstance(c, LinearConstraint)]
+        row = domain.sample(1, 0) if others else None
+        self._functions = [_FunctionConstraint(c, domain, row, owner) for c in others]
+
+    @property
+    def has_functions(self):
+        return bool(self._functions)
+
+    @property
+    def is_listed_or_linear(self):
+        """True if there is something else than functions."""
+        return bool(len(self.equal[1]) + len(self.linear[1]) + len(self.lists)) or bool(self._only)
+
+    @property
+    def by_answer(self):
+        return any(function.by_answer for function in self._functions)
+
+    @property
+    def is_slow(self):
+        return any(function.seconds > _SLOW for function in self._functions)
+
+    def without_functions(self):
+        """Return the linear constraints, and the lists, alone."""
+        linear = copy.copy(self)
+        linear._functions = []
+        return linear
+
+    def among(self, lists, rows=None):
+        """Return the constraints, and that coordinates of a row are among the numbers of lists.
+
+        Or that the row is one of some rows (m, d).
+        """
+        rules = copy.copy(self)
+        rules.lists = lists
+        rules._only = None if rows is None else {row.tobytes() for row in rows}
+        return rules
+
+    def with_calls(self, n):
+        """Return the constraints, of which slow ones are called at most about n times in all."""
+        if not self.is_slow:
+            return self
+        rules = copy.copy(self)
+        rules._calls = _Calls(n)
+        return rules
+
+    @property
+    def calls_left(self):
+        """Calls that are left, infinity if they are not counted."""
+        return np.inf if self._calls is None else self._calls.left
 
     def gaps(self, X):
         """Return the residuals (m, e) of the equations at rows X (m, d)."""
@@ -73,56 +123,175 @@ class Rules:
         return self.numbers(X) @ A.T - b
 
     def margins(self, X):
-        """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
+        """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools.
+
+        Those of functions are NaN where no call is left.
+        """
         A, low, high = self.linear
         margins = [_within(self.numbers(X) @ A.T, low, high)]
         functions = [function for function in self._functions if not function.by_answer]
-        points = self._decode_all(X) if functions else ()
+        n = len(X) if self._calls is None else self._calls.taken(X, functions)
+        points = self._decode_all(X[:n]) if functions and n else ()
         for function in functions:
-            margins.append(np.array([function(point) for point in points]).reshape(len(X), -1))
+            values = function.margins(points, X[:n]) if n else np.empty((0, function.size))
+            margins.append(np.pad(values, ((0, len(X) - n), (0, 0)), constant_values=np.nan))
         return np.concatenate(margins, axis=1)
 
     def obeyed(self, X):
-        """Return which of the rows X (m, d) satisfy all constraints (m,)."""
+        """Return which of the rows X (m, d) satisfy all constraints (m,).
+
+        Where no call of a slow one is left, the answer is no.
+        """
         A, low, high = self.linear
         obeyed = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
         obeyed &= np.all(_within(self.numbers(X) @ A.T, low, high) >= 0.0, axis=1)
+        for i, numbers in self.lists.items():
+            obeyed &= np.isin(X[:, i], numbers)
+        if self._only is not None:
+            obeyed &= np.array([x.tobytes() in self._only for x in X], dtype=bool)
         # Functions may be slow: they are evaluated last, and only where all before are satisfied.
         if self._functions and obeyed.any():
-            points = self._decode_all(X[obeyed])
-            obeyed[obeyed] = [all(f.is_satisfied(x) for f in self._functions) for x in points]
+            answers = self._satisfied if self._calls is None else self._remembered
+            obeyed[obeyed] = answers(X[obeyed])
         return obeyed
+
+    def _satisfied(self, X):
+        """Return which rows X (m, d) satisfy all functions (m,)."""
+        satisfied, points = np.ones(len(X), dtype=bool), self._decode_all(X)
+        for function in self._functions:
+            left = np.flatnonzero(satisfied)
+            if len(left):
+                satisfied[left] = function.satisfied([points[i] for i in left], X[left])
+        return satisfied
+
+    def _remembered(self, X):
+        """Return the same, by the calls that are left and the answers so far."""
+        calls, keys = self._calls, [x.tobytes() for x in X]
+        new = np.array([i for i, key in enumerate(keys) if key not in calls.answers], dtype=int)
+        new = new[: calls.taken(X[new], self._functions)]
+        if len(new):
+            answers = self._satisfied(X[new])
+            calls.answers.update(zip([keys[i] for i in new], answers.tolist()))
+        return np.array([calls.answers.get(key, False) for key in keys])
+
+
+class _Calls:
+    """Calls of slow functions that are left, and their answers by rows.
+
+    Attributes
+    ----------
+    left : int
+    answers : dict of bytes to bool
+    """
+
+    def __init__(self, left):
+        self.left, self.answers = left, {}
+
+    def taken(self, X, functions):
+        """Return the number of rows X (m, d) at which functions may be called, and count these."""
+        n_each = sum(not function.is_vectorized for function in functions)
+        n_once = len(functions) - n_each
+        n = len(X) if self.left > 0 else 0
+        if n_each:
+            n = min(n, max(self.left - n_once, 0) // n_each)
+        self.left -= n * n_each + n_once if n else 0
+        return n
+
+
+class Vectorized:
+    """A constraint that is evaluated at many points by one call.
+
+    Parameters
+    ----------
+    function : callable
+        It gets points as an array (m, d); of named parameters a dict of arrays (m,). It returns m
+        bools, or m numbers that are not negative where the points are feasible. Within a
+        NonlinearConstraint it may return an array (m, k). One that reads a context has it as second
+        argument: it is the same for all points.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> from sktvbo.domain import Vectorized
+    >>> def below(X):
+    ...     return 1.0 - X.sum(axis=1)
+    >>> opt = WDBO([(0.0, 1.0)] * 3, constraints=Vectorized(below), random_state=0)
+    >>> bool(opt.ask(0.0).sum() <= 1.0)
+    True
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = self.__wrapped__ = function
+
+    def __call__(self, *args: object) -> object:
+        return self.function(*args)
+
+    @property
+    def __name__(self):
+        return getattr(self.function, "__name__", "a constraint")
 
 
 class _FunctionConstraint:
     """A function of a point: numbers (k,), none negative where the constraint is satisfied.
 
-    It is evaluated at one point, to learn if it returns bools, and to validate it.
+    It is evaluated twice at one row (1, d), to learn if it returns bools and how long a call takes,
+    and to validate it.
     """
 
-    def __init__(self, constraint, point, owner):
+    def __init__(self, constraint, domain, row, owner):
         self.by_answer, self._owner, self._bounds = False, owner, None
+        self._described = domain.described if domain.is_named else None
+        self._function, self._interval, is_nonlinear = constraint, (0.0, np.inf), False
         if isinstance(constraint, NonlinearConstraint):
-            self._function, name = constraint.fun, "A NonlinearConstraint"
-            low, high = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
-            self._bounds = low, high
-            self._interval = (low.item(), high.item()) if low.size == high.size == 1 else None
-            if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(low < high):
-                raise invalid_domain(
-                    "constraints",
-                    "without equations between functions, lb < ub",
-                    owner=owner,
-                    got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
-                    advice="Between plain reals give a LinearConstraint with lb = ub. Otherwise "
-                    "solve it for one of the variables, and leave that one out.",
-                )
-        else:
-            self._function, self._interval = constraint, (0.0, np.inf)
-            self.by_answer = isinstance(self._answer(point), bool | np.bool_)
-        self(point)
+            self._function, is_nonlinear = constraint.fun, True
+            self._set_bounds(constraint, domain.continuous.any())
+        self.is_vectorized, times = isinstance(self._function, Vectorized), [time.perf_counter()]
+        point = domain.decode_all(row)[0]
+        value = self._table(row) if self.is_vectorized else point
+        value = self._answer(value)
+        times.append(time.perf_counter())
+        answer = np.asarray(value).reshape(-1)[:1] if self.is_vectorized else [value]
+        if not is_nonlinear and len(answer):
+            self.by_answer = isinstance(answer[0], bool | np.bool_)
+        self.size = self.margins([point], row).shape[1]
+        times.append(time.perf_counter())
+        self.seconds = np.diff(times).min()
 
-    def is_satisfied(self, point):
-        """Return True if a point satisfies the constraint."""
+    def _set_bounds(self, constraint, has_reals):
+        name = "A NonlinearConstraint"
+        low, high = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
+        self._bounds = low, high
+        self._interval = (low.item(), high.item()) if low.size == high.size == 1 else None
+        ordered = low < high if has_reals else low <= high
+        if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(ordered):
+            raise invalid_domain(
+                "constraints",
+                "without equations between functions of reals, lb < ub",
+                owner=self._owner,
+                got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
+                advice="Between plain reals give a LinearConstraint with lb = ub. Otherwise "
+                "solve it for one of the variables, and leave that one out.",
+            )
+
+    def satisfied(self, points, X):
+        """Return which points satisfy the constraint (m,), given as users do and as rows (m, d)."""
+        if self.is_vectorized:
+            return np.all(self.margins(points, X) >= 0.0, axis=1)
+        return np.array([self._is_satisfied(point) for point in points], dtype=bool)
+
+    def margins(self, points, X):
+        """Return numbers (m, k) that must not be negative, of the same."""
+        if self.is_vectorized:
+            return self._many_numbers(self._answer(self._table(X)), len(X))
+        return np.array([self._numbers(self._answer(point)) for point in points])
+
+    def _table(self, X):
+        """Return rows as what a vectorized function gets."""
+        if self._described is None:
+            return np.array(X)
+        return {name: np.array(column) for name, column in self._described(X).items()}
+
+    def _is_satisfied(self, point):
         value = self._answer(point)
         if self.by_answer and isinstance(value, bool | np.bool_):
             return bool(value)
@@ -130,9 +299,6 @@ class _FunctionConstraint:
         if is_number and self._interval is not None:
             return bool(self._interval[0] <= value <= self._interval[1])
         return bool(np.all(self._numbers(value) >= 0.0))
-
-    def __call__(self, point):
-        return self._numbers(self._answer(point))
 
     def _answer(self, point):
         """Return the value of the function."""
@@ -147,7 +313,8 @@ class _FunctionConstraint:
                 f"functions of what is chosen, {description}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
-                advice="A function that reads a context has it as second argument.",
+                advice="A function that reads a context has it as second argument; one of many "
+                "points at once is given as Vectorized(function).",
             ) from exc
 
     def _numbers(self, value):
@@ -174,6 +341,22 @@ class _FunctionConstraint:
             values = _within(np.atleast_1d(values), low, high)
         # Where the function is not defined, a query is not either.
         return np.where(np.isnan(values), -np.inf, values)
+
+    def _many_numbers(self, values, n):
+        """Return numbers (n, k) for the values of a vectorized function at n points."""
+        name = f"What {self._function.__name__} returns"
+        array = np.asarray(values)
+        if self.by_answer and array.dtype == bool and array.shape == (n,):
+            return np.where(array, 0.0, -np.inf)[:, np.newaxis]
+        expected = f"{n} {'bools' if self.by_answer else 'numbers'}, one for each point"
+        if self.by_answer or array.dtype == bool or not (array.ndim and len(array) == n):
+            raise invalid_domain(name, expected, got=f"{array.dtype} of shape {array.shape}")
+        numbers = real_array(values, name, DomainError).reshape(n, -1)
+        if self._bounds is not None:
+            numbers = _within(numbers, *self._bounds)
+        elif numbers.shape[1] != 1:
+            raise invalid_domain(name, expected, got=f"shape {array.shape}")
+        return np.where(np.isnan(numbers), -np.inf, numbers)
 
 
 def _within(values, low, high):
@@ -206,7 +389,7 @@ def _linear(constraint, domain, owner):
     terms = np.abs(A) @ np.nan_to_num(np.abs(ends).max(axis=0))
     rounding = _ROUNDING * (terms + np.where(np.isfinite(low), np.abs(low), 0.0))
     equal = _are_equal(low, high, rounding)
-    for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
+    for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & np.isin(domain.kinds, _OTHER_SCALES)):
         got = f"one with {domain.names[i]!r}, which is on another scale"
         raise wrong("without equations but between plain reals and integers", got=got)
     return A, low, high, rounding, span
@@ -259,7 +442,7 @@ def in_context(constraint, row, context):
         return constraint(x, context)
 
     of_chosen.__name__ = getattr(constraint, "__name__", "a constraint")
-    return of_chosen
+    return Vectorized(of_chosen) if isinstance(constraint, Vectorized) else of_chosen
 
 
 def _are_equal(low, high, rounding):

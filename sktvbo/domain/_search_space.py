@@ -28,6 +28,9 @@ _MOST_AVOIDED, _N_TRIED = 0.8, 128
 # certified places are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
+# Center and radius of the circle on which the unit form of a cyclic parameter lies.
+CENTER, RADIUS = 0.5, 0.5
+
 # Integers and members that differ by less than this in unit form are the same.
 _ROUNDING = 1e-8
 
@@ -95,10 +98,18 @@ class SearchSpace:
         upper = np.maximum(domain.to_unit(domain.upper), 1.0)
         return cls(domain, np.zeros_like(upper), upper, domain.continuous)
 
-    def constrained(self, rules: Any) -> SearchSpace:
-        """Return the part that satisfies constraints."""
-        feasible = FeasibleSet(self, rules)
+    def constrained(self, rules: Any, known: Array | None = None) -> SearchSpace:
+        """Return the part that satisfies constraints; some of it may be known, places (m, k)."""
+        feasible = FeasibleSet(self, rules, known)
         return replace(self, feasible=feasible, members=feasible.members)
+
+    def knowing(self, U: Array, n_calls: int) -> SearchSpace:
+        """Return the space in a step of a run.
+
+        Places (m, k) that satisfy its constraints may be known, and functions that are slow may be
+        called ``n_calls`` times.
+        """
+        return replace(self, feasible=self.feasible.knowing(U, n_calls))
 
     def within(self, lower: Array, upper: Array, beyond: Array | None = None) -> SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
@@ -127,7 +138,7 @@ class SearchSpace:
         if members is not None:
             space = replace(space, members=space._inside_or_nearest(members, members))
         if self.feasible is not None:
-            space = space.constrained(self.feasible.rules)
+            space = space.constrained(self.feasible.rules, self.feasible.known)
         if self.avoided is not None:
             space = space.avoiding(*self.avoided)
         return space if self.context is None else space.given(self.context, self.lower[k:])
@@ -156,7 +167,8 @@ class SearchSpace:
     def _is_avoided(self, U):
         """Return which places (m, u) are left out (m,)."""
         (places, distance), k = self.avoided, self.domain.n_unit
-        near = np.where(self.domain.continuous, distance, _ROUNDING)
+        moves = self.domain.continuous | self.domain.circular
+        near = np.where(moves, distance, _ROUNDING)
         return (np.abs(U[:, np.newaxis, :k] - places[:, :k]) < near).all(axis=2).any(axis=1)
 
     def certified(self, certificate: Any, t: float) -> SearchSpace:
@@ -213,7 +225,14 @@ class SearchSpace:
     @property
     def effort(self) -> tuple[int, int]:
         """Climbs of a search, and halvings of a line that locate its last allowed place."""
+        if self.is_slow:
+            return 2, 6
         return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
+
+    @property
+    def is_slow(self) -> bool:
+        """True if functions of the constraints are slow: their calls are counted."""
+        return self.feasible is not None and self.feasible.rules.is_slow
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Return places (m, u) from which a search starts: all of them if the space is small."""
@@ -296,6 +315,10 @@ class SearchSpace:
             allowed = _inside(U[:, :k], self.lower[:k], self.upper[:k])
             if self.beyond is not None:
                 allowed |= _inside(U[:, np.newaxis, :k], self.beyond, self.beyond).any(axis=1)
+        return self._left_of(U, allowed)
+
+    def _left_of(self, U, allowed):
+        """Return which of the allowed places (m, u) are neither avoided nor uncertified (m,)."""
         if self.avoided is not None:
             allowed &= ~self._is_avoided(U)
         if self.certificate is not None and allowed.any():
@@ -312,13 +335,12 @@ class SearchSpace:
 
         Linear constraints that such a step violates are satisfied again by moving the reals.
         """
-        k = self.domain.n_unit
-        places = self.domain.neighbours(u[:k])
+        k, is_free = self.domain.n_unit, self.feasible is None
+        places = (self.domain if is_free else self.feasible).neighbours(u[:k])
         if len(u) > k:
             places = np.column_stack([places, np.tile(u[k:], (len(places), 1))])
-        if self.feasible is not None:
-            places = self.projected(places[self.feasible.space.allowed(places)])
-        return places[self.allowed(places)]
+        feasible = np.ones(len(places), dtype=bool)
+        return places[self.allowed(places) if is_free else self._left_of(places, feasible)]
 
     def projected(self, U: Array) -> Array:
         """Return places (m, u) moved to the nearest that satisfy the linear constraints."""

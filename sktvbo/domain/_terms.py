@@ -2,7 +2,9 @@
 
 A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
 unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
-``expected`` describes, in messages, a column with these two bounds.
+``expected`` describes, in messages, a column with these two bounds. ``has_steps`` is True where
+values have an order and neighbours, and ``climbs`` where a gradient may move them. ``listed`` are
+the numbers of all values in rows and in equations, if these are listed.
 """
 
 import math
@@ -17,7 +19,8 @@ from scipy.stats.distributions import rv_frozen
 
 from .._validation import invalid, invalid_domain, is_gap, plain_number, real_array
 from ..exceptions import DomainError, InvalidObservationError
-from ._base import TOLERANCE
+from ._base import FEWER_DIGITS, TOLERANCE, have_fewer_digits
+from ._search_space import CENTER, RADIUS
 
 
 def named_term(spec, name):
@@ -81,6 +84,7 @@ class Real:
     order = "straight"
     expected = "in [{}, {}]"
     size = math.inf
+    has_steps, listed, climbs = False, None, True
 
     def __init__(self, low, high):
         self.low = low
@@ -152,6 +156,51 @@ class Real:
         return np.empty((0, self.n_unit))
 
 
+class Cyclic(Real):
+    """Numbers on a circle, of which low and high are the same one; two columns of the unit form.
+
+    These are cosine and sine, so that distances are chords of a circle whose diameter is 1. A
+    gradient cannot move them on the circle:
+    searches change them by steps.
+    """
+
+    kind = "cyclic"
+    order = "cyclic"
+    expected = "a finite number"
+    climbs = False
+
+    # Steps of a search, in parts of the circle, in both directions.
+    _STEPS = np.outer([-1.0, 1.0], 0.5 ** np.arange(1, 25)).ravel()
+
+    def __init__(self, low, high):
+        super().__init__(low, high)
+        self.n_unit = 2
+
+    def inside(self, V):
+        return np.isfinite(V)
+
+    def nearest(self, V):
+        V = np.asarray(V, dtype=np.float64)
+        turned = self.low + np.mod(V - self.low, self._width)
+        inside = (self.low <= V) & (self.high > V)
+        return np.where(inside, V, np.where(turned < self.high, turned, self.low))
+
+    def to_unit(self, V):
+        angles = (V - self.low) * (2.0 * math.pi / self._width)
+        return CENTER + RADIUS * np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
+
+    def from_unit(self, U):
+        angles = np.arctan2(U[..., 1:] - CENTER, U[..., :1] - CENTER) / (2.0 * math.pi)
+        return self.nearest(self.low + self._width * angles)
+
+    def quantile(self, Q):
+        return self.nearest(self.low + self._width * Q)
+
+    def neighbours(self, u):
+        reached = self.from_unit(u[np.newaxis]) + self._width * self._STEPS[:, np.newaxis]
+        return self.to_unit(reached)
+
+
 class _Logarithmic:
     """Mixin of positive numbers, uniform on a logarithmic scale; one column."""
 
@@ -195,6 +244,7 @@ class Integer(Real):
     kind = "integer"
     order = "steps"
     expected = "a whole number from {:.0f} to {:.0f}"
+    has_steps = True
 
     # An integer up to this power of two is unchanged by scaling to [0, 1] and back.
     largest = 50
@@ -280,7 +330,8 @@ class Discrete(Integer):
         self.size = len(self._members)
         self._middles = 0.5 * self._members[1:] + 0.5 * self._members[:-1]
         # Without a width, the number itself says what a rounding error is.
-        self._slack = TOLERANCE * (self._width or abs(self.low) or 1.0)
+        self._exact = TOLERANCE * (self._width or abs(self.low) or 1.0)
+        self._slack = self._slacks(self._members)
 
     @classmethod
     def from_spec(cls, name, *values):
@@ -300,6 +351,13 @@ class Discrete(Integer):
     def spec(self):
         return self.kind, [self.decode(v) for v in self._members]
 
+    @staticmethod
+    def _slacks(members):
+        """Return how far numbers with fewer digits may be from those in ascending order (m,)."""
+        gaps = np.diff(members, prepend=-np.inf, append=np.inf)
+        nearer = np.minimum(gaps[1:], gaps[:-1])
+        return np.where(np.isfinite(nearer), FEWER_DIGITS * nearer, 0.0)
+
     @property
     def key(self):
         return self.kind, tuple(self._members.tolist())
@@ -310,8 +368,18 @@ class Discrete(Integer):
     def members(self):
         return self._members
 
+    @property
+    def listed(self):
+        return self._members, self._members
+
     def inside(self, V):
-        return np.abs(V - self.nearest(V)) <= self._slack
+        at = np.searchsorted(self._middles, V)
+        gaps = np.abs(V - self._members[at])
+        inside = gaps <= self._exact
+        near = ~inside & (gaps <= self._slack[at])
+        if near.any():
+            inside[near] = have_fewer_digits(V[near], self._members[at][near])
+        return inside
 
     def nearest(self, V):
         return self._members[np.searchsorted(self._middles, V)]
@@ -339,6 +407,7 @@ class Ordinal(Discrete):
         self.choices = tuple(map(_Choice, values))
         members = self.choices if queried is None else list(map(_Choice, queried))
         super().__init__(np.flatnonzero([choice in members for choice in self.choices]).tolist())
+        self._slack = np.zeros(self.size)  # positions are exact
 
     @classmethod
     def from_spec(cls, name, *values):
@@ -367,6 +436,11 @@ class Ordinal(Discrete):
         return np.array(self.values, dtype=np.float64) if are_numbers else None
 
     @property
+    def listed(self):
+        numbers = self.numbers
+        return self._members, None if numbers is None else numbers[self._members.astype(int)]
+
+    @property
     def queried(self):
         """Values that may be queried."""
         return [self.choices[int(i)].value for i in self._members]
@@ -380,10 +454,22 @@ class Ordinal(Discrete):
         return self.kind, self.choices, tuple(self._members.tolist())
 
     def encode(self, value, name):
-        try:
+        if _Choice(value) in self.choices:
             return float(self.choices.index(_Choice(value)))
-        except ValueError:
-            raise invalid_domain(name, f"one of {self.values}", value) from None
+        at = self._rounded(value)
+        if at is None:
+            raise invalid_domain(name, f"one of {self.values}", value)
+        return float(at)
+
+    def _rounded(self, value):
+        """Return the position of the listed number that a value is but for digits, None if none."""
+        listed = self.numbers
+        if listed is None or not _is_number(value) or not all(map(_is_number, self.values)):
+            return None
+        order, value = np.argsort(listed), float(value)
+        near = np.abs(listed[order] - value) <= self._slacks(listed[order])
+        near &= have_fewer_digits(np.full(len(order), value), listed[order])
+        return order[near][0] if np.count_nonzero(near) == 1 else None
 
     def of_table(self, value):
         # Columns hold NaN for None, and 1.0 for 1 beside NaN.
@@ -404,6 +490,7 @@ class Categorical(Ordinal):
 
     kind = "categorical"
     order = "unordered"
+    has_steps = False
     numbers = None
     expected = "the position of a category that may be queried, from {:.0f} to {:.0f}"
 
@@ -422,6 +509,11 @@ class Categorical(Ordinal):
     def neighbours(self, u):
         others = self._members[self._members != self.from_unit(u[np.newaxis])[0]]
         return self.to_unit(others[:, np.newaxis])
+
+
+def _is_number(value):
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    return is_real and math.isfinite(value)
 
 
 def _lists(term, name, values, most):
@@ -457,7 +549,7 @@ class _Choice:
         return hash(type(self._compared))
 
 
-_TERMS = Real, LogReal, Integer, LogInteger, Discrete, Ordinal, Categorical
+_TERMS = Real, LogReal, Cyclic, Integer, LogInteger, Discrete, Ordinal, Categorical
 _KINDS = {term.kind: term for term in _TERMS}
 _SPECS = ", ".join(
     f"({kind!r}, {'values' if issubclass(term, Discrete) else 'low, high'})"

@@ -116,14 +116,14 @@ def copy_optimizer(optimizer, domain, seed):
     return optimizer.set_params(**{name: values[name] for name in known})
 
 
-def next_query(optimizer, t):
+def next_query(optimizer, t, **context):
     """Return the next point of an optimizer, its time and its handle.
 
     ``suggest`` may choose a later time. Optimizers of other packages have no handle, None.
     """
     if not hasattr(optimizer, "suggest"):
-        return optimizer.ask(t), t, None
-    query = optimizer.suggest(t)
+        return optimizer.ask(t, **context), t, None
+    query = optimizer.suggest(t, **context)
     is_told = isinstance(optimizer, BayesianOptimizer | RandomSearch)
     return query.x, query.t, query if is_told else None
 

@@ -86,7 +86,9 @@ class TimeVaryingGenerator(BaseModel, Generator):
       on when it is started again. Its pending suggestions may be answered.
     - A dump of Xopt contains the state of the run, or the path of its journal. To load it, register
       the name: ``xopt.generators.generators["sktvbo"] = TimeVaryingGenerator``.
-    - To remove a result, call ``optimizer.untell``. Xopt's ``remove_data`` raises a ValueError.
+    - A result with ``_id`` and other variables is the answer of that suggestion, measured there.
+    - To remove a result, call ``optimizer.untell``. Xopt's ``remove_data`` and ``reset_data`` raise
+      a ValueError.
 
     Examples
     --------
@@ -183,26 +185,63 @@ class TimeVaryingGenerator(BaseModel, Generator):
         Raises
         ------
         ValueError
-            An ``_id`` that is unknown, or belongs to other variables; a different result of one
-            that has a result; a missing field; a value outside of the domain.
+            An ``_id`` that is unknown; a different result of one that has a result; a missing
+            field; a value outside of the domain.
         """
         if not results:
             return
         # The attributes of a run are AttributeErrors before its first step.
         known = self._known | {query.id: query for query in getattr(self.optimizer, "pending_", ())}
-        read = [self._read(result, _query(result, known, self.vocs)) for result in results]
+        queries = [_query(result, known) for result in results]
+        read = [self._read(result, query) for result, query in zip(results, queries)]
         x, y, t, context, outcomes = map(list, zip(*read))
+        places = [self._place_set(result, query) for result, query in zip(results, queries)]
         failed = [math.isnan(value) for value in y]
         try:
             if len(y) == 1:
                 options = {"context": context[0], "outcomes": outcomes[0], "failed": failed[0]}
+                options["x"] = places[0]
                 self.optimizer.tell(x[0], None if failed[0] else y[0], t[0], **options)
             else:  # with one search of the hyperparameters
                 columns = {name: [each[name] for each in outcomes] for name in outcomes[0]}
                 options = {"context": None if None in context else context, "failed": failed}
+                options["x"] = places
                 self.optimizer.tell_many(x, y, t, outcomes=columns, **options)
         except AskTellError as exc:
             raise InvalidObservationError(str(exc)) from exc
+
+    def _place_set(self, result, query):
+        """Return the variables of a result that is not at its suggestion; None otherwise."""
+        if query is None:
+            return None
+        given = {name: name in result for name in query.x}
+        x = {
+            name: _value(result, name, self.vocs.variables[name]) if given[name] else suggested
+            for name, suggested in query.x.items()
+        }
+        variables = self.vocs.variables
+        same = [_is_close(x[name], query.x[name], variables[name]) for name in x]
+        return None if all(same) else x
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "data":
+            got = "an assignment, as by remove_data and reset_data of Xopt"
+            advice = (
+                "Remove results by generator.optimizer.untell(...); for another run make another "
+                "generator."
+            )
+            raise invalid("data", "left to the optimizer", owner=self, got=got, advice=advice)
+        super().__setattr__(name, value)
+
+    def set_data(self, data: pd.DataFrame) -> None:
+        """Raise a ValueError: results are removed by ``optimizer.untell``.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame
+            The results that Xopt's ``remove_data`` or ``reset_data`` leave.
+        """
+        self.data = data
 
     def finalize(self) -> None:
         """Close the journal, if there is one; the next step reopens it."""
@@ -325,6 +364,10 @@ def _problem_of(vocs):
         got = f"{', '.join(kind.__name__ for kind in kinds) or 'none'}; others may be observables"
         expected = "one, to minimize or to maximize"
         raise invalid_domain("The objective of the VOCS", expected, got=got)
+    if all(map(_is_context, vocs.variables.values())):
+        expected = "at least one that is not contextual"
+        got = ", ".join(vocs.variables) or "none"
+        raise invalid_domain("The variables of the VOCS", expected, got=got)
     domain = {name: _parameter(name, variable) for name, variable in vocs.variables.items()}
     maximize, limits = kinds == [standard.MaximizeObjective], _limits_of(vocs)
     return {"domain": domain, "maximize": maximize, "outcome_constraints": limits or None}
@@ -413,7 +456,7 @@ def _value(result, name, variable):
     return next((member for member in variable.values if member == value), value)
 
 
-def _query(result, known, vocs):
+def _query(result, known):
     """Return the query of a result; None if it was not suggested."""
     id = result.get("_id")
     if id is None or id != id or id == -1:  # libEnsemble writes -1 for none
@@ -421,17 +464,13 @@ def _query(result, known, vocs):
     if id not in known:
         advice = "Leave it out of a result that was not suggested."
         raise invalid_observation("The '_id' of a result", "one of suggest()", id, advice=advice)
-    for name, suggested in known[id].x.items():
-        variable = vocs.variables[name]
-        if name in result and not _is_close(_value(result, name, variable), suggested, variable):
-            what = f"{name!r} of a result with '_id' {id}"
-            advice = "Leave out the '_id' of a result at another place."
-            raise invalid_observation(what, repr(suggested), result[name], advice=advice)
     return known[id]
 
 
 def _is_close(value, suggested, variable):
     if isinstance(variable, standard.DiscreteVariable):
-        return value == suggested
+        return value == suggested or (
+            isinstance(value, Real) and math.isclose(value, suggested, rel_tol=_ROUNDING)
+        )
     low, high = variable.domain
     return math.isclose(value, suggested, rel_tol=_ROUNDING, abs_tol=_ROUNDING * (high - low))

@@ -21,7 +21,7 @@ from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import (
     ALONE,
-    COLUMNS,
+    EVENTS,
     IN_FORCE,
     START,
     Position,
@@ -284,7 +284,104 @@ def resuming(path):
 to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
-class JournalFile:
+class JournalContent:
+    """Events and state of an open journal.
+
+    Parameters
+    ----------
+    path : str
+    connection : sqlite3.Connection
+    """
+
+    def __init__(self, path, connection):
+        self.path, self._connection = path, connection
+
+    @property
+    def end(self):
+        """Position behind the last event."""
+        with translated_errors(self.path, "read"):
+            return self._last_position()
+
+    def _last_position(self):
+        query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
+        row = self._connection.execute(query).fetchone()
+        return START if row is None else Position(*row)
+
+    def _rows(self, query, arguments=()):
+        with translated_errors(self.path, "read"):
+            return self._connection.execute(query, arguments).fetchall()
+
+    def header(self):
+        """Return the body of the event with the parameters in force, after a check of the latest.
+
+        None: there are no events, as a process was killed before its first step.
+        """
+        end = self.end.number
+        if not end:
+            return None
+        first = max(end - _N_CHECKED, 0)
+        for _ in checked(self._rows(EVENTS, (first,)), self._behind(first), self.path):
+            pass
+        return self.in_force()
+
+    def in_force(self):
+        """Return the body of the event with the parameters in force."""
+        return self._events(IN_FORCE)[0].body
+
+    def since(self, number):
+        """Yield the events behind the one of a number, and compare their checksums."""
+        rows = self._connection.execute(EVENTS, (number,))
+        yield from checked(rows, self._behind(number), self.path)
+
+    def _behind(self, number):
+        """Return the position behind the event of a number; without a checksum if there is none."""
+        if not number:
+            return START
+        sums = self._rows("SELECT sum FROM events WHERE number = ?", (number,))
+        return Position(number, sums[0][0] if sums else "")
+
+    def _events(self, condition, *arguments):
+        """Return some events, each with its checksum compared, as an index may be damaged."""
+        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
+
+    @property
+    def n_told(self):
+        """Number of observations told."""
+        query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
+        last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
+        return last[0][0] + 1 if last else 0
+
+    def told(self, positions, first):
+        """Return the events of the observations at positions, and from ``first`` on."""
+        events = self._events("told >= ? ORDER BY told", first)
+        for i in positions:
+            events += self._events("told = ?", int(i))
+        if {event.told for event in events} != {*positions, *range(first, self.n_told)}:
+            raise JournalError(
+                f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
+                "ones. Restore a copy."
+            )
+        return events
+
+    def latest(self, kind, count=-1):
+        """Return the latest events of a kind, or all, in their order."""
+        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
+
+    def parts(self):
+        """Return the parts of the state, plain data by name."""
+        return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)
+
+    @property
+    def is_closed(self):
+        """True if the writer closed it; False if it is open, or its process was killed."""
+        return self._rows("PRAGMA user_version")[0][0] == FORMAT
+
+    def counts(self):
+        """Return the number of events of each kind (dict)."""
+        return dict(self._rows("SELECT kind, count(*) FROM events GROUP BY kind"))
+
+
+class JournalFile(JournalContent):
     """Journal that is open for writing, by one process and optimizer at a time.
 
     Parameters
@@ -328,7 +425,7 @@ class JournalFile:
             raise
         # Runs at the end of the process as well, where objects may be deleted in any order.
         self._release = weakref.finalize(self, _release, self.path, connection, lock, self._process)
-        self._connection = connection
+        super().__init__(self.path, connection)
         # Size and time of the database after the last step; None: unknown.
         self._stamp = None
         self._is_marked = False
@@ -405,16 +502,7 @@ class JournalFile:
 
     @property
     def end(self):
-        """Position behind the last event."""
-        if self._is_new:
-            return START
-        with translated_errors(self.path, "read"):
-            return self._last_position()
-
-    def _last_position(self):
-        query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
-        row = self._connection.execute(query).fetchone()
-        return START if row is None else Position(*row)
+        return START if self._is_new else super().end
 
     def append(self, position, events, parts, *, rewrite):
         """Write a step, all of it or nothing, behind a position.
@@ -490,58 +578,3 @@ class JournalFile:
             text = to_text(plain)
             row = (name, text, part_sum(name, text))
             db.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    def _rows(self, query, arguments=()):
-        with translated_errors(self.path, "read"):
-            return self._connection.execute(query, arguments).fetchall()
-
-    def header(self):
-        """Return the body of the event with the parameters in force, after a check of the latest.
-
-        None: there are no events, as a process was killed before its first step.
-        """
-        end = self.end.number
-        if not end:
-            return None
-        first = max(end - _N_CHECKED, 0)
-        query = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
-        before = START
-        if first:
-            total = self._rows("SELECT sum FROM events WHERE number = ?", (first,))[0][0]
-            before = Position(first, total)
-        for _ in checked(self._rows(query, (first,)), before, self.path):
-            pass
-        return self._events(IN_FORCE)[0].body
-
-    def _events(self, condition, *arguments):
-        """Return some events, each with its checksum compared, as an index may be damaged."""
-        return list(checked_alone(self._rows(ALONE + condition, arguments), self.path))
-
-    @property
-    def n_told(self):
-        """Number of observations told."""
-        query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
-        last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
-        return last[0][0] + 1 if last else 0
-
-    def told(self, positions, first):
-        """Return the events of the observations at positions, and from ``first`` on."""
-        events = self._events("told >= ? ORDER BY told", first)
-        for i in positions:
-            events += self._events("told = ?", int(i))
-        if {event.told for event in events} != {*positions, *range(first, self.n_told)}:
-            raise JournalError(
-                f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
-                "ones. Restore a copy."
-            )
-        return events
-
-    def latest(self, kind, count=-1):
-        """Return the latest events of a kind, or all, in their order."""
-        return self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)[::-1]
-
-    def parts(self):
-        """Return the parts of the state, plain data by name."""
-        return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
-from ._file import connect, incomplete, text_path, translated_errors, wal_path
-from ._rows import ALONE, COLUMNS, IN_FORCE, START, Position, checked, checked_alone, stored_parts
+from ._file import (
+    JournalContent,
+    connect,
+    incomplete,
+    text_path,
+    translated_errors,
+    wal_path,
+)
+from ._rows import stored_parts
 
 if TYPE_CHECKING:
     from .._typing import PathLike
     from ._rows import Event
-
-_EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 
 
 @contextlib.contextmanager
@@ -72,17 +77,21 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
         file was copied without its ``-wal`` file, so that the latest steps are missing.
     """
     with reading(path) as connection, translated_errors(path, "read"):
-        position = START
-        if after:
-            row = connection.execute("SELECT sum FROM events WHERE number = ?", (after,)).fetchone()
-            position = Position(after, "" if row is None else row[0])
-        yield from checked(connection.execute(_EVENTS, (after,)), position, path)
+        yield from JournalContent(path, connection).since(after)
+
+
+@contextlib.contextmanager
+def opened(path):
+    """Yield the `JournalContent` of a journal at one moment; see `reading`."""
+    with reading(path) as connection:
+        connection.execute("BEGIN")
+        yield JournalContent(path, connection)
 
 
 def header(path):
     """Return the body of the event with the parameters in force."""
-    with reading(path) as connection, translated_errors(path, "read"):
-        return next(checked_alone(connection.execute(ALONE + IN_FORCE), path)).body
+    with opened(path) as content:
+        return content.in_force()
 
 
 def check(path: PathLike) -> dict[str, int]:
@@ -119,7 +128,7 @@ def check(path: PathLike) -> dict[str, int]:
         answer = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if answer != "ok":
             raise JournalError(f"The journal {path} is damaged ({answer}). Restore a copy.")
-        for event in checked(connection.execute(_EVENTS, (0,)), START, path):
+        for event in JournalContent(path, connection).since(0):
             counts[event.kind] = counts.get(event.kind, 0) + 1
         stored_parts(connection.execute("SELECT name, body, sum FROM parts"), path)
     return counts

@@ -9,6 +9,9 @@ from ..exceptions import JournalError
 # Columns of an event, in the order that `checked` expects.
 COLUMNS = "number, kind, at, told, body, sum"
 
+# Query of the events behind a number, in the order that `checked` expects.
+EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
+
 # Query of some events, in the order that `checked_alone` expects.
 ALONE = (
     f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "

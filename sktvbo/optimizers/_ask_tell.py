@@ -53,7 +53,7 @@ from ._places import (
 from ._report import frame_of, pending_rows, removed_at, representation
 from ._serialization import change_event
 from ._state import Answer, Query, handles
-from ._suggest import announce, in_context, restricted, suggest
+from ._suggest import announce, of_query, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -223,7 +223,7 @@ class AskTell(Durable):
         Parameters
         ----------
         run, here : RunState
-            In ``here`` the domain is that of the query, see `restricted`.
+            In ``here`` the domain is that of the query, see `of_query`.
         t : float
         """
         raise NotImplementedError
@@ -460,8 +460,7 @@ class AskTell(Durable):
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
-        here = in_context(run, run.domain.contexts(context, 1)[0])
-        here = restricted(here, fixed, available)
+        here = of_query(run, run.domain.contexts(context, 1)[0], fixed, available)
         return run.domain.decode(self._recommended(run, here, t))
 
     @step
@@ -485,7 +484,8 @@ class AskTell(Durable):
             The `Query` of ``suggest``, or a point, also as ``x``. A point answers the pending query
             there; without t, of several the one asked for last, in the same ``context`` if there is
             one. It may be rounded, to float32 or within a hundredth of a real's range, where any
-            other pending query is 4 times as far away. The point is the data.
+            other pending query is 4 times as far away. The point is the data, also beyond the
+            domain by a hundredth of the range.
         y : float
             The observation.
         t : float or date, default=None
@@ -522,6 +522,8 @@ class AskTell(Durable):
         -----
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context tells them apart.
+        ModelWarning
+            Contexts span less than a tenth of their range, or more than three; once.
         UnansweredQueryWarning
             Ten queries are pending while observations of their times, or of their places at other
             times, answer none; once.
@@ -777,8 +779,8 @@ class AskTell(Durable):
         ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
 
         A ``domain`` is of the same kind as before, with the same number of dimensions and the same
-        context. Bounds may be wider or narrower; arms, members and categories may be added and
-        withdrawn. Named parameters have the same names and kinds.
+        contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and
+        categories may be added and withdrawn. Named parameters have the same names and kinds.
         Values of an ordinal have the same order. A withdrawn category is a value that may only have
         been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
 

@@ -36,6 +36,7 @@ from ._outcomes import kept_outcomes
 from ._parts import (
     Calibration,
     Cancelled,
+    ContextRanges,
     Expert,
     Exploration,
     Start,
@@ -71,6 +72,7 @@ KINDS = (
     Expert,
     Calibration,
     Unanswered,
+    ContextRanges,
 )
 
 

@@ -348,6 +348,30 @@ class Durable(BaseEstimator):
         self._lock = Lock()
 
 
+def read_optimizer(cls, content, limit):
+    """Return an optimizer in the last state of a journal, which it does not write.
+
+    It is of the family of ``cls``, and shows at most ``limit`` observations. A clock that is a
+    function, which a file cannot hold, is that of steps.
+
+    Parameters
+    ----------
+    cls : type
+    content : JournalContent
+    limit : int
+    """
+    stored = content.in_force()
+    is_lost = "value" not in stored["parameters"].get("clock", {"value": None})
+    new = new_optimizer(cls, stored, {"clock": "step"} if is_lost else {}, content.path)
+    new.history = limit if new.history is None else min(new.history, limit)
+    run = new._new_run()
+    with state_errors(content.path):
+        state = read_state(content, run.history.log.limit)
+        if is_lost:
+            del state.parts["clock"]
+        return with_run(new, restored_run(run, state))
+
+
 def with_new_run(optimizer):
     """Return a copy of an optimizer that begins a run."""
     return with_run(optimizer, optimizer._new_run())

@@ -418,16 +418,16 @@ def near(domain, known, length):
         Longest step, as a part of each range.
     """
     space = domain.search_space()
-    ends = np.append(domain.unit_columns[1:], domain.n_unit)
-    ordered = np.repeat(domain.kinds != "unordered", ends - domain.unit_columns)
-    columns = np.flatnonzero(ordered[: space.domain.n_unit])
+    k = space.domain.n_unit
+    columns = np.flatnonzero(domain.unit_mask(domain.kinds != "unordered")[:k])
+    moves = np.append(space.continuous[:k] | space.domain.circular, space.continuous[k:])
     # Places, and how far from each others are near them (u,).
     known, _ = distinct_rows(known)
     wide = length * space.upper[columns] + _SLACK
     balls = [(known[:, columns] / wide, wide)]
-    free = space.continuous[columns]
+    free = moves[columns]
     if not free.all():
-        steps, moves = [known[:0, columns]], space.continuous
+        steps = [known[:0, columns]]
         for shape in distinct_rows(known[:, ~moves])[0]:
             # Steps of integers and members are the same whatever the reals are.
             places = known[(known[:, ~moves] == shape).all(axis=1)]

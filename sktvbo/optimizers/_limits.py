@@ -264,11 +264,12 @@ def _is_beyond(run):
 def _is_near(space, row):
     """Return True if a row (d,) is near a search space, whatever its categories are."""
     domain = space.domain
-    here, ordered = domain.unit_of(row[np.newaxis, : domain.n_dims])[0], domain.kinds != "unordered"
+    here = domain.unit_of(row[np.newaxis, : domain.n_dims])[0]
+    ordered = domain.unit_mask(domain.kinds != "unordered")
     places = space.listed()
     if places is None:
         places = np.clip(here, space.lower[: len(here)], space.upper[: len(here)])[np.newaxis]
-    moves = np.abs(places - here)[:, domain.unit_columns[ordered]]
+    moves = np.abs(places - here)[:, ordered]
     return bool((moves <= NEAR).all(axis=1).any())
 
 

@@ -44,17 +44,18 @@ def place_of(run, x, context=None, *, answered=False):
     x, domain = without_outcomes(run, x), run.domain
     try:
         return domain.place(x, context)
-    except DomainError:
-        row = _known_place(domain, domain.as_row(x), run.pending.unanswered)
+    except DomainError as exc:
+        x = domain.as_row(x)
+        row = _known_place(domain, x, run.pending.unanswered)
         if row is None:
-            raise
+            raise _with_remedy(exc, domain, x) from exc
         return _row_in_context(domain, row[: domain.n_chosen], context)
 
 
 def _known_place(domain, row, queries):
     """Return the row (d,) of an x outside of a domain that may answer a query, or None.
 
-    It is x where that was asked in a wider domain, or the point of the domain that x rounds.
+    It is x where that was asked in a wider domain, or near the edge of this one, see `_rounded_to`.
     """
     k = domain.n_chosen
     if any(np.array_equal(query.x[:k], row[:k]) for query in queries):
@@ -64,10 +65,30 @@ def _known_place(domain, row, queries):
 
 
 def _rounded_to(domain, row):
-    """Return the point (d,) of the domain that a row (d,) rounds, None if there is none."""
+    """Return a row (d,) that is nearly a point of the domain, None if it is not.
+
+    Reals are as measured, also beyond the domain; but for rounding errors of float32, all else is
+    that of the point.
+    """
     nearest = domain.from_unit(domain.unit_of(row[np.newaxis]))
     gaps = _rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
-    return nearest[0] if np.isfinite(gaps[0]) else None
+    if not np.isfinite(gaps[0]):
+        return None
+    is_real = np.isin(domain.kinds, ["straight", "curved"])
+    differs = np.abs(row - nearest[0]) > _RELATIVE * np.maximum(np.abs(row), np.abs(nearest[0]))
+    return np.where(is_real & differs, row, nearest[0])
+
+
+def _with_remedy(error, domain, row):
+    """Return the error of a row (d,) outside of a domain, with what to do if it was measured."""
+    numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
+    beyond = (row < domain.lower) | (row > domain.upper)
+    if not (numbers & beyond).any():
+        return error
+    return DomainError(
+        f"{error} A measurement beyond the domain: tell it to with_parameters(domain=...) with a "
+        "wider one, which may be narrowed again afterwards."
+    )
 
 
 def place_set(run, query, x):
@@ -82,13 +103,14 @@ def place_set(run, query, x):
     x, domain = without_outcomes(run, x), run.domain
     try:
         return domain.place(x)
-    except DomainError:
+    except DomainError as exc:
         row, asked, k = domain.as_row(x), getattr(query, "x", query), domain.n_chosen
-        if not np.array_equal(row[:k], asked[:k]):
-            row = _rounded_to(domain, row)
-        if row is None:
-            raise
-        return row
+        if np.array_equal(row[:k], asked[:k]):
+            return row
+        near = _rounded_to(domain, row)
+        if near is None:
+            raise _with_remedy(exc, domain, row) from exc
+        return near
 
 
 def rows_and_times(run, X, t, context):
@@ -148,6 +170,11 @@ def _rounding_gaps(domain, x, rows, rounded):
     numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
     units = domain.unit_of(np.vstack([x, rows]))[:, columns]
     gaps, differences = np.abs(units[1:] - units[0]), np.abs(rows - x)
+    turns, widths = domain.kinds == "cyclic", domain.upper - domain.lower
+    parts = np.mod(differences, widths, where=turns, out=np.zeros_like(differences))
+    parts = np.minimum(parts, widths - parts)
+    differences = np.where(turns, parts, differences)
+    gaps = np.divide(parts, widths, where=turns, out=gaps)
     with np.errstate(invalid="ignore"):
         near = differences <= _RELATIVE * np.maximum(np.abs(rows), np.abs(x))
         small = differences <= _OF_RANGE * (domain.upper - domain.lower)

@@ -97,10 +97,14 @@ def _positions(run):
 def removed_at(run):
     """Return the times (m,) of removal of the shown observations, NaN in the data set."""
     positions = _positions(run)
-    times = np.full(len(positions), np.nan)
-    for entry in run.shown:
-        if len(entry.removed):
-            times[np.isin(positions, entry.removed)] = entry.now
+    times, entries = np.full(len(positions), np.nan), [e for e in run.shown if len(e.removed)]
+    if entries:
+        removed = np.concatenate([entry.removed for entry in entries])
+        now = np.repeat([entry.now for entry in entries], [len(entry.removed) for entry in entries])
+        # Of an observation that came back and was removed again, the latest time.
+        where = np.minimum(np.searchsorted(positions, removed), len(positions) - 1)
+        known = positions[where] == removed
+        times[where[known]] = now[known]
     times[np.isin(positions, run.data.positions)] = np.nan  # it has come back
     return times
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._validation import invalid, plain_number
 from .._values import owned
-from .._warnings import warn_caller
+from .._warnings import present_step, warn_caller
 from ..domain import as_domain
 from ..domain._change import Change, renumbered
 from ..domain._step_limit import as_step_limit
@@ -541,6 +541,8 @@ class Recorder:
     def __init__(self, file, run, header, is_stored=False):
         self._file = file
         self._header = header
+        # Warnings of the latest step, and how many of them are in the file.
+        self._warnings, self._n_warnings = [], 0
         self._constants = constants_of(run)
         # The state in the file; None while that is uncertain.
         self._stored = run if is_stored else None
@@ -582,12 +584,29 @@ class Recorder:
         # If this call is interrupted, the next one deletes what it may have written.
         known, self._stored = self._stored if self._stored is run else None, None
         parts = encode_parts(after, self._constants, known)
-        events = events_between(run, after, kind, details)
+        events = self._noted(events_between(run, after, kind, details), kind)
         if not run.position.number:
             events.insert(0, ("begin", None, self._header))
         position = self._file.append(run.position, events, parts, rewrite=known is None)
         self._stored = after = replace(after, position=position)
         return after
+
+    def _noted(self, events, kind):
+        """Return the events of a step, the last one with what was noted since the step before.
+
+        That are its seconds, unless it has many observations, and warnings (category, text).
+        """
+        warnings, seconds = present_step()
+        new, noted = self._warnings[self._n_warnings :], {}
+        if warnings is not None:
+            new = new + warnings if warnings is not self._warnings else new
+            self._warnings, self._n_warnings = warnings, len(warnings)
+        if seconds is not None and kind in ("ask", "tell", "fail"):
+            noted["seconds"] = round(seconds, 6)
+        if new:
+            noted["warnings"] = [[category.__name__, text] for text, category in new]
+        *others, (name, told, body) = events
+        return [*others, (name, told, body | noted)]
 
 
 def read_state(file, limit):

@@ -824,11 +824,19 @@ class RunState:
         """Return what the system is set to after an observation or a failure."""
         if answer.query is None or answer.query.id in self.pending.untold:
             late = self.setting is not None and self.setting[-1] > answer.t  # it sets nothing
-            return self.setting if late else answer.row
+            return self.setting if late else np.append(self._nearest(answer.x), answer.t)
         # A query was counted when it was asked for, at the place where it was to be.
         if answer.asked is None or not self._is_set_to(answer.asked, answer.query.t):
             return self.setting
-        return np.append(answer.x, answer.query.t)
+        return np.append(self._nearest(answer.x), answer.query.t)
+
+    def _nearest(self, x):
+        """Return the point (d,) of the domain that is nearest to a row (d,), in its context."""
+        k = self.domain.n_chosen
+        if (x[:k] >= self.domain.lower[:k]).all() and (x[:k] <= self.domain.upper[:k]).all():
+            return x
+        nearest = self.domain.from_unit(self.domain.unit_of(x[np.newaxis]))[0]
+        return np.append(nearest[:k], x[k:])
 
     def without_query(self, after, query):
         """Return the state ``after`` a query was taken back, at the latest of the others."""

@@ -7,6 +7,7 @@ import numpy as np
 from .._validation import invalid_domain
 from ..acquisition._optimize import untaken
 from ..domain import StepLimit
+from ..domain._search_space import CENTER, RADIUS
 from ..domain._step_limit import as_step_limit
 from ._part import Part
 
@@ -15,6 +16,10 @@ _NEARER = 0.1
 
 # Differences up to this one, in unit form, are rounding errors.
 _SLACK = 1e-9
+
+# Limits of two coordinates bound an arc of less than half of a circle: a longer step of a cyclic
+# parameter, in parts of a turn, is made in two.
+_LONGEST_ARC = 0.24
 
 # Candidates within reach, beside the nearest place.
 _N_CANDIDATES = 64
@@ -49,7 +54,7 @@ class StepLimiter(Part):
         if run.setting is None:
             return space
         here, reach = self._reach(run, t)
-        low, high = _with_next_values(space, here, here - reach, here + reach)
+        low, high = _with_next_values(space, here, *_around(run.domain, here, reach))
         k = space.domain.n_unit
         gaps = np.maximum(low[:k] - space.upper[:k], space.lower[:k] - high[:k])
         if (gaps > _SLACK).any():
@@ -147,7 +152,24 @@ def neighbourhood(domain, space, row, part):
     Categories are free.
     """
     here, reach = domain.to_unit(row), _widths(domain, np.full(domain.n_dims, part))
-    return _between(space, domain, here - reach, here + reach, lambda: None)
+    return _between(space, domain, *_around(domain, here, reach), lambda: None)
+
+
+def _around(domain, here, reach):
+    """Return limits (u,), (u,) of the places within reach (u,) of one (u,)."""
+    low, high = here - reach, here + reach
+    for i in domain.unit_columns[domain.kinds == "cyclic"]:
+        turn, columns = 2.0 * np.pi * min(reach[i], _LONGEST_ARC), slice(i, i + 2)
+        angle = np.arctan2(here[i + 1] - CENTER, here[i] - CENTER)
+        # An arc has its ends, and some of the four extremes of the circle.
+        ends = np.array([angle - turn, angle + turn])
+        quarters = 0.5 * np.pi * np.arange(np.ceil(2 * ends[0] / np.pi), 2 * ends[1] / np.pi)
+        angles = np.append(ends, quarters)
+        arc = CENTER + RADIUS * np.array([np.cos(angles), np.sin(angles)])
+        low[columns], high[columns] = arc.min(axis=1), arc.max(axis=1)
+        if reach[i] >= 0.5:
+            low[columns], high[columns] = 0.0, 1.0
+    return low, high
 
 
 def _between(space, domain, low, high, beyond):
@@ -181,7 +203,7 @@ def _with_next_values(space, here, low, high):
     is forbidden, the next one that is not is within the limits too.
     """
     k, low, high = space.domain.n_unit, np.array(low), np.array(high)
-    moves, here = low[:k] < high[:k], here[:k]
+    moves, here = (low[:k] < high[:k]) & ~space.domain.circular, here[:k]
     steps = space.domain.neighbours(here)
     steps = steps[(steps != here).sum(axis=1) == 1]
     for values in steps, steps[space.allowed(steps)]:
@@ -229,6 +251,8 @@ def _widths(domain, shares):
     for share, kind, start, end in zip(shares, domain.kinds, domain.unit_columns, ends):
         if kind == "unordered":
             widths[start:end] = np.inf if share else 0.0
+        elif kind == "cyclic":
+            widths[start:end] = share
         else:
             widths[start] = share * spans[start] if spans[start] else 0.0
     return widths

@@ -1,6 +1,6 @@
 """Queries: `suggest` is an ``ask``, from the time and the context to the queries that are pending.
 
-1. Context, and what is fixed or available: the domain of this query (`in_context`, `restricted`).
+1. Context, and what is fixed or available: the domain of this query (`of_query`).
 2. Start points come first; until there is a surrogate, queries are drawn (`_initial_queries`).
 3. Then the search space of each query is what all parts allow (`allowed_space`).
 4. A part chooses in it, or `search` does: where the acquisition function is largest, weighed by the
@@ -24,6 +24,7 @@ from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize, untaken
+from ..domain._feasible import STEP_CALLS
 from ..domain._one_query import of_one_query
 from ._budget import REST
 from ._chance import Chance
@@ -34,6 +35,10 @@ from ._state import MAX_PENDING, Forecast, made_until
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
+
+# Points that satisfy constraints are searched near the start points, pending queries and this many
+# of the latest observations.
+_N_KNOWN = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +144,7 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     run = replaced(run, rng=copied(run.rng))
     for row, n in _groups(run.domain, context, size):
-        here, new = _start_queries(restricted(in_context(run, row), fixed, available), t, n)
+        here, new = _start_queries(of_query(run, row, fixed, available, n), t, n)
         n, best, forecast = n - len(new), (), None
         if follows:
             here, best, forecast = _best_queries(here, t, n, may_wait, details)
@@ -206,6 +211,24 @@ def _groups(domain, context, size):
     return [(row, 1) for row in contexts]
 
 
+def of_query(run, context, fixed=None, available=None, n=1):
+    """Return the run with the domain of n queries in a context (c,), see `of_one_query`."""
+    run = in_context(run, context)
+    domain = run.domain
+    if domain.is_constrained:
+        latest = run.history.latest(_N_KNOWN)
+        rows = [*run.config.start_points, *(entry.row[:-1] for entry in latest)]
+        rows += [query.x for query in run.pending_now]
+        domain = domain.knowing(np.reshape(rows, (-1, domain.n_dims)), n * STEP_CALLS)
+    if fixed is not None or available is not None:
+        domain = of_one_query(domain, fixed, available)
+    return run if domain is run.domain else _in_domain(run, domain)
+
+
+def _in_domain(run, domain):
+    return replaced(run, config=replaced(run.config, domain=domain))
+
+
 def in_context(run, context):
     """Return the run with a domain in which a context (c,) is fixed."""
     if not len(context):
@@ -215,14 +238,6 @@ def in_context(run, context):
     start_points[:, config.domain.n_chosen :] = context
     domain = config.domain.in_context(context)
     return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
-
-
-def restricted(run, fixed, available):
-    """Return the run with the domain of one query, see `of_one_query`."""
-    if fixed is None and available is None:
-        return run
-    domain = of_one_query(run.domain, fixed, available)
-    return replaced(run, config=replaced(run.config, domain=domain))
 
 
 def allowed_space(choice):

@@ -7,17 +7,21 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 
 from ._baseline import BaselineDisplay
 from ._comparison import ComparisonDisplay, DatasetSizeDisplay, RegretDisplay
+from ._forecast import ForecastDisplay
 from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._places import PosteriorDisplay, RelevancyDisplay
+from ._report import report
 
 __all__ = [
     "BaselineDisplay",
     "ComparisonDisplay",
     "DatasetSizeDisplay",
+    "ForecastDisplay",
     "OutcomeDisplay",
     "PosteriorDisplay",
     "RegretDisplay",
     "RelevancyDisplay",
     "SliceDisplay",
     "TrackDisplay",
+    "report",
 ]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BLOCK, _MARGIN, _MANY = 500, 150, 1000
 
 # Observations at whose times the best point is searched, and the limits are predicted.
-_N_RECOMMENDED = 300
+_N_RECOMMENDED = 100
 
 
 @display_data
@@ -49,7 +49,7 @@ class BaselineDisplay(Display):
         Prediction at the fixed setting, in the context of each observation.
     recommended : ndarray of shape (n,)
         Prediction at the best point at each time, as all observations show it afterwards. Of more
-        than 300 observations NaN at all but 300.
+        than 100 observations NaN at all but 100.
     gain_std : float
         Standard deviation of the gain.
     feasible : ndarray of shape (n,), or None
@@ -207,7 +207,8 @@ class BaselineDisplay(Display):
         """
         (ax,) = self._panels(ax)
         times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
-        dots = {"color": "0.35", "markersize": 3.5, "rasterized": len(times) > N_VECTORS}
+        are_many = len(times) > N_VECTORS
+        dots = {"color": "0.35", "markersize": 1.5 if are_many else 3.5, "rasterized": are_many}
         label = "predicted at what was set" if self.predicted else "measured"
         ax.plot(times, self.y, "o", **dots, label=label)
         fixed, known = "at the baseline", np.isfinite(self.recommended)

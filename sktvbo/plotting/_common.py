@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from .._validation import check_int, invalid
+from .._validation import check_int, check_real, invalid
 from .._values import replaced
 from ..domain import as_domain
 from ..exceptions import AskTellError, MissingExtraError
@@ -57,8 +57,8 @@ class Display:
     # Times are dates, in ``time_unit`` since 1970.
     dates = False
 
-    def _panels(self, axes, n=1, **options):
-        """Return n axes: the given ones, or new ones for None."""
+    def _panels(self, axes, n=1, columns=None, **options):
+        """Return n axes: the given ones, or new ones for None, at most three beside one another."""
         try:
             # Import the package first: its submodule may be in sys.modules although it is missing.
             import matplotlib  # noqa: F401
@@ -72,7 +72,7 @@ class Display:
             if len(axes) != n:
                 raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
-        columns = 2 if n == 4 else min(n, 3)
+        columns = columns or (2 if n == 4 else min(n, 3))
         rows = -(-n // columns)
         size = np.array(self._panel_size) * (columns, rows) + self._margin
         options = {"figsize": size, "layout": "constrained", "squeeze": False} | options
@@ -110,11 +110,19 @@ class Display:
 
         Return the two lines.
         """
-        many = {"rasterized": len(kept) + len(removed) > N_VECTORS}
+        are_many = len(kept) + len(removed) > N_VECTORS
+        many = {"rasterized": are_many}
+        if are_many:  # small ones, so that what is below them is seen
+            size = 3.0
         dot = {"color": "red", "markersize": size, "markeredgecolor": "white"} | many
         dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
         cross = {"color": "black", "markersize": size - 0.5, "markeredgewidth": 1.3} | many
-        cross |= {"path_effects": outline(2.6, "white"), "label": f"removed ({len(removed)})"}
+        cross["label"] = f"removed ({len(removed)})"
+        if are_many:
+            cross |= {"alpha": 0.35, "markeredgewidth": 0.6}
+            dot["markeredgewidth"] = 0.2
+        else:
+            cross["path_effects"] = outline(2.6, "white")
         crosses = ax.plot(self._on_axis(removed[:, 1]), removed[:, 0], "x", **cross)
         dots = ax.plot(self._on_axis(kept[:, 1]), kept[:, 0], "o", **dot)
         return [*dots, *crosses]
@@ -167,7 +175,23 @@ def draw_best_places(ax, times, places, label, linewidth, **options):
     return ax.plot(times, places, label=label, **style, **options)
 
 
+def coloured_range(mean, part, maximize):
+    """Return the range of a colour scale of the best part of some means, and its open end."""
+    check_real(part, "coloured", interval="(0, 1]")
+    if part == 1.0:
+        return mean.min(), mean.max(), "neither"
+    if maximize:
+        return np.quantile(mean, 1.0 - part), mean.max(), "min"
+    return mean.min(), np.quantile(mean, part), "max"
+
+
 # --- state of an optimizer ------------------------------------------------------------------------
+
+
+def taking_numbers(optimizer):
+    """Return a copy of an optimizer that takes times as numbers, also after dates."""
+    run = run_of(optimizer)
+    return with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
 
 
 class OptimizerView:
@@ -199,8 +223,7 @@ class OptimizerView:
             got = f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations"
             advice = "RandomSearch never has one; others do after the initial points."
             raise invalid("optimizer", expected, got=got, advice=advice, error=AskTellError)
-        run = run_of(optimizer)
-        self.optimizer = with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
+        self.optimizer = taking_numbers(optimizer)
         self.domain, self.sign = as_domain(optimizer.domain), 1.0 if optimizer.maximize else -1.0
         self.told, self.removed = optimizer.told_X_, np.isfinite(optimizer.removed_at_)
 

@@ -82,7 +82,8 @@ class CurveDisplay(Display):
             self.lines_[name] = line
             if name in bands:
                 draw_band(ax, times, *bands[name], line.get_color(), step=step)
-        ax.set_xlim(times[0], times[-1])
+        if times[0] < times[-1]:
+            ax.set_xlim(times[0], times[-1])
         self._set_up_time(ax)
         ax.grid(alpha=0.3)
         ax.legend()
@@ -369,7 +370,7 @@ class DatasetSizeDisplay(CurveDisplay):
         run, sizes = optimizer._current(), {name: history["n"]}
         # What was told before the history that is shown counts as well.
         told = run.history.n_told - len(run.shown) + np.arange(1, len(run.shown) + 1)
-        labels = {"told": told} | time_labels(optimizer, labels)
+        labels = {"told": told, "time_unit": ""} | time_labels(optimizer, labels)
         return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, **labels)
 
     @classmethod

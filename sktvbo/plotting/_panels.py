@@ -17,6 +17,7 @@ from ._common import (
     N_VECTORS,
     OptimizerView,
     PanelDisplay,
+    coloured_range,
     display_data,
     draw_band,
     draw_best_places,
@@ -347,12 +348,14 @@ class TrackDisplay(PanelDisplay):
         Mask of the observations in the data set.
     now : float
         Present time of the optimizer.
+    maximize : bool, default=True
+        True if the best value is the largest.
     time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
     value_label : str, default="posterior mean"
     safety : float, default=0.5
-        Probability at the outline of the feasible region.
+        Probability below which it is hatched.
 
     Attributes
     ----------
@@ -381,6 +384,7 @@ class TrackDisplay(PanelDisplay):
     kept: np.ndarray
     _: KW_ONLY
     now: float
+    maximize: bool = True
     time_unit: str = ""
     dates: bool = False
     value_label: str = "posterior mean"
@@ -455,23 +459,32 @@ class TrackDisplay(PanelDisplay):
             best = recommended[:, i] if i < n_chosen else None
             tracks.append(Track(axis, mean, best, queried[:, i], feasible))
         options = {"now": view.now, "safety": view.optimizer.safety or 0.5}
+        options["maximize"] = view.optimizer.maximize
         told_at, labels = view.told[:, -1], view.labels(labels)
         return cls(tracks, times, told_at, ~view.removed, **options, **labels)
 
     def plot(
-        self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
+        self,
+        axes: Sequence[Axes] | NDArray[Any] | None = None,
+        *,
+        cmap: str | Colormap = "viridis",
+        coloured: float = 0.5,
     ) -> Self:
         """Draw a panel per parameter: the mean in colours, recommended values and observations.
 
         The curve is the recommended value, and a vertical line is the present. Red dots are
-        observations in the data set, and crosses are removed ones. A white line surrounds the
-        places where all limits hold with probability ``safety``.
+        observations in the data set, and crosses are removed ones. It is hatched where all limits
+        hold with a lower probability than ``safety``, as is known now: earlier queries may lie
+        there.
 
         Parameters
         ----------
         axes : array-like of matplotlib Axes, default=None
             One per parameter; None: a new figure.
         cmap : str or matplotlib Colormap, default="viridis"
+        coloured : float, default=0.5
+            Fraction of the means, the best ones, that the colour scale covers; see
+            `PosteriorDisplay.plot`.
 
         Returns
         -------
@@ -484,7 +497,8 @@ class TrackDisplay(PanelDisplay):
         """
         axes = self._panels(axes, len(self.tracks), sharex=True)
         means = np.concatenate([track.mean.ravel() for track in self.tracks])
-        colours = {"cmap": cmap, "vmin": means.min(), "vmax": means.max(), "rasterized": True}
+        low, high, extend = coloured_range(means, coloured, self.maximize)
+        colours = {"cmap": cmap, "vmin": low, "vmax": high, "rasterized": True}
         times, now = self._on_axis(self.times), self._on_axis(self.now)
         step = times[1] - times[0]
         t_edges = np.append(times - 0.5 * step, times[-1] + 0.5 * step)
@@ -492,7 +506,7 @@ class TrackDisplay(PanelDisplay):
             track.axis.set_up(ax, "y")
             mesh = ax.pcolormesh(t_edges, track.axis.edges, track.mean, **colours)
             if track.feasible is not None:
-                self._draw_feasible(ax, track)
+                self._draw_infeasible(ax, track)
             observations = np.column_stack([track.queried, self.told_at])
             self._draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
             if track.recommended is not None:
@@ -503,18 +517,28 @@ class TrackDisplay(PanelDisplay):
             limits["ylim"] = track.axis.edges[[0, -1]]
             ax.set(**limits)
             self._set_up_time(ax)
-        self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
+        options = {"ax": list(axes), "label": self.value_label, "extend": extend}
+        self.colorbar_ = axes[0].figure.colorbar(mesh, **options)
         return self._finish(axes)
 
-    def _draw_feasible(self, ax, track):
-        """Draw the outline of the region where all limits hold with probability ``safety``."""
-        style = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
-        if track.feasible.min() < self.safety < track.feasible.max():
-            grid = self._on_axis(self.times), track.axis.values, track.feasible
-            lines = ax.contour(*grid, [self.safety], **style)
+    def _draw_infeasible(self, ax, track):
+        """Hatch where all limits hold with a lower probability than ``safety``."""
+        times, low = self._on_axis(self.times), track.feasible < self.safety
+        style = {"facecolor": "none", "edgecolor": "white", "linewidth": 0.0, "hatch": "////"}
+        label = f"limits hold with less than {self.safety:g}"
+        if track.axis.discrete or not low.any() or low.all():
+            edges = track.axis.edges
+            for bottom, top, where in zip(edges, edges[1:], low):
+                ax.fill_between(times, bottom, top, where=where, step="mid", **style)
+        else:
+            grid = times, track.axis.values, track.feasible
+            ax.contourf(*grid, [-1.0, self.safety], colors="none", hatches=["////"]).set(
+                edgecolor="white", linewidth=0.0
+            )
+            lines = ax.contour(*grid, [self.safety], colors="white", linewidths=1.6)
             lines.set(path_effects=outline(3.0, "black"))
-        label = f"limits hold ({self.safety:g})"
-        ax.plot([], [], "--", color="white", path_effects=outline(3.0, "black"), label=label)
+        style |= {"facecolor": "0.4", "label": label}
+        ax.fill_between([], [], [], **style)
 
 
 # --- outcomes -------------------------------------------------------------------------------------

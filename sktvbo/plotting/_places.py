@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._validation import check_real, invalid_domain
+from .._validation import invalid_domain
 from ..domain import FiniteSet
 from ..kernels import split_time
 from ._common import (
@@ -15,6 +15,7 @@ from ._common import (
     TEXT_BOX,
     Display,
     OptimizerView,
+    coloured_range,
     display_data,
     draw_best_places,
     legend_above,
@@ -215,7 +216,7 @@ class PosteriorDisplay(Display):
             matplotlib is not installed.
         """
         (ax,) = self._panels(ax)
-        low, high, extend = self._coloured_range(coloured)
+        low, high, extend = coloured_range(self.mean, coloured, self.maximize)
         grid = self._on_axis(self.times), self.places, self.mean
         if self.arms:
             mappable = ax.pcolormesh(*grid, cmap=cmap, vmin=low, vmax=high, rasterized=True)
@@ -239,15 +240,6 @@ class PosteriorDisplay(Display):
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
         return self._finish(ax)
-
-    def _coloured_range(self, part):
-        """Return the range of the colour scale, and the end at which values exceed it."""
-        check_real(part, "coloured", interval="(0, 1]")
-        if part == 1.0:
-            return self.mean.min(), self.mean.max(), "neither"
-        if self.maximize:
-            return np.quantile(self.mean, 1.0 - part), self.mean.max(), "min"
-        return self.mean.min(), np.quantile(self.mean, part), "max"
 
     def _draw_present(self, ax):
         """Draw the present and return its line."""

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
-from .._validation import check_random_state, check_real, invalid_observation, real_array
+from .._validation import (
+    check_random_state,
+    check_real,
+    invalid_domain,
+    invalid_observation,
+    real_array,
+)
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
@@ -104,7 +110,7 @@ class Problem:
     ValueError
         An invalid horizon or noise variance.
     DomainError
-        An invalid domain.
+        An invalid domain, or one with a context.
 
     Examples
     --------
@@ -133,6 +139,10 @@ class Problem:
     ) -> None:
         self.name = name
         self.domain = as_domain(domain)
+        if self.domain.n_chosen < self.domain.n_dims:
+            expected = "a domain without a context"
+            advice = "Loop over ask(t, context=...) and tell, or see optimize(..., context=...)."
+            raise invalid_domain("domain", expected, self.domain, self, advice=advice)
         self.horizon = check_real(horizon, "horizon", self, interval="(0, inf)")
         self.noise_variance = check_real(
             noise_variance, "noise_variance", self, interval="[0, inf)"

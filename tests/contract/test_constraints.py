@@ -180,7 +180,7 @@ def test_a_step_limit_holds_in_every_context():
     opt.tell([1.0, 0.0], 1.0, 6.0, context=0.0)
     before = fingerprint(opt)
     # From here nothing within reach is allowed.
-    with pytest.raises(DomainError, match=r"context \[1\.5\] must be .* within reach\. Got none"):
+    with pytest.raises(DomainError, match=r"context \[1\.5\] must be .* reach\. Got .*none"):
         opt.ask(7.0, context=1.5)
     assert fingerprint(opt) == before
     assert 0.8 <= opt.ask(7.0, context=0.3)[0] <= 0.85

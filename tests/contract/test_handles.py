@@ -138,7 +138,7 @@ def test_what_is_further_away_is_no_answer():
         opt.tell(x + 0.0101, 1.0)
     opt.tell(x + 0.0101, 1.0, 0.0)
     assert len(opt.pending_) == 1
-    for where in (ARMS.points[0] + 1e-6, ARMS.points[0] + 2.0):
+    for where in (ARMS.points[0] + 1e-2, ARMS.points[0] + 2.0):
         with pytest.raises(DomainError):
             RandomSearch(ARMS).tell(where, 1.0, 0.0)
     steps = RandomSearch(FiniteSet(np.arange(1001.0)[:, np.newaxis]), random_state=0)
@@ -152,13 +152,13 @@ def test_what_is_further_away_is_no_answer():
     assert len(named.pending_) == 1
 
 
-def test_what_rounds_to_beyond_the_edge_is_at_the_edge():
+def test_what_is_read_back_beyond_the_edge_is_stored_as_measured():
     opt = RandomSearch([(0.0, 1.0)])
     opt.announce([1.0], 0.0)
     with pytest.raises(DomainError):
         opt.tell([1.02], 1.0, 0.0)
     opt.tell([1.004], 1.0, 0.0)
-    assert_array_equal(opt.told_X_, [[1.0, 0.0]])
+    assert_array_equal(opt.told_X_, [[1.004, 0.0]])
 
 
 def test_cancelling_and_a_journal_take_a_rounded_x(tmp_path):

@@ -246,27 +246,51 @@ def test_a_result_needs_no_variables_with_its_id():
     assert told == {first["x"]: 1.0, second["x"]: 2.0}
 
 
-def test_an_id_belongs_to_the_place_that_was_suggested():
+def test_a_result_at_another_place_answers_its_id_there():
     generator = new()
     first, second = generator.suggest(2)
-    for x in (second["x"], first["x"] + 1e-3):
-        with pytest.raises(ValueError, match=r"'x' of a result with '_id' 0 must.*another place"):
-            generator.ingest([{"x": x, "_id": first["_id"], "f": 1.0}])
-    generator.ingest([{"x": np.float32(first["x"]), "_id": first["_id"], "f": 1.0}])
-    assert generator.optimizer.told_X_[0, 0] == first["x"]
+    generator.ingest([{"x": first["x"] + 1e-3, "_id": first["_id"], "f": 1.0}])
+    assert generator.optimizer.told_X_[0, 0] == first["x"] + 1e-3
+    assert [query.id for query in generator.optimizer.pending_] == [second["_id"]]
+    with pytest.raises(ValueError, match=r"must be in \[.*with_parameters\(domain=...\)"):
+        generator.ingest([{"x": 9.0, "_id": second["_id"], "f": 1.0}])
+    generator.ingest([{"x": np.float32(second["x"]), "_id": second["_id"], "f": 1.0}])
+    assert generator.optimizer.told_X_[1, 0] == second["x"]
+    points = generator.suggest(2)
+    moved = [{**point, "x": 0.5 * point["x"], "f": 1.0} for point in points]
+    generator.ingest([moved[0], points[1] | {"f": 2.0}])
+    assert generator.optimizer.told_X_[2:, 0].tolist() == [moved[0]["x"], points[1]["x"]]
+    assert generator.optimizer.pending_ == []
     generator = new(WDBO(clock="step", start_points=[{"x": 0.0}], random_state=0))
     generator.ingest([generator.suggest()[0] | {"x": 1e-8, "f": 1.0}])
     assert generator.optimizer.told_X_[0, 0] == 0.0
 
 
-def test_an_id_belongs_to_the_discrete_values_that_were_suggested():
+def test_discrete_values_of_an_id_may_be_others_of_the_list():
     generator = new(vocs=problem(variables={"k": {1, 2, 3}, "optics": {"wide", "narrow"}}))
     (point,) = generator.suggest()
-    for name, value in (("k", point["k"] % 3 + 1), ("optics", "tele"), ("k", None)):
-        with pytest.raises(ValueError, match=f"{name!r} of a result with '_id' 0 must be"):
+    for name, value in (("optics", "tele"), ("k", None), ("k", 7)):
+        with pytest.raises(ValueError, match=f"{name!r}.* must be one of"):
             generator.ingest([point | {"f": 1.0, name: value}])
-    generator.ingest([point | {"f": 1.0, "k": float(point["k"])}])
+    generator.ingest([point | {"f": 1.0, "k": float(point["k"] % 3 + 1)}])
     assert generator.optimizer.pending_ == []
+    assert generator.optimizer.told_X_[0, 0] == point["k"] % 3
+
+
+def test_numbers_of_a_file_may_have_fewer_digits():
+    listed = set(np.linspace(0.0, 1.0, 7).tolist())
+    generator = new(vocs=problem(variables={"k": listed, "x": [0.0, 1.0]}))
+    points = generator.suggest(4)
+    generator.ingest([point | {"f": 1.0, "k": round(point["k"], 4)} for point in points])
+    assert set(generator.optimizer.told_X_[:, 0]) <= set(range(7))
+    generator.ingest([{"k": 0.3333, "x": 0.5, "f": 1.0}])
+    assert generator.optimizer.told_X_[-1, 0] == 2.0
+
+
+def test_a_problem_without_variables_is_refused_at_the_beginning():
+    for variables in ({}, {"c": ContextualVariable(domain=[0.0, 1.0])}):
+        with pytest.raises(ValueError, match="The variables of the VOCS must be at least one"):
+            new(vocs=problem(variables=variables))
 
 
 def test_the_same_result_twice_is_one_and_a_different_one_is_refused():
@@ -625,9 +649,11 @@ def test_a_dump_names_the_journal(tmp_path, monkeypatch):
 
 def test_fields_cannot_be_set():
     generator = new()
-    for name in ("vocs", "data"):
-        with pytest.raises(ValueError, match=name):
-            setattr(generator, name, None)
+    with pytest.raises(ValueError, match="vocs"):
+        generator.vocs = None
+    for remove in (lambda: setattr(generator, "data", None), lambda: generator.set_data(None)):
+        with pytest.raises(ValueError, match=r"remove_data and reset_data.*optimizer\.untell"):
+            remove()
 
 
 # --- libEnsemble ----------------------------------------------------------------------------------

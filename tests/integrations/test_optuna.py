@@ -464,7 +464,7 @@ def test_pruned_trials_are_compared_with_complete_ones_at_their_step(curve, prun
 
     study = new_study(direction=direction, pruner=PRUNERS[pruner]())
     study.optimize(objective, n_trials=45)
-    assert sum(trial.state == TrialState.PRUNED for trial in study.trials) > 5
+    assert sum(trial.state == TrialState.PRUNED for trial in study.trials) > 2
     # Told as if they were final, the last values lead to a mean from 0.27 to 16.
     assert np.mean([excess(trial) for trial in study.trials[30:]]) < 0.1
 
@@ -753,6 +753,17 @@ def test_many_trials_are_told_at_once_and_read_once(monkeypatch, watched):
         if new == 1:
             assert len(read) < 30
         read.clear()
+
+
+def test_a_long_study_is_told_its_latest_trials(monkeypatch, watched):
+    monkeypatch.setattr("sktvbo.integrations.optuna._N_TOLD", 20)
+    study = new_study(watched)
+    study.add_trials([finished({"x": 0.1 * i}, float(i % 7)) for i in range(50)])
+    for _ in range(2):
+        trial = study.ask()
+        study.tell(trial, trial.suggest_float("x", 0.0, 10.0))
+    assert watched.batches == [20, 1]
+    assert [t for *_, t in watched.told] == [*range(30, 51)]
 
 
 # --- storages, processes, restarts ----------------------------------------------------------------

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, TimeVaryingGPRegressor
 from sktvbo.gaussian_process._fitted import FittedGP
-from sktvbo.gaussian_process._regressor import held
+from sktvbo.gaussian_process._regressor import as_fitted
 from sktvbo.gaussian_process._relevancy import most_relevant
 from sktvbo.kernels import Wiener
 from sktvbo.optimizers import _models
@@ -48,7 +48,7 @@ def test_a_search_takes_the_relevant_rows_and_the_model_all(kind, searched):
 def test_the_rows_are_those_most_relevant_to_the_present():
     X, y, t = rows(40)
     temporal = Matern(length_scale=8.0, nu=1.5)
-    gp = held(
+    gp = as_fitted(
         TimeVaryingGPRegressor(temporal_kernel=temporal, optimizer=None).fit(
             np.column_stack([X, t]), y
         )
@@ -59,7 +59,7 @@ def test_the_rows_are_those_most_relevant_to_the_present():
     assert (np.diff(found) > 0).all()
     assert t[found].mean() > 25.0
     without = TimeVaryingGPRegressor(temporal_kernel=Wiener(), optimizer=None)
-    gp = held(without.fit(np.column_stack([X, t[::-1]]), y))
+    gp = as_fitted(without.fit(np.column_stack([X, t[::-1]]), y))
     assert found_times(gp, t[::-1]) == [*range(25, 40)]
 
 

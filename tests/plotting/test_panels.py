@@ -350,9 +350,28 @@ def test_tracks_have_the_probability_that_limits_hold(limited, plt):
         assert_allclose(track.feasible[:, j], limited.probability_feasible(X, t), rtol=1e-9)
     figure = display.plot().figure_
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "limits hold (0.5)" in labels
+    assert "limits hold with less than 0.5" in labels
+    # Hatched is what is left of a parameter where they do not, also of one with categories.
+    hatched = [part for part in display.axes_[0].collections if part.get_hatch()]
+    assert hatched
     safe = limited.with_parameters(safety=0.9, start_points=[[0.1]])
     assert TrackDisplay.from_optimizer(safe, n_times=2, n_values=2).safety == 0.9
+
+
+def test_categories_are_hatched_by_their_cells(plt):
+    limits = {"load": (None, 0.5)}
+    domain = {"kind": ["a", "b"], "one": ["z"]}
+    opt = WDBO(domain, outcome_constraints=limits, n_initial_points=4, random_state=0)
+    for t in range(12):
+        x = {"kind": "ab"[t % 2], "one": "z"}
+        opt.tell(x, 0.0, t, outcomes={"load": float(t % 2)})
+    display = TrackDisplay.from_optimizer(opt, n_times=5)
+    low = display.tracks[0].feasible < 0.5
+    assert_array_equal(low, np.array([[False] * 5, [True] * 5]))
+    ax = display.plot().axes_[0]
+    spans = [part.get_paths() for part in ax.collections if part.get_hatch()]
+    (path,) = [path for paths in spans for path in paths if len(path.vertices)]
+    assert (path.vertices[:, 1].min(), path.vertices[:, 1].max()) == (0.5, 1.5)
 
 
 def test_outcomes_over_time(limited, plt):

@@ -1,0 +1,442 @@
+"""Integers under linear equations: steps that keep the equations, and first points.
+
+Integers and listed numbers are counted by their position k = 0, 1, ... among their values. Where
+the values have equal distances, an equation between numbers is one between positions. Reals that
+are in an equation satisfy it by moving; what is left are equations M k = c between positions alone.
+The steps v with M v = 0 are a lattice. Its basis follows from M by Euclid's algorithm, exactly, and
+is made short by reducing pairs of vectors.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+# Steps stored at most, the shortest; largest denominator of a coefficient.
+_MAX_STEPS, _LARGEST_DENOMINATOR = 128, 10**6
+
+# Seconds after which a program with integers is given up.
+_MAX_SECONDS = 1.0
+
+# Names of bounds, and the status of a program without a solution.
+_ENDS, _INFEASIBLE = ("low", "high"), 2
+
+# Distances between listed numbers that differ by less than this part of the range are equal.
+_EQUAL = 1e-9
+
+
+class Column:
+    """A coordinate of a row with steps, in a search space.
+
+    Attributes
+    ----------
+    index : int
+        Of the coordinate of a row.
+    low, high : int
+        First and last position that is in the space.
+    origin, pitch : float
+        Of the numbers, origin + pitch k; NaN if these have unequal distances.
+    numbers : ndarray or None
+        Those of a list, in the order of positions.
+    """
+
+    def __init__(self, index, term, lower, upper, available=None):
+        self.index, self._term = index, term
+        self._rows, self.numbers = term.listed or (None, None)
+        if available is not None and self._rows is None:
+            self._rows = self.numbers = np.unique(available)
+        elif available is not None:
+            left = np.isin(self._rows, available)
+            self._rows = self._rows[left]
+            self.numbers = None if self.numbers is None else self.numbers[left]
+        if self._rows is None:
+            self.origin, self.pitch = term.low, 1.0
+            ends = self.positions(term.from_unit(np.array([[lower], [upper]]))[:, 0])
+            units = term.to_unit(self.rows(ends)[:, np.newaxis])[:, 0]
+            self.low = int(ends[0]) + int(units[0] < lower - _EQUAL)
+            self.high = int(ends[1]) - int(units[1] > upper + _EQUAL)
+        else:
+            self.origin, self.pitch = _line(self.numbers)
+            units = term.to_unit(self._rows[:, np.newaxis])[:, 0]
+            self.low = int(np.searchsorted(units, lower - _EQUAL))
+            self.high = int(np.searchsorted(units, upper + _EQUAL)) - 1
+
+    def positions(self, v):
+        """Return the positions (n,) of numbers in rows (n,)."""
+        if self._rows is None:
+            return v - self._term.low
+        return np.searchsorted(self._rows, v).astype(float)
+
+    def rows(self, k):
+        """Return the numbers in rows (n,) of positions (n,)."""
+        if self._rows is None:
+            return self._term.low + k
+        return self._rows[np.asarray(k, dtype=int)]
+
+
+def _line(numbers):
+    """Return origin and distance of numbers (n,) with equal distances, NaN of others or of None."""
+    if numbers is None or not len(numbers):
+        return math.nan, math.nan
+    if len(numbers) == 1:
+        return numbers[0], 1.0
+    gaps = np.diff(numbers)
+    if np.ptp(gaps) > _EQUAL * np.ptp(numbers):
+        return math.nan, math.nan
+    return numbers[0], (numbers[-1] - numbers[0]) / len(gaps)
+
+
+class Lattice:
+    """Positions of a search space that a step may change, and steps that keep equations.
+
+    Parameters
+    ----------
+    space : SearchSpace
+    rules : Rules
+
+    Attributes
+    ----------
+    columns : list of Column
+        The coordinates that may change.
+    steps : ndarray of int of shape (s, c)
+        Changes of their positions, without sign, the shortest first.
+    has_equations : bool
+        True if some of these are in equations: to change one alone breaks them, unless a real
+        makes up for it.
+    is_irregular : bool
+        True if some of those have numbers at unequal distances, which the steps do not change.
+    """
+
+    def __init__(self, space, rules):
+        self._space = space
+        self.columns = [c for c in columns_of(space, rules) if c.low < c.high]
+        A = rules.equal[0]
+        of_steps = A[:, [column.index for column in self.columns]]
+        self.has_equations = bool(of_steps.any())
+        # Numbers at unequal distances stay: a row with a single 1 holds their positions.
+        pitch = np.array([column.pitch for column in self.columns])
+        stay = of_steps.any(axis=0) & np.isnan(pitch)
+        self.is_irregular, of_steps = bool(stay.any()), of_steps * np.nan_to_num(pitch)
+        matrix = _without_reals(A[:, self._reals].tolist(), of_steps.tolist())
+        self.steps = self._short_steps([*matrix, *np.eye(len(stay), dtype=int)[stay].tolist()])
+
+    @property
+    def _reals(self):
+        """Which coordinates of a row are reals that are free (d,)."""
+        domain = self._space.domain
+        return (domain.kinds == "straight") & self._space.continuous[domain.unit_columns]
+
+    def _short_steps(self, matrix):
+        n = len(self.columns)
+        if not n:
+            return np.empty((0, 0), dtype=np.int64)
+        basis = _reduced(_kernel(matrix, n))
+        pairs = list(combinations(basis, 2))
+        steps = [*basis, *(a + b for a, b in pairs), *(a - b for a, b in pairs)]
+        widths = [column.high - column.low for column in self.columns]
+        steps = [v for v in steps if any(v) and all(abs(a) <= w for a, w in zip(v, widths))]
+        distinct = {tuple(v if v[np.flatnonzero(v)[0]] > 0 else -v): v for v in steps}
+        short = sorted(distinct, key=lambda v: sum(a * a for a in v))[:_MAX_STEPS]
+        return np.array(short, dtype=np.int64).reshape(-1, n)
+
+    def positions(self, U):
+        """Return the positions (m, c) of places (m, u)."""
+        X = self._space.decode(U)
+        return np.column_stack([column.positions(X[:, column.index]) for column in self.columns])
+
+    def placed(self, U, K):
+        """Return places (m, u) with positions K (m, c) in place of their own."""
+        domain, X = self._space.domain, self._space.decode(U)
+        for column, k in zip(self.columns, K.T):
+            X[:, column.index] = column.rows(k)
+        return np.where(domain.continuous, U, domain.unit_of(X))
+
+    @property
+    def low(self):
+        """First positions (c,)."""
+        return np.array([column.low for column in self.columns], dtype=float)
+
+    @property
+    def high(self):
+        """Last positions (c,)."""
+        return np.array([column.high for column in self.columns], dtype=float)
+
+    def chords(self, K, steps):
+        """Return the least and the largest multiple (m,), (m,) of steps (m, c) within the bounds.
+
+        K (m, c) are the positions from which they begin.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.array([(self.low - K) / steps, (self.high - K) / steps])
+        ends[:, steps == 0] = [[-np.inf], [np.inf]]
+        back, ahead = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
+        return np.ceil(back - _EQUAL), np.floor(ahead + _EQUAL)
+
+    def neighbours(self, u):
+        """Return the places (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
+
+        The reals of the place stay.
+        """
+        K = self.positions(u[np.newaxis])
+        steps = np.vstack([self.steps, -self.steps])
+        most = self.chords(np.repeat(K, len(steps), axis=0), steps.astype(float))[1]
+        reached, multiple = [], 1
+        while (most >= multiple).any():
+            reached.append(K + multiple * steps[most >= multiple])
+            multiple *= 2
+        if not reached:
+            return np.empty((0, len(u)))
+        K = np.vstack(reached)
+        return self.placed(np.tile(u, (len(K), 1)), K)
+
+    def around(self, u, n):
+        """Return about n other places (m, u), of which two positions are near those of one (u,)."""
+        here, pairs = self.positions(u[np.newaxis]), list(combinations(range(len(self.columns)), 2))
+        if not pairs:
+            return np.empty((0, len(u)))
+        radius = max(int(0.5 * math.sqrt(n / len(pairs))), 1)
+        sizes = np.delete(np.arange(-radius, radius + 1), radius)
+        steps = np.reshape(np.meshgrid(sizes, sizes), (2, -1)).T
+        K = np.repeat(here, len(pairs) * len(steps), axis=0)
+        for i, pair in enumerate(pairs):
+            K[i * len(steps) : (i + 1) * len(steps), pair] += steps
+        K = K[((self.low <= K) & (self.high >= K)).all(axis=1)][:n]
+        return self.placed(np.tile(u, (len(K), 1)), K)
+
+
+def two_steps(n, c, rng):
+    """Return changes (n, c) of two of some integers, small ones most often."""
+    ways = np.zeros((n, c))
+    sizes = np.floor(2.0 ** rng.uniform(0.0, 8.0, size=(n, 2))) * rng.choice([-1.0, 1.0], (n, 2))
+    columns = np.argsort(rng.uniform(size=(n, c)), axis=1)[:, :2]
+    np.put_along_axis(ways, columns, sizes[:, : columns.shape[1]], axis=1)
+    return ways
+
+
+def columns_of(space, rules=None):
+    """Return the coordinates with steps (list of `Column`) of a search space."""
+    domain, columns = space.domain, []
+    for i, term in enumerate(_terms_of(domain)):
+        if term.has_steps:
+            at = domain.unit_columns[i]
+            ends = space.lower[at], space.upper[at]
+            columns.append(Column(i, term, *ends, rules and rules.lists.get(i)))
+    return columns
+
+
+def row_values(space):
+    """Return the values in rows (list of ndarray), by coordinate, of a space without reals.
+
+    None where there are reals, or the domain is a set of points.
+    """
+    columns = {column.index: column for column in columns_of(space)}
+    values = []
+    for i, term in enumerate(_terms_of(space.domain)):
+        if i not in columns and term.listed is None:
+            return None
+        if i in columns:
+            values.append(columns[i].rows(np.arange(columns[i].low, columns[i].high + 1)))
+        else:
+            values.append(term.listed[0])  # categories, of which limits may exclude some
+    return values or None
+
+
+def _terms_of(domain):
+    """Return the terms (list) of the coordinates of a row; none of a finite set."""
+    return [term for term, _ in getattr(domain, "_of_rows", ()) for _ in range(term.n_dims)]
+
+
+# --- the lattice ----------------------------------------------------------------------------------
+
+
+def _without_reals(of_reals, of_steps):
+    """Return what is left of equations, rows of integers, after reals are eliminated.
+
+    Parameters
+    ----------
+    of_reals, of_steps : list of list of float
+        Coefficients of the reals, and of the positions.
+    """
+    rows = [[_fraction(c) for c in (*a, *b)] for a, b in zip(of_reals, of_steps)]
+    n = len(of_reals[0]) if rows else 0
+    for i in range(n):
+        pivot = next((row for row in rows if row[i]), None)
+        if pivot is None:
+            continue
+        rows = [
+            [a - row[i] / pivot[i] * b for a, b in zip(row, pivot)]
+            for row in rows
+            if row is not pivot
+        ]
+    left = [row[n:] for row in rows if any(row[n:])]
+    scales = [math.lcm(*(c.denominator for c in row)) for row in left]
+    return [[int(c * scale) for c in row] for row, scale in zip(left, scales)]
+
+
+def _fraction(c):
+    return Fraction(c).limit_denominator(_LARGEST_DENOMINATOR)
+
+
+def _kernel(matrix, n):
+    """Return a basis (list of ndarray (n,) of int) of the integers v with M v = 0.
+
+    The columns of M and the unit vectors are changed by the same steps of Euclid's algorithm. Where
+    the column has become 0, the vector is one of the basis.
+    """
+    rows = [
+        np.array([*(row[j] for row in matrix), *(int(j == i) for i in range(n))], dtype=object)
+        for j in range(n)
+    ]
+    for i in range(len(matrix)):
+        live = [row for row in rows if row[i]]
+        while len(live) > 1:
+            pivot = min(live, key=lambda row: abs(row[i]))
+            for row in live:
+                if row is not pivot:
+                    row -= row[i] // pivot[i] * pivot
+            live = [row for row in live if row[i]]
+        rows = [row for row in rows if not row[i]]
+    return [row[len(matrix) :] for row in rows]
+
+
+def _reduced(basis):
+    """Return a basis (list of ndarray) with vectors made shorter by multiples of each other."""
+    basis, shorter = [np.array(v) for v in basis], True
+    while shorter:
+        shorter = False
+        for i, v in enumerate(basis):
+            for j, w in enumerate(basis):
+                multiple = 0 if i == j else round(Fraction(int(v @ w), int(w @ w)))
+                reduced = v - multiple * w
+                if reduced @ reduced < v @ v:
+                    basis[i] = v = reduced
+                    shorter = True
+    return basis
+
+
+# --- first points ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """Variables z (n,) of a number in a row: origin + weights @ z.
+
+    A number of a list has one for each value of it, of which a single one is 1.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    weights: np.ndarray
+    origin: float = 0.0
+    integral: bool = False
+    column: Column | None = None
+    positions: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, ends, column):
+        """Return the variables of a coordinate.
+
+        Parameters
+        ----------
+        ends : ndarray of shape (2,)
+            Least and largest number.
+        column : Column or None
+            None for a real.
+        """
+        if column is None:
+            return cls(*ends.reshape(2, 1), np.ones(1))
+        if not math.isnan(column.pitch):
+            ends = np.array([[column.low], [column.high]], dtype=float)
+            weights = np.array([column.pitch])
+            return cls(*ends, weights, column.origin, True, column)
+        k = np.arange(column.low, column.high + 1)
+        zeros = np.zeros(len(k))
+        numbers = zeros if column.numbers is None else column.numbers[k]
+        return cls(zeros, zeros + 1.0, numbers, 0.0, True, column, k)
+
+    def value(self, z):
+        """Return the number in a row for values z (n,) of the variables."""
+        if self.column is None:
+            return z[0]
+        k = np.rint(z) if self.positions is None else self.positions[[np.argmax(z)]]
+        return self.column.rows(k)[0]
+
+
+class LinearProgram:
+    """Rows that satisfy linear constraints, each near another one, by programs with integers.
+
+    Parameters
+    ----------
+    space : SearchSpace
+    rules : Rules
+
+    Attributes
+    ----------
+    has_none : bool
+        True once it is proved that no row satisfies them.
+    """
+
+    def __init__(self, space, rules):
+        (E, b), (A, low, high) = rules.equal, rules.linear
+        A, low, high = np.vstack([E, A]), np.append(b, low), np.append(b, high)
+        domain = space.domain
+        columns = {column.index: column for column in columns_of(space, rules)}
+        used = (A != 0.0).any(axis=0)
+        used[list(rules.lists)] = True
+        self._used, self.has_none = np.flatnonzero(used), False
+        ends = space.decode(np.array([space.lower, space.upper])[:, : domain.n_unit])
+        turns = (domain.kinds == "cyclic") & (ends[0] != ends[1])  # not fixed
+        ends[:, turns] = domain.number_bounds[:, turns]
+        self._parts = [_Variables.of(ends[:, i], columns.get(i)) for i in self._used]
+        self._widths = np.ptp(domain.number_bounds, axis=0)[self._used]
+        self._numbers, self._stops = domain.numbers, np.cumsum([len(p.low) for p in self._parts])
+        # Numbers are V z + origins; a single variable of a list is 1, C z = 1.
+        V = np.zeros((len(self._parts), self._stops[-1] if len(self._parts) else 0))
+        for row, part, stop in zip(V, self._parts, self._stops):
+            row[stop - len(part.low) : stop] = part.weights
+        lists = [part.positions is not None for part in self._parts]
+        C = np.zeros_like(V)
+        for row, part, stop in zip(C, self._parts, self._stops):
+            row[stop - len(part.low) : stop] = 1.0
+        C, A = C[lists], A[:, self._used]
+        shift, ones = A @ self._origins, np.ones(len(C))
+        self._V, self._rows = V, np.vstack([A @ V, C])
+        self._low, self._high = np.append(low - shift, ones), np.append(high - shift, ones)
+
+    @property
+    def _origins(self):
+        return np.array([part.origin for part in self._parts])
+
+    def near(self, row):
+        """Return a row (d,) that satisfies the constraints, to rounding; None if none is found.
+
+        The sum of its distances from the other one, relative to the ranges, is about the least.
+        """
+        k, n = self._V.shape
+        if not k:
+            return np.array(row)
+        target = self._numbers(row[np.newaxis])[0, self._used] - self._origins
+        # V z - p + q = target, and the sum of p and q is the distance.
+        near = np.hstack([self._V, -np.eye(k), np.eye(k)])
+        low, high = (np.concatenate([getattr(p, end) for p in self._parts]) for end in _ENDS)
+        integral = np.concatenate([np.full(len(p.low), p.integral) for p in self._parts])
+        weights = 1.0 / np.where(self._widths > 0.0, self._widths, 1.0)
+        result = milp(
+            np.concatenate([np.zeros(n), weights, weights]),
+            integrality=np.append(integral, np.zeros(2 * k)),
+            bounds=Bounds(np.append(low, np.zeros(2 * k)), np.append(high, np.full(2 * k, np.inf))),
+            constraints=[
+                LinearConstraint(np.pad(self._rows, ((0, 0), (0, 2 * k))), self._low, self._high),
+                LinearConstraint(near, target, target),
+            ],
+            options={"time_limit": _MAX_SECONDS, "mip_rel_gap": 0.1},
+        )
+        self.has_none = self.has_none or result.status == _INFEASIBLE
+        if result.x is None:
+            return None
+        found, z = np.array(row), np.split(result.x[:n], self._stops[:-1])
+        found[self._used] = [part.value(values) for part, values in zip(self._parts, z)]
+        return found
