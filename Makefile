@@ -31,6 +31,7 @@ demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture
 	@$(BIN)/python examples/optimize/demo.py
 
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
+	@echo "All tests: ten minutes on two cores"
 	$(BIN)/python -m pytest $(SPREAD)
 
 lint: $(VENV)/.installed  ## ruff, both as linter and formatter, the spelling and the types
@@ -44,6 +45,7 @@ format: $(VENV)/.installed  ## let ruff rewrite
 	$(BIN)/ruff format .
 
 $(CHECKED)/.built: $(VENV)/.installed $(shell find sktvbo -name '*.py')
+	@echo "Compile with bounds checks (two minutes)"
 	SKTVBO_BOUNDS_CHECK=1 $(BIN)/python setup.py --quiet build \
 		--build-base build/checked-tmp --build-lib $(CHECKED)
 	@touch $@
@@ -118,7 +120,8 @@ arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queri
 	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)
 
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@echo "What builds pages (a minute), then the examples and the pages (ten minutes the first time)"
+	@$(PIP) --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -E -b html docs docs/_build/html
 	$(BIN)/python -m pytest --quiet tests/test_site.py tests/test_pages.py
 

@@ -1,4 +1,4 @@
-"""Film of the README: W-DBO follows a moving optimum.
+"""Film of the documentation: W-DBO follows a moving optimum.
 
     python docs/record_film.py
 

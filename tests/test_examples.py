@@ -199,11 +199,10 @@ def test_without_data_it_says_so_and_generates_them(run_example, tmp_path, capsy
 @pytest.mark.slow
 def test_forgetting_has_a_valley(run_example):
     example = run_example("plot_grid_search_alpha.py")
-    overall, error = example["overall"], example["overall_error"]
-    i = example["alphas"].index(1.0)
-    assert overall[i] <= overall.min() + error[overall.argmin()]
-    means, errors = (example[name][2] for name in ("means", "errors"))
-    assert means[0] - errors[0] > means[2:].min() + errors[2:].max()
+    overall, i = example["overall"], example["alphas"].index(1.0)
+    assert overall[1:-1].min() < min(overall[0], overall[-1])
+    means, errors = (example[name][2] for name in ("means", "errors"))  # of the switched camel
+    assert means[0] - errors[0] > means[i] + errors[i]
 
 
 def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):

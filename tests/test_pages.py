@@ -12,12 +12,12 @@ import pytest
 playwright = pytest.importorskip("playwright.sync_api")
 
 HTML = Path(__file__).parents[1] / "docs" / "_build" / "html"
-# Generated indices, which no toctree lists.
-INDICES = {"genindex.html", "py-modindex.html", "search.html"}
+# Generated indices, and the page of a recorded run, which is not of the theme.
+OTHERS = {"genindex.html", "py-modindex.html", "search.html", "report.html"}
 PAGES = sorted(
     path.relative_to(HTML).as_posix()
     for path in HTML.rglob("*.html")
-    if path.name not in INDICES
+    if path.name not in OTHERS
     and "_static" not in path.parts
     and "plot_directive" not in path.parts
 )

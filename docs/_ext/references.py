@@ -8,7 +8,8 @@ import re
 
 from docutils import nodes
 
-RUN = "sktvbo.optimizers.BayesianOptimizer."
+# The classes whose methods need no path.
+HOMES = ("sktvbo.optimizers.BayesianOptimizer", "sktvbo.gaussian_process.TimeVaryingGPRegressor")
 # Where pages of other packages are, for each form of a name.
 PAGES = {
     r"sklearn(\.\w+)+": "https://scikit-learn.org/stable/modules/generated/{}.html",
@@ -21,9 +22,10 @@ PAGES = {
 
 
 def full_name(target, names):
-    """The documented name that a short one means: a method of a run, else the only one, or None."""
-    if RUN + target in names:
-        return RUN + target
+    """The documented name that a short one means: a method of HOMES, else the only one, or None."""
+    for home in HOMES:
+        if f"{home}.{target}" in names:
+            return f"{home}.{target}"
     found = {name for name in names if name.endswith(f".{target}") and "._" not in name}
     tops = {name for name in found if name.split(".")[-2].islower()}
     candidates = tops or found

@@ -15,6 +15,8 @@ from ..exceptions import DomainError, InvalidObservationError
 from ._search_space import SearchSpace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
 
 # Outside by less than this, relative to the width of the coordinate: a rounding error.
@@ -106,7 +108,16 @@ class Domain:
         return self.unit_mask(self.kinds == "cyclic")
 
     def unit_mask(self, chosen: Mask) -> Mask:
-        """Return which coordinates of the unit form (n_unit,) belong to some of a row (d,)."""
+        """Return which coordinates of the unit form belong to some coordinates of a row.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool of shape (d,)
+
+        Returns
+        -------
+        ndarray of bool of shape (n_unit,)
+        """
         return np.repeat(chosen, np.diff(self.unit_columns, append=self.n_unit))
 
     # --- the two forms of a point -----------------------------------------------------------------
@@ -233,13 +244,13 @@ class Domain:
         """
         return self._whole
 
-    def knowing(self, rows: ArrayLike, n_calls: int) -> Domain:
+    def knowing(self, rows: Callable[[], Array], n_calls: int) -> Domain:
         """Return the domain in one step of a run.
 
         Parameters
         ----------
-        rows : array-like of shape (n, d)
-            Points that may satisfy its constraints: others are searched near them.
+        rows : callable, () -> ndarray of shape (n, d)
+            Returns points that may satisfy its constraints: others are searched near them.
         n_calls : int
             Calls of functions that are slow, for all searches in the step.
 

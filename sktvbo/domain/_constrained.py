@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,9 +129,10 @@ class Constrained(Domain):
         """
         return self._whole.feasible.sample(n, rng)
 
-    def knowing(self, rows: ArrayLike, n_calls: int) -> Constrained:
-        space = self.search_space().knowing(self.unit_of(rows), n_calls)
-        return replaced(self, _whole=space)
+    def knowing(self, rows: Callable[[], Array], n_calls: int) -> Constrained:
+        whole = self.search_space()
+        space = whole.knowing(lambda: self.unit_of(rows()), n_calls)
+        return self if space is whole else replaced(self, _whole=space)
 
     def members(self, limit: int) -> Array | None:
         # A point that may not be queried may be told.

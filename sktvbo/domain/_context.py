@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -42,8 +42,8 @@ class Context:
     ----------
     *spec
         Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range
-        that is ten times too wide, or three times too narrow, costs regret: a ModelWarning says so,
-        and ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
+        ten times too wide, or three times too narrow, costs regret: a ModelWarning says so, and
+        ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
         ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``. An hour, a weekday or an
         angle is `cyclic`.
 
@@ -90,15 +90,9 @@ class Context:
         tuple or list
         """
         spec = self.spec
-        if spec == (None, None):
-            expected, advice = (
-                "two numbers, its usual range",
-                (
-                    "A rough one will do: a ModelWarning says if measured values do not fill it, "
-                    "and with_parameters(domain=...) changes it in the middle of a run."
-                ),
-            )
-            raise invalid_domain("A Context", expected, spec, advice=advice)
+        if len(spec) == 2 and spec[0] is None and spec[1] is None:
+            advice = "A rough one will do: with_parameters(domain=...) changes it in a run."
+            raise invalid_domain("A Context", "two numbers, its usual range", spec, advice=advice)
         if len(spec) == 1:
             return spec[0]
         return spec if spec and isinstance(spec[0], str) else ("real", *spec)
@@ -263,9 +257,9 @@ class WithContext(Domain):
         """
         return replaced(self, current=context)
 
-    def knowing(self, rows: ArrayLike, n_calls: int) -> WithContext:
-        chosen = self.chosen.knowing(np.asarray(rows)[:, : self.n_chosen], n_calls)
-        return replaced(self, chosen=chosen)
+    def knowing(self, rows: Callable[[], Array], n_calls: int) -> WithContext:
+        chosen = self.chosen.knowing(lambda: rows()[:, : self.n_chosen], n_calls)
+        return self if chosen is self.chosen else replaced(self, chosen=chosen)
 
     def search_space(self) -> SearchSpace:
         """Return what a maximizer sees of the domain in the current context.

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._validation import check_random_state, invalid_domain
-from ._lattice import Lattice, LinearProgram, row_values, two_steps
+from ._lattice import Lattice, LinearProgram, has_steps, row_values, two_steps
 
 # Places drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
@@ -46,7 +46,7 @@ _SETTLED = 1e-12
 _STEP = 1e-7
 
 # Places around known ones, from which two integers differ.
-_N_AROUND = 4096
+_N_AROUND = 2048
 
 # Programs with integers that are solved for first places.
 _N_PROGRAMS = 8
@@ -71,8 +71,8 @@ class FeasibleSet:
     space : SearchSpace
         Without constraints, context and window.
     rules : Rules
-    known : ndarray of shape (j, k), default=None
-        Places that may be feasible, such as those of observations.
+    known : callable, () -> ndarray of shape (j, k), default=None
+        Returns places that may be feasible, such as those of observations.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class FeasibleSet:
 
     def __init__(self, space, rules, known=None):
         self.space, self.rules, self._first = space, rules, self
-        self.known = np.empty((0, space.domain.n_unit)) if known is None else known
+        self.find_known = known
         self.size, self.members = space.size, None
         if math.isfinite(space.size):
             # At most, to enumerate them; of a set of points it is all of them.
@@ -96,17 +96,26 @@ class FeasibleSet:
                     raise self._nothing(f"none among {int(space.size)}")
         self._linear = _LinearConstraints(rules, space.domain, space.continuous)
 
-    def knowing(self, U, n_calls):
+    def knowing(self, known, n_calls):
         """Return the set in a step of a run: with known places, and calls of slow functions."""
+        if self.members is not None and not self.rules.is_slow:
+            return self  # all are known
         here = copy.copy(self)
-        here.known, here.rules = np.vstack([U, self.known]), self.rules.with_calls(n_calls)
-        here.__dict__.pop("_seeds", None)
-        here.__dict__.pop("_linear_part", None)
+        here.find_known, here.rules = known, self.rules.with_calls(n_calls)
+        for name in "known", "_seeds", "_linear_part":
+            here.__dict__.pop(name, None)
         return here
 
     @cached_property
+    def known(self):
+        """Places (j, k) that may be feasible."""
+        if self.find_known is None:
+            return np.empty((0, self.space.domain.n_unit))
+        return self.find_known()
+
+    @cached_property
     def _lattice(self):
-        return Lattice(self.space, self.rules)
+        return Lattice(self.space, self.rules) if self._first is self else self._first._lattice
 
     @property
     def _needs_pairs(self):
@@ -127,7 +136,7 @@ class FeasibleSet:
             return None
         if self._first is self:
             return FeasibleSet(self.space, rules.without_functions())
-        return self._first._linear_part.knowing(self.known, math.inf)
+        return self._first._linear_part.knowing(self.find_known, math.inf)
 
     def check(self):
         """Raise a DomainError if it is sure that no place is feasible."""
@@ -263,7 +272,7 @@ class FeasibleSet:
         if len(found) >= _N_SEEDS or not len(known):
             return np.vstack([found, known])
         if self._needs_pairs and not self.rules.is_slow:
-            near = [self._lattice.around(place, _N_AROUND) for place in known[:_N_FEW]]
+            near = [self._lattice.around(place, _N_AROUND) for place in known[:2]]
             known = np.vstack(
                 [known, *(places[self.allowed(places)][:_N_SEEDS] for places in near)]
             )
@@ -506,7 +515,10 @@ class FeasibleSet:
         """
         places = self.space.domain.neighbours(u)
         places = self.projected(places[self.space.allowed(places)])
-        places, lattice = places[self.allowed(places)], self._lattice
+        places = places[self.allowed(places)]
+        if self.space.domain.continuous.all() or not has_steps(self.space.domain):
+            return places
+        lattice = self._lattice
         if lattice.has_equations or (not len(places) and len(lattice.columns) > 1):
             more = self.projected(lattice.neighbours(u))
             places = np.vstack([places, more[self.allowed(more)]])

@@ -227,6 +227,11 @@ def columns_of(space, rules=None):
     return columns
 
 
+def has_steps(domain):
+    """Return True if a domain has integers, or listed numbers, as coordinates."""
+    return any(term.has_steps for term in _terms_of(domain))
+
+
 def row_values(space):
     """Return the values in rows (list of ndarray), by coordinate, of a space without reals.
 

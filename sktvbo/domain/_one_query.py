@@ -57,6 +57,8 @@ def of_one_query(domain, fixed, available):
         for name, numbers in lists.items()
         if not isinstance(terms[name], Categorical)
     }
+    fixed_to = {name: row[names.index(name)] for name in lists}
+    is_other = any(v == v and v not in lists[name] for name, v in fixed_to.items())
     space, cause = replace(domain.search_space(), fixed=row), None
     try:
         space = space.within(*_limits(whole, terms, row, lists))
@@ -64,8 +66,8 @@ def of_one_query(domain, fixed, available):
             known = space.feasible
             rules = Rules([], whole, "a query") if known is None else known.rules
             rules = rules.among(of_steps, members)
-            space = space.constrained(rules, None if known is None else known.known)
-        is_empty = not space.allowed(space.candidates(1)).any()
+            space = space.constrained(rules, None if known is None else known.find_known)
+        is_empty = is_other or not space.allowed(space.candidates(1)).any()
     except DomainError as exc:
         is_empty, cause = True, exc
     if is_empty:

@@ -157,10 +157,12 @@ class Rules:
 
     def _satisfied(self, X):
         """Return which rows X (m, d) satisfy all functions (m,)."""
-        satisfied, points = np.ones(len(X), dtype=bool), self._decode_all(X)
+        points, satisfied = self._decode_all(X), np.ones(len(X), dtype=bool)
         for function in self._functions:
-            left = np.flatnonzero(satisfied)
-            if len(left):
+            if satisfied.all():
+                satisfied = function.satisfied(points, X)
+            elif satisfied.any():
+                left = np.flatnonzero(satisfied)
                 satisfied[left] = function.satisfied([points[i] for i in left], X[left])
         return satisfied
 

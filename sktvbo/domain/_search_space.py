@@ -13,6 +13,8 @@ from .._validation import check_random_state, invalid_domain
 from ._feasible import FeasibleSet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._typing import Array, Mask, RandomState
 
 # Outside of the limits by less than this, in unit form: a rounding error.
@@ -98,18 +100,19 @@ class SearchSpace:
         upper = np.maximum(domain.to_unit(domain.upper), 1.0)
         return cls(domain, np.zeros_like(upper), upper, domain.continuous)
 
-    def constrained(self, rules: Any, known: Array | None = None) -> SearchSpace:
-        """Return the part that satisfies constraints; some of it may be known, places (m, k)."""
+    def constrained(self, rules: Any, known: Callable[[], Array] | None = None) -> SearchSpace:
+        """Return the part that satisfies constraints; ``known`` returns places (m, k) of it."""
         feasible = FeasibleSet(self, rules, known)
         return replace(self, feasible=feasible, members=feasible.members)
 
-    def knowing(self, U: Array, n_calls: int) -> SearchSpace:
+    def knowing(self, known: Callable[[], Array], n_calls: int) -> SearchSpace:
         """Return the space in a step of a run.
 
-        Places (m, k) that satisfy its constraints may be known, and functions that are slow may be
-        called ``n_calls`` times.
+        ``known`` returns places (m, k) that may satisfy its constraints. Functions that are slow
+        may be called ``n_calls`` times.
         """
-        return replace(self, feasible=self.feasible.knowing(U, n_calls))
+        feasible = self.feasible.knowing(known, n_calls)
+        return self if feasible is self.feasible else replace(self, feasible=feasible)
 
     def within(self, lower: Array, upper: Array, beyond: Array | None = None) -> SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
@@ -138,7 +141,7 @@ class SearchSpace:
         if members is not None:
             space = replace(space, members=space._inside_or_nearest(members, members))
         if self.feasible is not None:
-            space = space.constrained(self.feasible.rules, self.feasible.known)
+            space = space.constrained(self.feasible.rules, self.feasible.find_known)
         if self.avoided is not None:
             space = space.avoiding(*self.avoided)
         return space if self.context is None else space.given(self.context, self.lower[k:])

@@ -117,8 +117,8 @@ class BasisPosterior(ProcessPosterior):
     def _mean_at(self, S, K):
         """Return the posterior mean (m,) at places (m, d) with covariances K (m, b)."""
         rows, mean = self.rows, self.mean.value + matvec(K, self.weights)
-        if rows.prior_mean is not None:
-            mean += rows.prior_mean(S)
+        if rows.mean_function is not None:
+            mean += rows.mean_function(S)
         return rows.location + rows.scale * mean
 
 
@@ -344,8 +344,8 @@ class PosteriorView:
             return None
         families, units, basis, time, variance, options = parts
         constant, linear, square = 0.0, None, None
-        if gp.rows.prior_mean is not None:
-            constant, linear, square = gp.rows.prior_mean.scaled(units[: len(basis[0])])
+        if gp.rows.mean_function is not None:
+            constant, linear, square = gp.rows.mean_function.scaled(units[: len(basis[0])])
         units = np.append(units, self._width * self._units[-1]) if moves else units
         compiled = _posterior.Posterior(
             *families,
@@ -376,9 +376,9 @@ class PosteriorView:
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
         mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
-        if gp.rows.prior_mean is not None:
-            mean += gp.rows.prior_mean(s[np.newaxis])[0]
-            mean_slope[:-1] += gp.rows.prior_mean.slope(s)
+        if gp.rows.mean_function is not None:
+            mean += gp.rows.mean_function(s[np.newaxis])[0]
+            mean_slope[:-1] += gp.rows.mean_function.slope(s)
         std_slope = 0.5 * prior_slope - dk @ w
         std_slope /= std
         return gp.rows.location + scale * mean, scale * std, scale * mean_slope, scale * std_slope

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._values import GrowableArrays, append_rows
 from ._prior_mean import Polynomial
+from ._static_part import StaticPart
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class Rows:
         Standardized residuals of the rows when they were added; see `_outliers`.
     heavy_tails : bool
         True if the scores have heavier tails than a Gaussian.
+    static : StaticPart or None
+        Of rows that have left.
     """
 
     X: np.ndarray
@@ -120,6 +123,7 @@ class Rows:
     weights: np.ndarray | None = None
     scores: np.ndarray | None = None
     heavy_tails: bool = False
+    static: StaticPart | None = None
     storage: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -163,7 +167,18 @@ class Rows:
     def targets(self):
         """Standardized y (n,), less the prior mean."""
         z = (self.y - self.location) / self.scale
-        return z if self.prior_mean is None else z - self.prior_mean(self.S)
+        mean = self.mean_function
+        return z if mean is None else z - mean(self.S)
+
+    @cached_property
+    def mean_function(self):
+        """Mean of the standardized y in addition to a constant, a `Polynomial`, or None for 0.
+
+        The prior mean, or with a static part its posterior mean.
+        """
+        if self.static is None:
+            return self.prior_mean
+        return self.static.mean(self.prior_mean, self.scale, self.S.shape[1])
 
     @cached_property
     def _has_no_known_variance(self):
@@ -250,13 +265,17 @@ class Rows:
         layout = Layout(X.shape[1] - 1, self.layout.origin)
         return self._copy({"X": X, "layout": layout, "storage": None})
 
+    def with_static(self, static):
+        """Return rows with another static part."""
+        return self._copy({"static": static})
+
     def with_prior_mean(self, prior_mean):
         """Return rows with another prior mean."""
         return self._copy({"prior_mean": prior_mean})
 
     def without_mean(self):
         """Return rows whose y has neither a location nor a prior mean."""
-        return self._copy({"location": 0.0, "prior_mean": None})
+        return self._copy({"location": 0.0, "prior_mean": None, "static": None})
 
     def _copy(self, changes):
         """Return rows with some fields replaced, without values computed on demand."""

@@ -24,10 +24,12 @@ from .._validation import (
 from .._values import read_only, replaced
 from ._conditioned import Conditioned, TimeSlice, TimeWindow
 from ._dates import columns_like_fit, finite_posterior, numeric_durations
+from ._exact_posterior import Dense
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
 from ._quasi_newton import completed
+from ._static_part import StaticPart, information_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +38,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from .._typing import Array, Mask, Posterior, Time
+    from .._typing import Array, Indices, Mask, Posterior, Time
     from ._covariance import SeparableCovariance
     from ._noise import NoiseModel
     from ._prior_mean import QuadraticMean
     from ._relevancy import RelevancySweep
+
+
+# Part of the information about a static part that stays with each row that leaves, and the largest
+# number of its columns: it has their number squared.
+_STAYS, _MOST_COLUMNS = 0.998, 20
 
 
 class Learnt:
@@ -451,6 +458,26 @@ class FittedGP(Learnt):
         gp = self.model._condition_again(self.gp.covariance, rows, standardize)
         return replaced(self, gp=gp)
 
+    def summarized(self, indices: Indices, *, restandardize: bool | None = None) -> Self:
+        """Return the model without some rows, which leave what they said of the static part.
+
+        Without a ``prior_mean`` with a ``spread``, or with a Kalman filter: the same as `without`.
+        """
+        gp, mean = self.gp, self.model.prior_mean
+        columns = () if mean is None or not mean.spread else mean.columns_of(gp.rows.S.shape[1])
+        if type(gp) is not Dense or not 0 < len(columns) <= _MOST_COLUMNS:
+            return self.without(indices, restandardize=restandardize)
+        indices = check_rows(indices, gp.rows.n, "indices")
+        static = gp.rows.static or StaticPart.empty(columns, mean.spread)
+        known = information_of(gp, indices, static)
+        static = static.faded(_STAYS ** len(indices)).plus(*known)
+        gp = replaced(gp, rows=gp.rows.with_static(static))
+        return replaced(self, gp=gp).without(indices, restandardize=restandardize)
+
+    def with_static(self, static: StaticPart | None) -> Self:
+        """Return the model with another static part, which rows of an earlier state had left."""
+        return replaced(self, gp=self.gp._recomputed(self.gp.rows.with_static(static)))
+
     def rescaled(
         self,
         X: ArrayLike,
@@ -491,7 +518,12 @@ class FittedGP(Learnt):
         spatial = rescaled(gp.covariance.spatial, scales, typical, groups)
         kernels = spatial, gp.covariance.temporal, len(scales), gp.covariance.level
         covariance = gp.covariance.with_kernels(*kernels)
-        rows = gp.rows.with_places(X)
+        before, rows = gp.rows, gp.rows.with_places(X)
+        if before.static is not None:
+            columns = model.prior_mean.columns_of(len(scales))
+            factors = np.asarray(scales)[columns]
+            offsets = rows.S[0, columns] - factors * before.S[0, before.static.columns]
+            rows = rows.with_static(before.static.moved(columns, factors, offsets))
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(model.prior_mean.polynomial(len(scales)))
         gp = model._condition(covariance, rows)
@@ -534,6 +566,7 @@ class FittedGP(Learnt):
             weights = np.append(rows.weights, np.ones(n_extra))
             known = weights, np.append(rows.scores, np.zeros(n_extra))
         searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
+        searched = searched.with_static(rows.static)
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         return searched.at(max(searched.now, rows.now))

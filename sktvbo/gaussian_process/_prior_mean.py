@@ -27,6 +27,8 @@ from ._cholesky import matvec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._typing import Indices
+
 
 @dataclass(frozen=True, eq=False)
 class Mean:
@@ -183,6 +185,10 @@ class QuadraticMean(BaseEstimator):
     only_if_likelier : bool, default=False
         Use the mean only if the maximum marginal likelihood is larger than without it. Every
         hyperparameter search makes the choice again.
+    spread : float, default=0.0
+        Prior standard deviation, over places that are uniform in the box, of a static part of f
+        around this mean: linear and quadratic terms of each column. Rows that an optimizer removes
+        leave what they said of it, see :doc:`/theory`. 0: none.
 
     References
     ----------
@@ -205,10 +211,12 @@ class QuadraticMean(BaseEstimator):
         depth: float = 0.5,
         columns: Sequence[int] | None = None,
         only_if_likelier: bool = False,
+        spread: float = 0.0,
     ) -> None:
         self.depth = depth
         self.columns = columns
         self.only_if_likelier = only_if_likelier
+        self.spread = spread
 
     def check(self, n_dims: int | None = None) -> None:
         """Raise a ValueError for an invalid parameter.
@@ -220,6 +228,7 @@ class QuadraticMean(BaseEstimator):
         """
         check_real(self.depth, "depth", self)
         check_choice(self.only_if_likelier, (True, False), "only_if_likelier", self)
+        check_real(self.spread, "spread", self, interval="[0, inf)")
         if self.columns is None:
             return
         high = None if n_dims is None else n_dims - 1
@@ -227,6 +236,20 @@ class QuadraticMean(BaseEstimator):
         columns = {check_int(column, "columns", self, low=0, high=high) for column in indices}
         if np.ndim(self.columns) != 1 or not 0 < len(columns) == len(indices):
             raise invalid("columns", "different columns, at least one", self.columns, self)
+
+    def columns_of(self, n_dims: int) -> Indices:
+        """Return the coordinates of the mean.
+
+        Parameters
+        ----------
+        n_dims : int
+            Number of spatial coordinates.
+
+        Returns
+        -------
+        columns : ndarray of int of shape (c,)
+        """
+        return np.arange(n_dims) if self.columns is None else np.asarray(self.columns, dtype=int)
 
     def polynomial(self, n_dims: int) -> Polynomial:
         """Return the mean as a function of places with ``n_dims`` coordinates.
@@ -240,8 +263,7 @@ class QuadraticMean(BaseEstimator):
         Polynomial
         """
         self.check(n_dims)
-        columns = np.arange(n_dims) if self.columns is None else np.asarray(self.columns, dtype=int)
-        square = np.zeros(n_dims)
+        columns, square = self.columns_of(n_dims), np.zeros(n_dims)
         square[columns] = -self.depth / np.sqrt(max(len(columns), 1) / 180.0)
         # −Σ_j ((x_j − ½)² − 1/12) = Σ_j (x_j − x_j² − 1/6)
         return Polynomial(float(square.sum()) / 6.0, -square, square)

@@ -92,6 +92,9 @@ _MANY_ROWS = 64
 # Rows of a prediction of terms at once.
 _BLOCK = 1000
 
+# What rows take over from those that they replace.
+_OF_OTHERS = ("prior_mean", "location", "scale", "static")
+
 
 # The constructor is generated from the fields: parameters and defaults are written once.
 @dataclass(eq=False, repr=False)
@@ -372,7 +375,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if mean is not None and not mean.only_if_likelier:
                 options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
         else:
-            options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
+            options = {name: getattr(like, name) for name in _OF_OTHERS}
             options["standardize"] = like.standardize if standardize is None else standardize
         if self.robust:
             weights, scores = known or (screened(X, y, position), np.zeros(len(y)))

@@ -223,7 +223,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
         same = [_is_close(x[name], query.x[name], variables[name]) for name in x]
         return None if all(same) else x
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:  # type: ignore
         if name == "data":
             got = "an assignment, as by remove_data and reset_data of Xopt"
             advice = (

@@ -689,10 +689,10 @@ class AskTell(Durable):
 
         It leaves the data set, the attributes and the counts. Stored observations that were removed
         when it was told are restored. The hyperparameters are held. After the latest observation
-        the policy is restored as well. The present time is the latest of the remaining ones. The
-        query that it answered has expired and may be answered again, for instance with another
-        value, or with outcomes that came later: ``untell(query)``, then ``tell(query, y,
-        outcomes=...)``.
+        the policy, and what is kept of observations that left, are restored as well. The present
+        time is the latest of the remaining ones. The query that it answered has expired and may be
+        answered again, for instance with another value, or with outcomes that came later:
+        ``untell(query)``, then ``tell(query, y, outcomes=...)``.
 
         Parameters
         ----------

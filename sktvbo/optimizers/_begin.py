@@ -27,6 +27,7 @@ from ._models import (
     new_surrogate,
     objective,
     outcome_targets,
+    static_of,
     training,
     with_first_models,
     with_models,
@@ -247,8 +248,10 @@ def continued(run, new, change, n_started, changes):
     if run.surrogate is None:
         return after
     if _is_given("surrogate", changes) or _makes_other_model(run, after):
-        return _with_new_models(after)
-    return _with_rescaled_models(after, change)
+        after = _with_new_models(after)
+    else:
+        after = _with_rescaled_models(after, change)
+    return replaced(after, static_before=static_of(after.surrogate))
 
 
 def _data(run, new, change, columns):

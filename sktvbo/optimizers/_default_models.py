@@ -26,6 +26,9 @@ _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 # Its lower bound, and the largest one that the step of an integer gives.
 _SHORTEST, _LARGEST_STEP = 0.01, 0.25
 
+# Mean in space where nothing is excluded, with a static part.
+_MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
+
 # Other parameters of the surrogates, of y standardized.
 SCALES = {
     "signal_variance_bounds": (0.05, 20.0),
@@ -131,13 +134,14 @@ def drifting_surrogate(times):
     """Return the default surrogate of a function that changes with time.
 
     The quadratic prior mean, used where it is likelier than none, expects the best places inside of
-    the box. With constraints or limits it is left out: these often exclude better places.
+    the box. Observations that are removed leave what they said of it. With constraints or limits it
+    is left out: these often exclude better places.
     """
     return default_surrogate(
         times,
         drifting_kernel(times),
         hyperpriors={"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR},
-        prior_mean=None if times.is_constrained else QuadraticMean(only_if_likelier=True),
+        prior_mean=None if times.is_constrained else _MEAN,
     )
 
 

@@ -222,6 +222,25 @@ def without_rows(target, surrogate, drop, n):
     return surrogate.without(drop, restandardize=n >= target.min_to_learn)
 
 
+def summarized(target, surrogate, drop, n):
+    """Return the same, where what the rows said of what never changes remains."""
+    if not isinstance(surrogate, FittedGP):
+        return without_rows(target, surrogate, drop, n)
+    return surrogate.summarized(drop, restandardize=n >= target.min_to_learn)
+
+
+def static_of(surrogate):
+    """Return the `StaticPart` of a surrogate, or None."""
+    return surrogate.gp.rows.static if isinstance(surrogate, FittedGP) else None
+
+
+def with_static(surrogate, static):
+    """Return a surrogate with another static part, itself if it has this one."""
+    if not isinstance(surrogate, FittedGP) or static_of(surrogate) is static:
+        return surrogate
+    return surrogate.with_static(static)
+
+
 def first_surrogate(target, data):
     """Return the first surrogate, fitted to a data set."""
     run, known = target.run, training(target.run, data)
@@ -418,7 +437,9 @@ def _with_optimum(target, sliced, surrogate, data):
     """Return the model that a search has found, on a data set, in place of a surrogate."""
     optimum = sliced.optimum
     if sliced.surrogate is not surrogate:
-        optimum = conditioned(target, optimum, data)
+        # Rows may have left since the search began.
+        latest = target.model.surrogate if surrogate is None else surrogate
+        optimum = conditioned(target, with_static(optimum, static_of(latest)), data)
     # Of many rows the search has taken a part.
     n = sliced.n if sliced.n < _MAX_LEARNT else len(data)
     return Model(optimum, SearchState(0, n))

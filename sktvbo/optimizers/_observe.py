@@ -28,8 +28,11 @@ from ._models import (
     outcome_targets,
     posterior_at_rows,
     searched,
+    static_of,
+    summarized,
     training,
     with_models,
+    with_static,
     without_rows,
 )
 from ._places import matching, not_pending
@@ -103,6 +106,7 @@ def observe(run, answer, *, predicted=None, hold=False, first=None, data_only=Fa
                 data = run.algorithm._before_surrogate(run, extended)
         entry = _entry(run, answer, told, data, policy, time.now, predicted)
         changes = {"policy": policy, "policy_before": run.policy, "forecast": None, "data": data}
+        changes["static_before"] = static_of(run.surrogate)
         changes |= {"objective": model, "history": run.history.append(entry)}
     pending = run.pending.answered(query, passed)
     after = replaced(run, time=time, pending=pending, setting=run.setting_after(answer), **changes)
@@ -224,7 +228,8 @@ def _without_stale(target, policy, model, data, now):
         raise invalid(name, f"fewer than all {n}", got="all of them")
     if not len(drop):
         return model, data
-    surrogate = without_rows(target, model.surrogate, drop, n - len(drop))
+    leave = summarized if policy.summarizes else without_rows
+    surrogate = leave(target, model.surrogate, drop, n - len(drop))
     return model._replace(surrogate=surrogate), data.drop(drop)
 
 
@@ -378,6 +383,7 @@ def _without_observation(run, position):
     surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
     if is_latest and run.policy_before is not None:
         policy = run.policy_before
+        surrogate = with_static(surrogate, run.static_before)
     if surrogate is not None:
         if not len(data) or history.n_told < run.config.n_initial:
             surrogate, policy = None, run.algorithm._make_policy()
@@ -390,6 +396,7 @@ def _without_observation(run, position):
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it
         policy=policy,
         policy_before=None,
+        static_before=None,
         data=data,
         history=history,
         time=time,

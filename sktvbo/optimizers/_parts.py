@@ -498,6 +498,9 @@ def _remedies(run):
 # latest of them should span at least a tenth of a range, and at most three.
 _EVERY, _N_CONTEXTS, _N_SPANNED, _NARROW, _WIDE = 10, 30, 200, 0.1, 3.0
 
+# Kinds of numbers that are scaled by their range.
+_SCALED = "straight", "curved"
+
 
 @dataclass(frozen=True, eq=False)
 class ContextRanges(Part):
@@ -528,7 +531,7 @@ class ContextRanges(Part):
         rows = after.rows(after.history.latest(_N_SPANNED))[:, :-1]
         spans = np.ptp(domain.unit_of(rows)[:, domain.unit_columns], axis=0)
         strange = (spans > 0.0) & ((spans < _NARROW) | (spans > _WIDE))
-        strange &= np.isin(domain.kinds, ["straight", "curved"])
+        strange &= np.isin(domain.kinds, _SCALED)
         strange[:k] = False
         if not strange.any():
             return self

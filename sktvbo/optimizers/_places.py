@@ -170,11 +170,12 @@ def _rounding_gaps(domain, x, rows, rounded):
     numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
     units = domain.unit_of(np.vstack([x, rows]))[:, columns]
     gaps, differences = np.abs(units[1:] - units[0]), np.abs(rows - x)
-    turns, widths = domain.kinds == "cyclic", domain.upper - domain.lower
-    parts = np.mod(differences, widths, where=turns, out=np.zeros_like(differences))
-    parts = np.minimum(parts, widths - parts)
-    differences = np.where(turns, parts, differences)
-    gaps = np.divide(parts, widths, where=turns, out=gaps)
+    turns = domain.kinds == "cyclic"
+    if turns.any():
+        widths = (domain.upper - domain.lower)[turns]
+        parts = np.mod(differences[:, turns], widths)
+        differences[:, turns] = np.minimum(parts, widths - parts)
+        gaps[:, turns] = differences[:, turns] / widths
     with np.errstate(invalid="ignore"):
         near = differences <= _RELATIVE * np.maximum(np.abs(rows), np.abs(x))
         small = differences <= _OF_RANGE * (domain.upper - domain.lower)

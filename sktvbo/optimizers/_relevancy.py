@@ -33,7 +33,8 @@ class WDBO(BayesianOptimizer):
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
     The data set, and with it the response time, is as small as the rate of change allows, and has
-    at most ``max_size`` observations.
+    at most ``max_size`` observations. What those that leave said of a part of the function that
+    never changes remains, see :doc:`/theory`.
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never

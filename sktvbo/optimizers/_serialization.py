@@ -54,6 +54,7 @@ _FIELDS = (
     "rng",
     "policy",
     "policy_before",
+    "static_before",
     "surrogate",
     "search",
     "time",

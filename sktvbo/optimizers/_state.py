@@ -733,6 +733,8 @@ class RunState:
         With what it has learnt in the run.
     policy_before : stale-data policy or None
         As it was before the latest observation; None where that is not known.
+    static_before : StaticPart or None
+        That of the objective before the latest observation.
     objective : Model
     time : TimeState
     pending : PendingQueries
@@ -756,6 +758,7 @@ class RunState:
     rng: np.random.RandomState
     policy: object
     policy_before: object = None
+    static_before: object = None
     objective: Model = field(default_factory=Model)
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)

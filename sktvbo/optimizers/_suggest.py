@@ -220,13 +220,18 @@ def of_query(run, context, fixed=None, available=None, n=1):
     run = in_context(run, context)
     domain = run.domain
     if domain.is_constrained:
-        latest = run.history.latest(_N_KNOWN)
-        rows = [*run.config.start_points, *(entry.row[:-1] for entry in latest)]
-        rows += [query.x for query in run.pending_now]
-        domain = domain.knowing(np.reshape(rows, (-1, domain.n_dims)), n * STEP_CALLS)
+        domain = domain.knowing(partial(_known_rows, run), n * STEP_CALLS)
     if fixed is not None or available is not None:
         domain = of_one_query(domain, fixed, available)
     return run if domain is run.domain else _in_domain(run, domain)
+
+
+def _known_rows(run):
+    """Return rows (m, d) that may satisfy the constraints."""
+    latest = run.history.latest(_N_KNOWN)
+    rows = [*run.config.start_points, *(entry.row[:-1] for entry in latest)]
+    rows += [query.x for query in run.pending_now]
+    return np.reshape(rows, (-1, run.domain.n_dims))
 
 
 def _in_domain(run, domain):

@@ -91,6 +91,9 @@ class StaleDataPolicy(BaseEstimator):
         prior.
     wants_late_rows : bool
         True if late observations are as good as others, see Notes.
+    summarizes : bool
+        True if rows that the policy drops are irrelevant, and not wrong: what they said of a part
+        of f that never changes remains, see `~sktvbo.gaussian_process.QuadraticMean`.
 
     Notes
     -----
@@ -118,6 +121,7 @@ class StaleDataPolicy(BaseEstimator):
     max_size: int | str | None = None
     queries_prior = False
     wants_late_rows = False
+    summarizes = False
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; called when a run begins.

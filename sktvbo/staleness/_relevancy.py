@@ -85,6 +85,7 @@ class RelevancyBudget(StaleDataPolicy):
     True
     """
 
+    summarizes = True
     budget_: float | None = None
     _allowed_size: int | None = None
     offered_budget_ = 1.0
@@ -196,6 +197,7 @@ class RelevancyCap(StaleDataPolicy):
     10
     """
 
+    summarizes = True
     max_size_: int | None = None
     _allowed_size: int | None = None
     response_time_: ResponseTime | None = None
@@ -283,6 +285,8 @@ class MaximumSize(StaleDataPolicy):
     >>> MaximumSize(4).after_add(without.fit(X, X[:, 0]), now=5.0)
     array([5, 4])
     """
+
+    summarizes = True
 
     def __init__(self, max_size: int = 300) -> None:
         self.max_size = max_size

@@ -27,6 +27,7 @@ STATIC = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
 WITHOUT_FORM = TimeVaryingGPRegressor(RationalQuadratic(0.5))
 WIENER = TimeVaryingGPRegressor(RBF(0.3), Wiener())
 BELOW = LinearConstraint([[1.0, 1.0]], ub=2.0)
+NONE = LinearConstraint([1.0, 0.0], 3.0, 4.0)
 NAN, INF = np.nan, np.inf
 
 # Algorithm, parameter, what it must be, and values that it refuses.
@@ -40,7 +41,7 @@ VALUES = [
     (opts.BRGPUCB, "horizon", "an int", [0]),
     (opts.BRGPUCB, "variation_budget", ".*", [0.0]),
     (opts.ETGPUCB, "delta", r".*float in the range \(0, 1\)", [0.0, 1.0, -0.5, None, "small"]),
-    (opts.GPUCB, "constraints", ".*", [lambda x: x[0] > 3.0, LinearConstraint([1.0], 0, 1), "x"]),
+    (opts.GPUCB, "constraints", ".*", [NONE, LinearConstraint([1.0], 0, 1), "x"]),
     (opts.GPUCB, "history", "an int in .*0, inf", [-1, 2.5, "all", True]),
     (opts.GPUCB, "max_size", "an int", [0, 1.5, "few", -1, "recommended", np.array([3, 4])]),
     (opts.GPUCB, "query_timeout", "a float", [0.0, -1.0, "soon", NAN, timedelta(0)]),

@@ -36,6 +36,7 @@ QUANTITIES = {
     "margin": r"acquisition.margin",
     "first queries": "n_initial",
     "forgets": r"policy|horizon|reset_period|variation_budget|window",
+    "largest n": r"max_size$|policy.largest",
     "clock": "clock",
 }
 # Numbers that the page says in words.
