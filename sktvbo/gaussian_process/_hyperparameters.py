@@ -869,8 +869,13 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     criterion = Dense.criterion(part)
-    options = options | {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
-    learnt, hessian, _ = completed(search(criterion, covariance, **options))
+    places = [covariance.theta, *(minimum.x for minimum in starts or ())]
+    values = completed(_values(Objective(criterion, covariance, hyperpriors), places))
+    order = np.argsort(values, kind="stable")[:_N_ROUGH]
+    starts = [places[i] for i in order if values[i] <= values.min() + _CLOSE]
+    hessian = record.scaled_to(part.n) if order[0] == 0 else None
+    options = options | {"n_restarts": 0, "hessian": hessian}
+    learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
     return learnt, SearchRecord(hessian, part.n)
 
 

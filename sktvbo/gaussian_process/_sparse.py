@@ -201,8 +201,13 @@ def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
     searches = [
         minimize(*functions, start, objective.bounds, least_gain=_COMPARED_GAIN) for start in starts
     ]
-    best = min(map(completed, searches), key=attrgetter("value"))
-    return best.x, _scaled(best.hessian, rows.n / part.n)
+    found = sorted(map(completed, searches), key=attrgetter("value"))
+    places = [(result.x, _scaled(result.hessian, rows.n / part.n)) for result in found]
+    if len(points) < len(Z):  # a part of the points may leave as noise what all of them explain
+        objective = Objective(Inducing.criterion(rows, Z), exact, hyperpriors)
+        places.append((exact.theta, known.scaled_to(rows.n)))
+        places.sort(key=lambda place: objective.value(place[0], False))
+    return places[0]
 
 
 def _scaled(hessian, factor):

@@ -110,6 +110,16 @@ def test_the_sparse_regressor_does_not_collapse():
     assert gp.elbo_ > few.elbo_
 
 
+@pytest.mark.parametrize("seed", [2, 3])  # with few points or rows, noise is as likely
+def test_a_strong_column_beside_others_is_no_noise(seed):
+    rng, t = np.random.default_rng(seed), np.arange(300.0)
+    x = rng.normal(size=(300, 4))
+    f = x @ [1.0, -0.5, 0.3, 0.2] + np.sin(3.0 * x[:, 0]) + 0.8 * np.sin(t / 25.0)
+    gp = SparseTimeVaryingGPRegressor(normalize_y=True, random_state=0)
+    gp.fit(X := np.column_stack([x, t]), f + 0.1 * rng.normal(size=300))
+    assert np.sqrt(np.mean((gp.predict(X) - f) ** 2)) < 0.15
+
+
 def test_the_bound_is_maximal_where_the_search_ends():
     X, y = collapsing(2_000)
     gp = SparseTimeVaryingGPRegressor(n_inducing=60, inducing=X[::40], random_state=0)
