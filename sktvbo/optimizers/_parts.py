@@ -195,8 +195,9 @@ _FAILING_LASTS = 150
 # Kinds of numbers without steps.
 _NUMBERS = "straight", "curved", "cyclic"
 
-# Categories are tried by this number of queries; those that are added later, at every fifth query.
-_TRIED_BY = 30
+# Categories are tried by this number of queries, each this often, since the best values of other
+# parameters may differ between them; those that are added later once, at every fifth query.
+_TRIED_BY, _N_TRIALS = 30, 4
 
 
 class Visits(Part):
@@ -212,8 +213,9 @@ class Visits(Part):
         """Return the categories, or the members, whose turn it is; the space if there are none."""
         if not choice.is_query or choice.surrogate is None:
             return space
-        if choice.number < _TRIED_BY or _is_turn(choice, _VISIT_EVERY):
-            part = _with_untried_categories(choice, space)
+        is_early = choice.number < _TRIED_BY
+        if is_early or _is_turn(choice, _VISIT_EVERY):
+            part = _with_rare_categories(choice, space, _N_TRIALS if is_early else 1)
             if part is not space:
                 return part
         size, every, turn = space.reachable.size, _VISIT_EVERY, False
@@ -240,23 +242,30 @@ def _is_turn(choice, every):
     return choice.number % every == every - 1
 
 
-def _with_untried_categories(choice, space):
-    """Return the part of a space with categories that were never tried, if there are any."""
+def _with_rare_categories(choice, space, n_trials):
+    """Return the part of a space with categories that were tried less than ``n_trials`` times.
+
+    It is the space if there are none. A category with fewer members is tried once for each. All are
+    tried once before any is tried again, and that only where it probably succeeds.
+    """
     categories = space.domain.categories
     if not categories:
         return space
     latest = choice.run.history.latest(_N_LATEST)
-    is_tried = choice.places_of([entry.row for entry in latest]).any(axis=0)
+    tried = np.count_nonzero(choice.places_of([entry.row for entry in latest]), axis=0)
     for columns in categories:
-        if is_tried[columns].all():
+        n, needed = tried[columns], min(n_trials, space.domain.size / len(columns))
+        if (n >= needed).all():
             continue
         # Constraints and limits may exclude a category.
         places = space.candidates(N_CANDIDATES)
         places = places[~choice.fails(places)]
-        untried = places[:, columns].any(axis=0) & ~is_tried[columns]
-        if untried.any():
+        rare = places[:, columns].any(axis=0) & (n == 0)
+        if not rare.any() and n_trials > 1:
+            rare = places[choice.succeeds(places)][:, columns].any(axis=0) & (n < needed)
+        if rare.any():
             upper = space.upper.copy()
-            upper[columns[~untried]] = 0.0
+            upper[columns[~rare]] = 0.0
             space = space.within(space.lower, upper)
     return space
 

@@ -114,6 +114,10 @@ class Choice:
         """Return which places (m, u) are known to violate a limit or to fail at time t (m,)."""
         return np.zeros(len(U), dtype=bool) if self.chance is None else self.chance.fails(U)
 
+    def succeeds(self, U):
+        """Return at which places (m, u) a query at time t is probably allowed (m,)."""
+        return np.ones(len(U), dtype=bool) if self.chance is None else self.chance.succeeds(U)
+
 
 # --- a step ---------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from scipy.optimize import LinearConstraint
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import (
@@ -243,6 +244,72 @@ def test_all_categories_are_tried_by_30_queries(algorithm, space):
     for name, values in space.items():
         if isinstance(values, list):
             assert {x[name] for x in queries} == set(values)
+
+
+BLEND = {f"part {i}": ("real", 0.0, 1.0) for i in range(3)} | {"solvent": list("abcde")}
+WHOLE = LinearConstraint([1.0, 1.0, 1.0, 0.0], 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "size", "options"),
+    [
+        (WDBO, 1, {}),
+        (WDBO, 4, {"constraints": WHOLE}),
+        (TVGPUCB, 4, {}),
+        (SWGPUCB, 3, {"window": 40}),
+    ],
+)
+def test_categories_beside_numbers_are_tried_four_times_by_30_queries(algorithm, size, options):
+    opt, asked = algorithm(BLEND, random_state=0, **options), []
+    for t in range(0, 30, size):
+        for query in opt.suggest(float(t), n=size) if size > 1 else [opt.suggest(float(t))]:
+            asked.append(query.x["solvent"])
+            opt.tell(query, float(query.x["solvent"] == "a"))
+    numbers = {solvent: asked.count(solvent) for solvent in "abcde"}
+    assert min(numbers.values()) >= 4
+    assert max(numbers, key=numbers.get) == "a"
+
+
+def test_all_categories_are_tried_once_before_any_is_tried_again():
+    space = {"x": ("real", 0.0, 1.0), "kind": list(range(20))}
+    queries = asked_of(WDBO(space, random_state=0), lambda x: float(x["kind"] == 0), 20)
+    assert len({x["kind"] for x in queries}) == 20
+
+
+def test_categories_of_few_members_are_tried_once_for_each():
+    space = {"kind": list(range(13)), "on": [False, True]}  # 26 members
+    queries = asked_of(WDBO(space, random_state=0), lambda x: float(x["kind"] == 0), 30)
+    assert np.bincount([x["kind"] for x in queries]).min() == 2
+
+
+def test_categories_that_probably_violate_a_limit_are_not_tried_again():
+    space, n_violations = {"x": ("real", 0.0, 1.0), "kind": list("abcde")}, 0
+    loads = dict(zip("abcde", [0.2, 0.4, 0.6, 1.5, 1.3]))
+    for seed in range(6):
+        opt = WDBO(space, outcome_constraints={"load": (None, 1.0)}, random_state=seed)
+        for t in range(30):
+            x = opt.ask(float(t))
+            load = loads[x["kind"]] + 0.2 * x["x"]
+            opt.tell(x, -abs(x["x"] - 0.5), outcomes={"load": load})
+            n_violations += load > 1.0
+    assert 12 <= n_violations <= 22  # 15; two are of the first trials; 30 if all were tried again
+
+
+def test_a_category_whose_best_place_is_elsewhere_is_found():
+    heights, n_found = dict(zip("abcde", [0.6, 0.7, 1.0, 0.8, 0.5])), 0
+
+    def value(x):
+        best = (0.2, 0.3) if x["kind"] in "ce" else (0.8, 0.6)
+        return heights[x["kind"]] * np.exp(
+            -6.0 * ((x["x"] - best[0]) ** 2 + (x["y"] - best[1]) ** 2)
+        )
+
+    space = {"x": ("real", 0.0, 1.0), "y": ("real", 0.0, 1.0), "kind": list("abcde")}
+    for algorithm in (WDBO, TVGPUCB):
+        for seed in range(6):
+            queries = asked_of(algorithm(space, random_state=seed), value, 45)
+            n_found += [x["kind"] for x in queries[-5:]].count("c") >= 3
+    assert n_found >= 7  # 10; with one trial of each category 2
 
 
 @pytest.mark.parametrize(
