@@ -53,7 +53,7 @@ def test_response_time_and_size_are_those_of_the_run():
             known.add(policy.max_size_)
         t, n = t + cubic(n), len(opt.X_)
     assert opt.n_removed_ > 10
-    assert len(known) > 3
+    assert len(known) > 2
     assert max(known) > 12
 
 
