@@ -43,7 +43,8 @@ def assert_accurate(name, n_places, noise, times, n):
     """Compare the gradient, and moments at places and times in the past, with the dense ones.
 
     The tolerance is relative to the norm of the gradient, to the largest mean, and to each
-    variance: the dense ones have errors up to 1e-8 at the smallest noise.
+    variance. A filter subtracts from the prior variance, 1: of variances near the smallest noise it
+    loses 2e-10 (computed with 50 digits, which the dense ones agree with).
     """
     X, y = stream(n, n_places, times)
     temporal, level = KERNELS[name]
@@ -66,7 +67,7 @@ def assert_accurate(name, n_places, noise, times, n):
     (mean, std), found = (gp.predict(Q, return_std=True) for gp in (dense, kalman))
     assert_allclose(found[0], mean, rtol=0.0, atol=1e-6 * np.abs(mean).max())
     # The series of a season omits 1e-10 of the variance.
-    assert_allclose(found[1] ** 2, std**2, rtol=1e-6, atol=2e-9 * (name == "season"))
+    assert_allclose(found[1] ** 2, std**2, rtol=1e-6, atol=2e-9 if name == "season" else 5e-10)
 
 
 @pytest.mark.parametrize(
