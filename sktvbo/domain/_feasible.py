@@ -155,7 +155,7 @@ class FeasibleSet:
         return allowed
 
     def _some(self, U, n):
-        """Return the first feasible ones of places (m, k), at least n if there are so many."""
+        """Return the first feasible places of some (m, k): at least n, or all."""
         if not self.rules.is_slow:
             return U[self.allowed(U)]
         found = U[:0]
@@ -223,7 +223,7 @@ class FeasibleSet:
         return members[:n]
 
     def _some_rows(self, rows, n):
-        """Return the first feasible ones of rows (m, d), at least n if there are so many."""
+        """Return the first feasible rows of some (m, d): at least n, or all."""
         if not self.rules.is_slow:
             return rows[self.rules.obeyed(rows)]
         found = rows[:0]
@@ -319,7 +319,7 @@ class FeasibleSet:
 
     @property
     def _outcome(self):
-        """What is said where no feasible place was found."""
+        """End of the error message when no feasible place was found."""
         part = self if self._linear_part is None else self._linear_part
         if not part.rules.has_functions and part._first._program.has_none:
             return "linear ones that none satisfies"
@@ -330,7 +330,7 @@ class FeasibleSet:
         return LinearProgram(self.space, self.rules)
 
     def _programmed(self, places):
-        """Feasible places (m, k) near some others, by programs with integers."""
+        """Return feasible places (m, k) near some others, by programs with integers."""
         rows = self.space.decode(places[:_N_PROGRAMS])
         found = []
         for row in rows:
@@ -376,7 +376,7 @@ class FeasibleSet:
         return found[self.allowed(found)]
 
     def _enumerated(self, most):
-        """All feasible places (m, k) of a space of at most so many, otherwise none."""
+        """Return all feasible places (m, k); none if the space has more members than ``most``."""
         none, values = np.empty((0, self.space.domain.n_unit)), row_values(self.space)
         if values is None or self.rules.is_slow:
             return none
@@ -385,9 +385,9 @@ class FeasibleSet:
             return none
         found = []
         for start in range(0, math.prod(sizes), _MAX_COUNTED):
-            at = np.arange(start, min(start + _MAX_COUNTED, math.prod(sizes)))
+            numbers = np.arange(start, min(start + _MAX_COUNTED, math.prod(sizes)))
             rows = np.column_stack(
-                [each[i] for each, i in zip(values, np.unravel_index(at, sizes))]
+                [each[i] for each, i in zip(values, np.unravel_index(numbers, sizes))]
             )
             found.append(rows[self.rules.obeyed(rows)])
         places = self.space.domain.unit_of(np.vstack(found))

@@ -221,8 +221,8 @@ def columns_of(space, rules=None):
     domain, columns = space.domain, []
     for i, term in enumerate(_terms_of(domain)):
         if term.has_steps:
-            at = domain.unit_columns[i]
-            ends = space.lower[at], space.upper[at]
+            unit = domain.unit_columns[i]
+            ends = space.lower[unit], space.upper[unit]
             columns.append(Column(i, term, *ends, rules and rules.lists.get(i)))
     return columns
 

@@ -1,4 +1,4 @@
-"""What a page shows of a run: its optimizer, the events of its journal, and what they say."""
+"""State of a run for its page: the optimizer, the events of its journal, and summaries."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ._common import taking_numbers
 # Events that are read, and observations that are shown, the latest. A page must not take minutes.
 _N_EVENTS, _N_OBSERVATIONS = 50_000, 10_000
 
-# A run that has made no step for so many times the 95th percentile of its pauses, and seconds, is
-# stalled; and the number of pauses before this is known.
+# A run is stalled after a pause of this factor times the 95th percentile of its pauses, and of at
+# least this many seconds. Then the least number of pauses for this, and the largest number used.
 _PATIENCE, _LEAST, _MIN_PAUSES, _MAX_PAUSES = 10.0, 10.0, 20, 500
 
 

@@ -257,3 +257,21 @@ def test_few_rows_of_many_hyperparameters_keep_the_smooth_kernel():
     )
     gp = TimeVaryingGPRegressor(Matern(np.ones(18), nu=2.5), normalize_y=True).fit(X, y)
     assert type(gp.temporal_kernel_) is Matern
+
+
+def test_the_smooth_part_may_be_the_slow_one():
+    """A search from a fast smooth part and a static rough one does not reach the other order."""
+    n, losses = 200, []
+    fast = ConstantKernel(0.01, (1e-3, 1e2)) * Matern(8.0, (0.5, 2e3), nu=0.5)
+    options = {"temporal_kernel": Matern(2e3, (1.0, 2e3), nu=1.5) + fast, "signal_variance": 30.0}
+    for seed in (1, 4, 5):
+        rng, t = np.random.default_rng(seed), np.arange(n) * 1.0
+        x = rng.uniform(size=(n, 3))
+        first, cycle = (np.arcsin(np.sin(p)) for p in (5.0 * x[:, 0], 2.0 * np.pi * t / 20.0 + 1.0))
+        f = 2.0 / np.pi * (2.0 * first + cycle) + x[:, 1] - x[:, 2]
+        X, y = np.column_stack([x, t]), f + 0.1 * rng.normal(size=n)
+        found, other = (
+            TimeVaryingGPRegressor(normalize_y=True, **given).fit(X, y) for given in ({}, options)
+        )
+        losses.append(other.log_marginal_likelihood_value_ - found.log_marginal_likelihood_value_)
+    assert max(losses) < 1.0

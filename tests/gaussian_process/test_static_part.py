@@ -1,4 +1,4 @@
-"""What rows that leave said of the static part: exact in any order, and as a value."""
+"""Information of removed rows about the static part: exact in any order, and a value."""
 
 import pickle
 

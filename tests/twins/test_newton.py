@@ -52,6 +52,17 @@ def test_a_curved_valley(upper):
     assert n_evaluations < 120
 
 
+def test_a_search_ends_if_the_value_to_reach_is_far_below_the_minimum(rng):
+    function, A, _ = quadratic(rng)
+    start, options = np.full(4, 4.0), {"hessian": A * 3.0, "least_gain": 1e-9}
+    best, n_whole = counted(function, start, BOX, **options)
+    reachable, n_reachable = counted(function, start, BOX, to_reach=best.value + 1.0, **options)
+    assert (reachable.value, n_reachable) == (best.value, n_whole)
+    hopeless, n_hopeless = counted(function, start, BOX, to_reach=best.value - 1e6, **options)
+    assert hopeless.message == "given up"
+    assert n_hopeless < n_whole
+
+
 def test_a_known_hessian_saves_evaluations(rng):
     function, A, b = quadratic(rng)
     start = np.linalg.solve(A, -b) + 1.0
