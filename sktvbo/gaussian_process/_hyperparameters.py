@@ -242,7 +242,7 @@ class SearchRecord:
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
-        return None if self.hessian is None else self.hessian * (n / self.n)
+        return scaled(self.hessian, n / self.n)
 
     def predicted_gain(self, gp, hyperpriors):
         """Return the predicted gain of a search for a GP, in nats; infinite if unknown."""
@@ -254,6 +254,11 @@ class SearchRecord:
             return np.inf
         slope = gp.gradient + HyperPrior(hyperpriors, gp.covariance.names).gradient(theta)
         return predicted_gain(-slope, hessian, theta, bounds)
+
+
+def scaled(hessian, factor):
+    """Return a Hessian scaled to another number of rows; None stays."""
+    return None if hessian is None else hessian * factor
 
 
 def log_posterior(gp, hyperpriors):
@@ -566,7 +571,7 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     minima = yield from _rough_minima(objective, [(x, None) for x in (given, *cells)])
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [(m.x, SearchRecord(m.hessian, few.n).scaled_to(rows.n)) for m in minima]
+        places = [(m.x, scaled(m.hessian, rows.n / few.n)) for m in minima]
         places.append((given, None))
         values = yield from _values(objective, [x for x, _ in places])
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
@@ -652,7 +657,7 @@ def _continued_on_all(objective, minima, factor, to_reach):
     for i in np.argsort(values, kind="stable")[:_N_ROUGH]:
         if values[i] > values.min() + _CLOSE:
             break
-        hessian = None if minima[i].hessian is None else minima[i].hessian * factor
+        hessian = scaled(minima[i].hessian, factor)
         options = {"hessian": hessian, "least_gain": _FINE_GAIN, "to_reach": to_reach}
         known = objective.value, objective.slope, minima[i].x, objective.bounds
         found = yield from minimize(*known, **options)

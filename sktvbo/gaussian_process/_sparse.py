@@ -32,6 +32,7 @@ from ._hyperparameters import (
     cells_of_bound,
     learn_from_subset,
     random_subset,
+    scaled,
     search,
     with_added_noise,
 )
@@ -202,17 +203,12 @@ def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
         minimize(*functions, start, objective.bounds, least_gain=_COMPARED_GAIN) for start in starts
     ]
     found = sorted(map(completed, searches), key=attrgetter("value"))
-    places = [(result.x, _scaled(result.hessian, rows.n / part.n)) for result in found]
+    places = [(result.x, scaled(result.hessian, rows.n / part.n)) for result in found]
     if len(points) < len(Z):  # a part of the points may leave as noise what all of them explain
         objective = Objective(Inducing.criterion(rows, Z), exact, hyperpriors)
         places.append((exact.theta, known.scaled_to(rows.n)))
         places.sort(key=lambda place: objective.value(place[0], False))
     return places[0]
-
-
-def _scaled(hessian, factor):
-    """Return a Hessian scaled to another number of rows; None stays."""
-    return None if hessian is None else hessian * factor
 
 
 def _n_searched(m):
@@ -354,12 +350,12 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         if not callable(self.optimizer) and n * len(Z) ** 2 > _MAX_WORK_AGAIN:
             part = random_subset(rows, _n_searched(len(Z)), check_random_state(self.random_state))
         if record is not None:
-            hessian = _scaled(record.hessian_for(n_theta, n), part.n / n)
+            hessian = scaled(record.hessian_for(n_theta, n), part.n / n)
         options = self._search_options | {"warn": warn, "hessian": hessian}
         learnt, hessian, gain = completed(
             search(Inducing.criterion(part, Z), covariance, **options)
         )
-        gp, hessian = Inducing.of(learnt, rows, Z), _scaled(hessian, n / part.n)
+        gp, hessian = Inducing.of(learnt, rows, Z), scaled(hessian, n / part.n)
         if record is not None:
             known = record.points
             if known is not None and Z is not known and len(Z) <= len(known):
@@ -420,12 +416,12 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             gp = max(gp, again, key=lambda gp: gp.objective)
         whole = rows if rows.n * len(Z) ** 2 <= _MAX_WORK_AGAIN else part
         if whole is not part or gp.Z is not Z:
-            again = options | {"n_restarts": 0, "hessian": _scaled(hessian, whole.n / part.n)}
+            again = options | {"n_restarts": 0, "hessian": scaled(hessian, whole.n / part.n)}
             criterion = Inducing.criterion(whole, gp.Z)
             learnt, hessian, _ = completed(search(criterion, learnt, **again))
         if learnt is not gp.covariance or part is not rows:
             gp = Inducing.of(learnt, rows, gp.Z)
-        return gp, _scaled(hessian, rows.n / whole.n), exact.noise_variance
+        return gp, scaled(hessian, rows.n / whole.n), exact.noise_variance
 
     def _adapt_to_rows(self, gp, n_new):
         """Choose other points if the present ones explain the new rows poorly."""
