@@ -28,7 +28,7 @@ FEWER_DIGITS = 2e-3
 
 
 def have_fewer_digits(rounded, numbers):
-    """Return which of some numbers (...) are others, with fewer decimals or those of float32."""
+    """Return a mask: which numbers (...) are others with fewer decimals, or as float32."""
     pairs = zip(np.ravel(rounded).tolist(), np.ravel(numbers).tolist())
     same = [
         v == n

@@ -130,7 +130,7 @@ class FeasibleSet:
 
     @cached_property
     def _linear_part(self):
-        """The set of what satisfies the linear constraints, if there are functions as well."""
+        """Set of the constraints but for the functions; None if there is one kind only."""
         rules = self.rules
         if not (rules.has_functions and rules.is_listed_or_linear):
             return None

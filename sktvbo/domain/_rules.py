@@ -288,7 +288,7 @@ class _FunctionConstraint:
         return np.array([self._numbers(self._answer(point)) for point in points])
 
     def _table(self, X):
-        """Return rows as what a vectorized function gets."""
+        """Return rows in the form that a vectorized function takes."""
         if self._described is None:
             return np.array(X)
         return {name: np.array(column) for name, column in self._described(X).items()}

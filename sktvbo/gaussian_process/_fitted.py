@@ -459,7 +459,7 @@ class FittedGP(Learnt):
         return replaced(self, gp=gp)
 
     def summarized(self, indices: Indices, *, restandardize: bool | None = None) -> Self:
-        """Return the model without some rows, which leave what they said of the static part.
+        """Return the model without some rows, whose information about the static part stays.
 
         Without a ``prior_mean`` with a ``spread``, or with a Kalman filter: the same as `without`.
         """

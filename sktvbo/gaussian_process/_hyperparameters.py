@@ -669,7 +669,7 @@ def _continued_on_all(objective, minima, factor, to_reach):
 
 
 def _with_swapped_parts(objective, theta):
-    """Return theta with the scale and variance of the smooth part those of the rough one."""
+    """Return theta with scales and variances of the smooth and the rough part exchanged."""
     index = objective.names.index
     signal, smooth, ratio, rough = (index(name) for name in _OF_PARTS)
     theta = theta.copy()

@@ -1,4 +1,4 @@
-"""Static part of f: what rows that have left said of what never changes.
+"""Static part of f: information of removed rows about what never changes.
 
 Model of the standardized y:
 

@@ -223,7 +223,7 @@ def without_rows(target, surrogate, drop, n):
 
 
 def summarized(target, surrogate, drop, n):
-    """Return the same, where what the rows said of what never changes remains."""
+    """Return a surrogate without some rows, whose information about the static part stays."""
     if not isinstance(surrogate, FittedGP):
         return without_rows(target, surrogate, drop, n)
     return surrogate.summarized(drop, restandardize=n >= target.min_to_learn)

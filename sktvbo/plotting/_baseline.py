@@ -1,4 +1,4 @@
-"""Display of what a run brought: its observations beside predictions at a fixed setting."""
+"""Display of the gain of a run: observations beside predictions at a fixed setting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _N_RECOMMENDED = 100
 
 @display_data
 class BaselineDisplay(Display):
-    """Objective over time beside its prediction at a fixed setting: what the run brought.
+    """Objective over time beside its prediction at a fixed setting: the gain of a run.
 
     Made by `from_optimizer`.
 

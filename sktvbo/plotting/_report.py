@@ -248,7 +248,7 @@ def _facts(found, units, computed):
 
 
 def _facts_of_run(found, units, computed):
-    """Yield what the state of a run says."""
+    """Yield the notes on the state of a run."""
     run, n_told = found.run, found.run.history.n_told
     latest = f"latest at {_time(run, run.time.passed)}" if n_told else ""
     yield "observations", f"{n_told}", latest
@@ -270,7 +270,7 @@ def _facts_of_run(found, units, computed):
 
 
 def _facts_of_events(found):
-    """Yield what the journal says; nothing without one."""
+    """Yield the notes on the journal; none without one."""
     if not found.has_journal:
         return
     yield "searches", f"{found.counts.get('search', 0)}", "of the hyperparameters"

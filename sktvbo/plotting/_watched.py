@@ -188,7 +188,7 @@ def _of_journal(path, optimizer=None):
 
 
 def _read(found, content):
-    """Read what can be read of a journal; an error leaves what was read before it."""
+    """Read the readable part of a journal, up to the first error."""
     found.position, found.counts = content.end, content.counts()
     found.is_closed = content.is_closed
     for event in content.since(max(found.position.number - _N_EVENTS, 0)):
