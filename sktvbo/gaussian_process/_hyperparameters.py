@@ -242,7 +242,7 @@ class SearchRecord:
 
     def scaled_to(self, n):
         """Return the Hessian scaled to n equally informative rows, or None."""
-        return scaled(self.hessian, n / self.n)
+        return None if self.hessian is None else scaled(self.hessian, n / self.n)
 
     def predicted_gain(self, gp, hyperpriors):
         """Return the predicted gain of a search for a GP, in nats; infinite if unknown."""
