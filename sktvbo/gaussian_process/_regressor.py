@@ -136,6 +136,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
 
+    # Location, scale and static part of the rows, if they are known before.
+    _known_of_rows: ClassVar[dict] = {}
+
     # Result of the latest hyperparameter search, for the next one.
     _search_record: ClassVar[SearchRecord] = SearchRecord()
 
@@ -374,6 +377,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             mean, options = self.prior_mean, {"standardize": self.normalize_y}
             if mean is not None and not mean.only_if_likelier:
                 options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
+            options |= self._known_of_rows
         else:
             options = {name: getattr(like, name) for name in _OF_OTHERS}
             options["standardize"] = like.standardize if standardize is None else standardize

@@ -206,6 +206,9 @@ class AskTell(Durable):
     # Name in tables and pictures; None: that of the class.
     label = None
 
+    # A parameter of algorithms with a model.
+    earlier = None
+
     # True if a run cannot begin without start points.
     _needs_start_points = False
 

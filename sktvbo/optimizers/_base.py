@@ -22,6 +22,7 @@ from ._default_models import (
     outcome_surrogate,
     smooth_surrogate,
 )
+from ._earlier import as_prior
 from ._feasibility import Feasibility
 from ._models import is_searching, models_of, posterior_at_rows, with_first_models
 from ._observe import refit
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, ContextsLike, PointsLike, SurrogateLike, Time
+    from .._typing import Array, ContextsLike, PathLike, PointsLike, SurrogateLike, Time
     from ..acquisition import Acquisition
     from ..staleness import StaleDataPolicy
+    from ._earlier import Prior
 
+    Earlier = Prior | AskTell | PathLike | Sequence[Prior | AskTell | PathLike] | None
 
 # What a required safety needs, and why.
 _NEEDED_BY_SAFETY = {
@@ -183,6 +186,7 @@ class BayesianOptimizer(AskTell):
     outcome_scales: Mapping[str, str] | None = None
     safety: float | None = None
     exploration: float = 0.0
+    earlier: Earlier = None
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -299,6 +303,11 @@ class BayesianOptimizer(AskTell):
         if self.exploration:
             self._check_own_surrogate("exploration")
 
+    def _copied(self):
+        new = super()._copied()
+        new.earlier = as_prior(self.earlier, self)
+        return new
+
     def _check_own_surrogate(self, name):
         """Raise a ValueError if the surrogate is custom, with a parameter that excludes it."""
         if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
@@ -334,7 +343,8 @@ class BayesianOptimizer(AskTell):
         """Return the number of observations before the surrogate."""
         if self.n_initial_points == "auto":
             # Near the start points, more are needed to tell slopes from noise.
-            n = self._n_spread if self.safety is None else 3 * (domain.n_dims + 1)
+            n = self._n_spread if self.earlier is None else 2
+            n = n if self.safety is None else 3 * (domain.n_dims + 1)
             return int(min(n, domain.size))
         return self.n_initial_points
 
@@ -512,6 +522,10 @@ class BayesianOptimizer(AskTell):
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
+
+    @property
+    def prior_(self) -> Prior | None:
+        return self._current().algorithm.earlier
 
     def probability_feasible(
         self, X: PointsLike, t: Time | ArrayLike | None = None, *, context: ContextsLike = None

@@ -127,7 +127,8 @@ def _random_state(random_state):
 def _start_points(algorithm, domain):
     """Return the start points (k, d) of an algorithm as rows of a domain."""
     if algorithm.start_points is None:
-        return np.empty((0, domain.n_dims))
+        prior = algorithm.earlier
+        return np.empty((0, domain.n_dims)) if prior is None else prior.start_points(domain)
     try:
         start = domain.places(algorithm.start_points)
     except (DomainError, InvalidObservationError) as exc:
@@ -191,6 +192,8 @@ def changed(run, changes, has_begun):
         new.domain = change.domain
     if "start_points" in changes:
         return new, change, 0
+    if old.start_points is None:
+        return new, change, run.part("start").n_asked
     start = change.rows(run.config.start_points)
     if not len(start):
         return new, change, 0

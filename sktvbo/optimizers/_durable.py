@@ -141,7 +141,7 @@ class Durable(BaseEstimator):
             if stored is None:
                 file.close()
                 return
-            algorithm = self._new_run().algorithm
+            algorithm = self._without_earlier()._new_run().algorithm
             with state_errors(file.path):
                 in_force, others = with_stored_parameters(algorithm, stored, file.path)
                 run = in_force._new_run()
@@ -168,7 +168,8 @@ class Durable(BaseEstimator):
         """Let another optimizer go on in the run's journal, from a state with its parameters."""
         after = replaced(after, position=run.position)
         new._recorder = self._recorder_of(run).handed_to(after)
-        new._run = new._recorder.record(run, after, "with_parameters", new._header() | said)
+        header = after.algorithm._header()
+        new._run = new._recorder.record(run, after, "with_parameters", header | said)
         del self._recorder
 
     def _header(self):
@@ -282,7 +283,7 @@ class Durable(BaseEstimator):
             A part cannot be stored as plain data.
         """
         run = self._resumed()
-        source = self if run is None else run.algorithm
+        source = self._copied() if run is None else run.algorithm
         state = None if run is None else encode_state(run)
         content = source._header() | {"state": state}
         return json.dumps(content | {"sha256": checksum(content)}, allow_nan=False)
@@ -303,18 +304,7 @@ class Durable(BaseEstimator):
         JournalError
             The text is no result of `to_json`, was changed, or lacks a parameter.
         """
-        try:
-            content = json.loads(text)
-            header = {name: content[name] for name in ("format", "optimizer", "parameters")}
-            state, digest = content["state"], content.pop("sha256")
-        except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            got = f"{type(exc).__name__}: {exc}"
-            raise JournalError(f"The text must be that of to_json(). Got {got} instead.") from exc
-        if header["format"] == FORMAT and digest != checksum(content):
-            raise JournalError(
-                "The text must be that of to_json(). Got one with a wrong checksum instead: it was "
-                "changed. Restore a copy."
-            )
+        header, state = _content_of(text)
         new = new_optimizer(cls, header, parameters, "JSON")
         if state is not None:
             run = new._new_run()
@@ -323,7 +313,18 @@ class Durable(BaseEstimator):
         return new
 
     def __sklearn_clone__(self):
-        return BaseEstimator.__sklearn_clone__(copy.copy(self))
+        # Clones of earlier runs would have no run.
+        new = BaseEstimator.__sklearn_clone__(self._without_earlier())
+        if self.earlier is not None:
+            new.earlier = self.earlier
+        return new
+
+    def _without_earlier(self):
+        """Return a copy that does not read earlier runs."""
+        new = copy.copy(self)
+        if self.earlier is not None:
+            new.earlier = None
+        return new
 
     def __getstate__(self):
         state = dict(super().__getstate__())
@@ -348,28 +349,70 @@ class Durable(BaseEstimator):
         self._lock = Lock()
 
 
-def read_optimizer(cls, content, limit):
+def _content_of(text):
+    """Return header and state of the text of `Durable.to_json`."""
+    try:
+        content = json.loads(text)
+        header = {name: content[name] for name in ("format", "optimizer", "parameters")}
+        state, digest = content["state"], content.pop("sha256")
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        got = f"{type(exc).__name__}: {exc}"
+        raise JournalError(f"The text must be that of to_json(). Got {got} instead.") from exc
+    if header["format"] == FORMAT and digest != checksum(content):
+        raise JournalError(
+            "The text must be that of to_json(). Got one with a wrong checksum instead: it was "
+            "changed. Restore a copy."
+        )
+    return header, state
+
+
+# Stand-ins of parameters that may be functions, which a file cannot hold.
+_STAND_INS = {"clock": "step", "constraints": None, "acquisition": None}
+
+
+def read_optimizer(cls, content, limit, not_needed=("clock",)):
     """Return an optimizer in the last state of a journal, which it does not write.
 
-    It is of the family of ``cls``, and shows at most ``limit`` observations. A clock that is a
-    function, which a file cannot hold, is that of steps.
+    It is of the family of ``cls``, and shows at most ``limit`` observations.
 
     Parameters
     ----------
     cls : type
     content : JournalContent
     limit : int
+    not_needed : tuple of str, default=("clock",)
+        Parameters without which it is read, if they are functions: see `_STAND_INS`.
     """
-    stored = content.in_force()
-    is_lost = "value" not in stored["parameters"].get("clock", {"value": None})
-    new = new_optimizer(cls, stored, {"clock": "step"} if is_lost else {}, content.path)
+    new, lost = _read(cls, content.in_force(), not_needed, content.path)
     new.history = limit if new.history is None else min(new.history, limit)
     run = new._new_run()
     with state_errors(content.path):
-        state = read_state(content, run.history.log.limit)
-        if is_lost:
-            del state.parts["clock"]
-        return with_run(new, restored_run(run, state))
+        return _with_state(new, run, read_state(content, run.history.log.limit), lost)
+
+
+def read_json(cls, text, not_needed):
+    """Return the optimizer of `Durable.to_json`, as `read_optimizer`."""
+    header, state = _content_of(text)
+    new, lost = _read(cls, header, not_needed, "JSON")
+    if state is None:
+        return new
+    run = new._new_run()
+    with state_errors("JSON"):
+        return _with_state(new, run, decode_state(state), lost)
+
+
+def _read(cls, header, not_needed, source):
+    """Return a stored optimizer before its run, and the names of the parameters that are lost."""
+    stored = header["parameters"]
+    lost = [name for name in not_needed if "value" not in stored.get(name, {"value": None})]
+    return new_optimizer(cls, header, {name: _STAND_INS[name] for name in lost}, source), lost
+
+
+def _with_state(new, run, state, lost):
+    """Return an optimizer in a stored state."""
+    if "clock" in lost:
+        del state.parts["clock"]
+    return with_run(new, restored_run(run, state))
 
 
 def with_new_run(optimizer):

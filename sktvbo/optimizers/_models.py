@@ -11,6 +11,7 @@ its surrogate, conditioned on the data set, and the search of its hyperparameter
 - is put on other rows with its hyperparameters held: `conditioned`.
 """
 
+import copy
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
 from ..gaussian_process._relevancy import most_relevant
 from ._budget import MODEL, SEARCH, Search
 from ._default_models import Times, configured, seasonal, started_without_seasons
-from ._state import DataSet, Model, SearchState
+from ._state import OBJECTIVE, DataSet, Model, SearchState
 
 # With refit_every="auto", hyperparameters are searched when that promises a larger gain, in nats.
 _MIN_GAIN = 0.1
@@ -65,6 +66,19 @@ class Target:
     model: Model
     limit: object = None
     index: int | None = None
+
+    @cached_property
+    def prior(self):
+        """`ModelPrior` of earlier runs, or None."""
+        earlier = self.run.algorithm.earlier
+        name = OBJECTIVE if self.limit is None else self.limit.name
+        return None if earlier is None else earlier.model(name)
+
+    def follows_scale(self, n):
+        """Return True if location and scale of n rows follow their values."""
+        if n < self.min_to_learn:
+            return False
+        return True
 
     @cached_property
     def min_to_learn(self):
@@ -157,13 +171,19 @@ def with_models(run, models):
 # --- surrogates without data ----------------------------------------------------------------------
 
 
-def new_surrogate(target, times):
-    """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
+def new_surrogate(target, times, y=None):
+    """Return the user's surrogate, or the algorithm's own for data at some times, unfitted.
+
+    Values y of the data, by default those of the target, scale what earlier runs have learnt.
+    """
     run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _default_surrogate(target, times)
     surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
-    return surrogate.set_params(robust=True) if run.config.robust else surrogate
+    surrogate = surrogate.set_params(robust=True) if run.config.robust else surrogate
+    if target.prior is None or run.config.surrogate is not None:
+        return surrogate
+    return target.prior.informed(surrogate, run.sign * target.data.y if y is None else y)
 
 
 def _default_surrogate(target, times):
@@ -180,7 +200,21 @@ def temporal_kernel_for(target, times):
     """
     if target.run.config.surrogate is not None:
         return {}
+    if target.prior is not None:
+        return {"temporal_kernel": new_surrogate(target, times).temporal_kernel}
     return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
+
+
+def _with_prior(target, surrogate, data):
+    """Return a surrogate with what earlier runs say of y on a scale that the data have now."""
+    if target.prior is None or not isinstance(surrogate, FittedGP):
+        return surrogate
+    X, y, *_ = training(target.run, data)
+    if target.run.config.surrogate is not None:
+        return surrogate
+    new, model = new_surrogate(target, X[:, -1], y), copy.copy(surrogate.model)
+    model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
+    return replaced(surrogate, model=model)
 
 
 def times_of(run, times, of_outcome=False):
@@ -244,7 +278,7 @@ def with_static(surrogate, static):
 def first_surrogate(target, data):
     """Return the first surrogate, fitted to a data set."""
     run, known = target.run, training(target.run, data)
-    surrogate = new_surrogate(target, known[0][:, -1])
+    surrogate = new_surrogate(target, known[0][:, -1], known[1])
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
     return as_fitted(surrogate.fit(*known))
@@ -274,7 +308,7 @@ def first_model(target, data):
     run, n = target.run, len(data)
     if run.timer is not None:
         known = training(run, data)
-        surrogate = new_surrogate(target, known[0][:, -1])
+        surrogate = new_surrogate(target, known[0][:, -1], known[1])
         if isinstance(surrogate, TimeVaryingGP):
             surrogate = as_fitted(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None
@@ -317,6 +351,7 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
         return Model(surrogate, search, sliced)
     if in_slices and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(target, surrogate, data))
+    surrogate = _with_prior(target, surrogate, data)
     start = _on_relevant_rows(target, surrogate, data)
     optimum = start.refit(**_search_arguments(target, surrogate, data))
     if start is not surrogate:
@@ -407,7 +442,7 @@ def _on_relevant_rows(target, surrogate, data):
 def begun_search(target, surrogate, data):
     """Return a search of a surrogate's hyperparameters in slices, before its first one."""
     timer, arguments = target.run.timer, _search_arguments(target, surrogate, data)
-    surrogate = _on_relevant_rows(target, surrogate, data)
+    surrogate = _on_relevant_rows(target, _with_prior(target, surrogate, data), data)
     n = len(surrogate.X_train_)
     return Search(surrogate, arguments, 0.0 if timer is None else timer.expected(SEARCH, n))
 
@@ -493,8 +528,10 @@ def learnt(target, observations, holds):
     surrogate = surrogate.condition_on(*training(run, new), restandardize=True)
     if holds:
         return surrogate
+    data = target.data.joined(new)
+    surrogate = _with_prior(target, surrogate, data)
     arguments = temporal_kernel_for(target, surrogate.X_train_[:, -1])
-    return _on_relevant_rows(target, surrogate, target.data.joined(new)).refit(**arguments)
+    return _on_relevant_rows(target, surrogate, data).refit(**arguments)
 
 
 # --- predictions ----------------------------------------------------------------------------------

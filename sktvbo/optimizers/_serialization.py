@@ -455,7 +455,7 @@ def with_stored_parameters(optimizer, header, source):
             refused[name] = text
             continue
         setattr(new, name, value)
-        replaced[name] = "" if name in _IDENTITY else text
+        replaced[name] = "" if name in (*_IDENTITY, "earlier") else text
     if refused:
         raise JournalError(
             f"The journal {source} holds the run of another optimizer. "

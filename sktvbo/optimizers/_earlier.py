@@ -1,0 +1,561 @@
+"""Earlier runs as a prior of a new one: a value, which data of the new run contradict or confirm.
+
+An `EarlierRun` is what one run has learnt, in the unit form of the new run's domain and in units of
+y. A `Prior` has one of each run, and says of each model
+
+- where the search of its hyperparameters begins, and their priors (`sktvbo.gaussian_process`);
+- location and scale of y, while there are few observations;
+- the static part of y, as a few observations would show it;
+
+and of the domain, which setting is asked first, and which categories and members may be the best.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .._validation import invalid
+from .._values import replaced
+from .._warnings import warn_caller
+from ..domain import as_domain
+from ..domain._change import Change
+from ..domain._constrained import Constrained
+from ..exceptions import DomainError, ModelWarning
+from ..gaussian_process._data import Moments
+from ..gaussian_process._exact_posterior import Dense
+from ..gaussian_process._fitted import FittedGP
+from ..gaussian_process._learnt_priors import LogMixture, pooled
+from ..gaussian_process._static_part import StaticPart, information_of
+from ..journal._encoding import decode, encode
+from ..journal._read import opened
+from ._durable import Durable, read_json, read_optimizer
+from ._models import models_of
+from ._outcomes import OBJECTIVE
+
+# A run with fewer observations is left out.
+_MIN_TOLD = 30
+
+# Rows of a run that are read: the latest.
+_N_ROWS = 500
+
+# The typical setting is that of the later half of a run, at least behind this many observations; of
+# these at most the second number are compared.
+_N_EARLY, _N_COMPARED = 48, 200
+
+# A value that has a smaller share of these in each run is no contender.
+_LEAST_SHARE = 0.05
+
+# All runs together say as much about the static part as this many observations.
+_N_STATIC = 30.0
+
+# Their location and scale of y are used for fewer observations of a new run.
+_N_SCALED = 10
+
+# They are not used if y differs from the location by more of these scales.
+_FARTHEST = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class LearntModel:
+    """What a run has learnt of y, or of an outcome.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the hyperparameters, as in ``hyperpriors``, one for each entry of ``logs``.
+    logs : ndarray of shape (n_theta,)
+        Their logarithms: variances in units of y², lengthscales in sides of the unit box.
+    location, scale : float
+        Of y, with the sign with which it is maximized.
+    static : StaticPart or None
+        What its observations say of the static part.
+    """
+
+    names: tuple
+    logs: np.ndarray
+    location: float
+    scale: float
+    static: StaticPart | None = None
+
+    @property
+    def in_time(self):
+        """Names of the hyperparameters in time, which mean the same for the same kernel."""
+        return tuple(name for name in self.names if name.startswith(("temporal", "level")))
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierRun:
+    """What one run has learnt.
+
+    Attributes
+    ----------
+    n_told : int
+    setting : ndarray of shape (d,)
+        The typical setting, a row of the domain.
+    contenders : tuple of (ndarray or None)
+        Values of each coordinate of a row that were asked for often, None for a real.
+    models : dict of str to LearntModel
+        By the name of the outcome, or "objective".
+    """
+
+    n_told: int
+    setting: np.ndarray
+    contenders: tuple
+    models: dict
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPrior:
+    """What earlier runs say of a model of a new run.
+
+    Attributes
+    ----------
+    names : tuple of str
+    logs : ndarray of shape (n_runs, n_theta)
+    location, scale : float
+    static : StaticPart or None
+    """
+
+    names: tuple
+    logs: np.ndarray
+    location: float
+    scale: float
+    static: StaticPart | None
+
+    @classmethod
+    def of(cls, models):
+        """Return what some models say together; those of another kernel in time are left out."""
+        names = Counter(model.names for model in models).most_common(1)[0][0]
+        same = [model for model in models if model.names == names]
+        known = [model.static for model in models if model.static is not None]
+        static = sum_of(known) if known else None
+        location = float(np.median([model.location for model in models]))
+        scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
+        if static is not None:
+            n_known = scale**2 * np.trace(static.information) / len(static.shift)
+            static = static.faded(min(_N_STATIC / n_known, 1.0)) if n_known > 0.0 else None
+        return cls(names, np.array([model.logs for model in same]), location, scale, static)
+
+    @cached_property
+    def pooled(self):
+        """Medians and deviations of the logarithms by name, a dict of (k,) and (k,)."""
+        medians, spreads = pooled(self.logs)
+        where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
+        return {name: (medians[i], spreads[i]) for name, i in where.items()}
+
+    def suits(self, y):
+        """Return True if a few values of y have the location and scale of the earlier runs."""
+        return 0 < len(y) < _N_SCALED and np.abs(y - self.location).max() < _FARTHEST * self.scale
+
+    def informed(self, surrogate, y):
+        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+
+        Parameters
+        ----------
+        surrogate : TimeVaryingGP
+        y : ndarray of shape (n,)
+            Values that it is fitted to.
+        """
+        priors, changes = dict(surrogate.hyperpriors or {}), {}
+        scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
+        if self.suits(y):
+            scale = self.scale
+            known = {"location": self.location, "scale": scale, "standardize": False}
+        mean = surrogate.prior_mean
+        if mean is not None and mean.spread and self.static is not None:
+            known["static"] = replaced(
+                self.static, deviation=mean.spread / np.sqrt(len(self.static.shift))
+            )
+        surrogate._known_of_rows = known
+        for name in ("signal_variance", "noise_variance"):
+            bounds = getattr(surrogate, f"{name}_bounds")
+            if name in self.pooled and not isinstance(bounds, str):
+                log, spread = self.pooled[name]
+                median = np.exp(log) / scale**2
+                changes[name] = float(np.clip(median, *bounds)[0])
+                priors[name] = _mixture(median, spread, priors.get(name), [bounds])
+        for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
+            kernel = getattr(surrogate, part)
+            if kernel is not None:
+                changes[part] = self._informed_kernel(kernel, part, priors)
+        return surrogate.set_params(hyperpriors=priors, **changes)
+
+    def _informed_kernel(self, kernel, part, priors):
+        """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
+        free = [h for h in kernel.hyperparameters if not h.fixed]
+        names = [f"{part}__{h.name}" for h in free]
+        if part != "spatial_kernel":
+            own = tuple(n for h, n in zip(free, names) for _ in range(h.n_elements))
+            if own != tuple(n for n in self.names if n.startswith(part)):
+                return kernel
+        kernel, values = kernel.clone_with_theta(kernel.theta), []
+        for h, name in zip(free, names):
+            log, spread = self.pooled.get(name, (np.empty(0), None))
+            if len(log) != h.n_elements:
+                return kernel
+            bounds = np.array(h.bounds)
+            if part != "spatial_kernel" and h.name.endswith("length_scale"):
+                # The data are still shorter than what earlier runs have seen.
+                bounds[:, 1] = np.maximum(bounds[:, 1], np.exp(log + 2.0 * spread))
+                kernel.set_params(**{f"{h.name}_bounds": tuple(bounds[0])})
+            priors[name] = _mixture(np.exp(log), spread, priors.get(name), bounds)
+            values.append(np.clip(log, *np.log(bounds).T))
+        return kernel.clone_with_theta(np.concatenate(values)) if values else kernel
+
+
+def _mixture(median, spread, other, bounds):
+    return LogMixture.of(median, spread, other, np.array(bounds))
+
+
+def sum_of(statics):
+    """Return the information of all of some static parts."""
+    first, *others = statics
+    for other in others:
+        first = first.plus(other.information, other.shift)
+    return first
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prior:
+    """What earlier runs have taught a run, the value of ``earlier`` and ``prior_``.
+
+    Attributes
+    ----------
+    domain : Domain
+        Without constraints.
+    maximize : bool
+    time_unit : str
+    runs : tuple of EarlierRun
+    """
+
+    domain: object
+    maximize: bool
+    time_unit: str
+    runs: tuple
+
+    def model(self, name):
+        """Return the `ModelPrior` of an outcome, or of the objective; None if none has it."""
+        known = [run.models[name] for run in self.runs if name in run.models]
+        return ModelPrior.of(known) if known else None
+
+    # --- the domain -------------------------------------------------------------------------------
+
+    def start_points(self, domain):
+        """Return the settings (k, d) that are asked first: the typical one of all runs.
+
+        Those of single runs follow where they have another member, integer or category.
+        """
+        points = np.array([run.setting for run in self.runs])
+        k = domain.n_chosen
+        points = np.column_stack([points, np.full((len(points), domain.n_dims - k), np.nan)])
+        points = points[domain.queryable(points)]
+        if not len(points):
+            return points
+        first, *others = points[_by_centrality(domain, points)]
+        steps = ~np.isin(domain.kinds[:k], _NUMBERS)
+        chosen = [first]
+        for point in others:
+            if all((point[:k] != known[:k])[steps].any() for known in chosen):
+                chosen.append(point)
+        return np.array(chosen)
+
+    def may_be_best(self, rows):
+        """Return which rows (m, d) of a finite domain were among the best in an earlier run (m,)."""
+        best = np.ones(len(rows), dtype=bool)
+        for i in range(len(self.runs[0].contenders)):
+            best &= self.has_contenders(i, rows[:, i])
+        return best
+
+    def has_contenders(self, i, values):
+        """Return which values (m,) of the i-th coordinate were asked often in an earlier run."""
+        known = [run.contenders[i] for run in self.runs]
+        if any(each is None for each in known):
+            return np.ones(len(values), dtype=bool)
+        return np.isin(values, np.concatenate(known))
+
+    def in_domain(self, domain, what, owner):
+        """Return the runs in the unit form of another domain, see `Move`."""
+        if domain == self.domain:
+            return self.runs
+        move = Move.between(self.domain, domain, what, owner)
+        return tuple(filter(None, (move.run(run) for run in self.runs)))
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Return the prior as JSON, for `from_json` and ``earlier``."""
+        return json.dumps({"prior": encode(self)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Prior:
+        """Restore the prior of `to_json`."""
+        return decode(json.loads(text)["prior"])
+
+    def __repr__(self):
+        n_told = sum(run.n_told for run in self.runs)
+        lines = [f"Prior of {len(self.runs)} earlier runs with {n_told} observations"]
+        for name in dict.fromkeys(name for run in self.runs for name in run.models):
+            model = self.model(name)
+            sign = 1.0 if self.maximize or name != OBJECTIVE else -1.0
+            lines.append(f"{name}: about {sign * model.location:.3g}, scale {model.scale:.3g}")
+            for hyperparameter, (logs, spreads) in model.pooled.items():
+                shown = np.exp(logs) * self._units(hyperparameter, len(logs))
+                pairs = zip(shown, np.exp(spreads))
+                values = ", ".join(f"{value:.3g} (×/÷ {factor:.2g})" for value, factor in pairs)
+                lines.append(f"    {hyperparameter}: {values}")
+        setting = self.domain.decode(self.start_points(self.domain)[0])
+        return "\n".join([*lines, f"typical setting: {setting}"])
+
+    def _units(self, name, n):
+        """Return the factors (n,) from the unit form to the units of users."""
+        domain = self.domain
+        if not name.startswith("spatial_kernel") or n != domain.n_dims:
+            return np.ones(n)
+        straight = domain.kinds == "straight"
+        return np.where(straight, domain.upper - domain.lower, 1.0)
+
+
+# Kinds of coordinates without members.
+_NUMBERS = ("straight", "curved", "cyclic")
+
+
+def _by_centrality(domain, rows):
+    """Return the order (m,) of rows (m, d) by their distances from all: the most central first."""
+    places = domain.unit_of(rows)[:, : domain.n_unit]
+    places = places[:, ~np.isnan(places).any(axis=0)]
+    return np.argsort(cdist(places, places, "cityblock").sum(axis=1), kind="stable")
+
+
+# --- runs in another domain -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """Places of an earlier run in the domain of a new one.
+
+    Attributes
+    ----------
+    old, new : Domain
+        Without constraints.
+    order : list of int
+        Coordinates of the old rows in the order of the new ones.
+    scales : ndarray of shape (d,)
+        Factors of distances in the unit form, for each coordinate of a new row.
+    typical : float
+        Their geometric mean.
+    change : Change
+    """
+
+    old: object
+    new: object
+    order: list
+    scales: np.ndarray
+    typical: float
+    change: Change
+
+    @classmethod
+    def between(cls, old, new, what, owner):
+        """Return the move between two domains; an error if names or kinds differ."""
+        try:
+            change = Change.between(old, new)
+        except DomainError as exc:
+            reason = str(exc).partition(" For another one")[0].removeprefix("The new domain must ")
+            raise DomainError(
+                f"{what} of {type(owner).__name__} must be a run with the parameters of this one, "
+                f"by name and kind; its domain is another. The domain of this run should {reason}"
+            ) from exc
+        order = [old.columns.index(name) for name in new.columns]
+        scales = change.scales[change.domain.unit_columns][order]
+        return cls(old, new, order, scales, change.typical, change)
+
+    def row(self, row):
+        """Return the row (k,) of an old one, clipped to the bounds; None if a value is gone."""
+        k = self.new.n_chosen
+        old, new = (getattr(each, "chosen", each) for each in (self.old, self.new))
+        numbers = np.isin(new.kinds, ("straight", "curved", "steps"))
+        row = np.array(row[: old.n_dims], dtype=np.float64)
+        if not new.is_named:
+            return new.from_unit(np.clip(new.unit_of(row[np.newaxis]), 0.0, 1.0))[0]
+        for i in np.flatnonzero(numbers):
+            j = self.order[i]
+            row[j] = np.clip(row[j], new.lower[i], new.upper[i])
+        try:
+            return new.validate_point(old.decode(row))[:k]
+        except DomainError:
+            return None
+
+    def run(self, run):
+        """Return an `EarlierRun` of the old domain in the new one; None if its setting is gone."""
+        setting = self.row(run.setting)
+        if setting is None:
+            return None
+        contenders = []
+        for i in range(self.new.n_chosen):
+            known = run.contenders[self.order[i]]
+            contenders.append(None if known is None else self._values(run, i, known))
+        models = {name: self.model(model) for name, model in run.models.items()}
+        return EarlierRun(run.n_told, setting, tuple(contenders), models)
+
+    def _values(self, run, i, values):
+        """Return the values of the i-th coordinate that old ones have."""
+        rows = np.tile(run.setting, (len(values), 1))
+        rows[:, self.order[i]] = values
+        moved = [self.row(row) for row in rows]
+        return np.array([row[i] for row in moved if row is not None])
+
+    def model(self, model):
+        """Return a `LearntModel` with lengthscales, and a static part, of the new unit form."""
+        logs = np.array(model.logs)
+        where = [i for i, name in enumerate(model.names) if name == _LENGTHS]
+        if len(where) == len(self.order) > 1:
+            logs[where] = logs[where][self.order] + np.log(self.scales)
+        elif where:
+            logs[where] += np.log(self.typical)
+        static = None if model.static is None else self._static(model.static)
+        return replaced(model, logs=logs, static=static)
+
+    def _static(self, static):
+        """Return a static part over the new box."""
+        merged, new = self.change.domain, self.new
+        known, columns = _keys(merged), np.flatnonzero(new.continuous)
+        own = np.flatnonzero(merged.continuous)
+        ends = np.array([self.old.lower, self.old.upper])
+        before = self.old.unit_of(ends)[0, static.columns]
+        factors = self.change.scales[own]
+        offsets = merged.unit_of(self.change.rows(ends))[0, own] - factors * before
+        moved = static.moved(own, factors, offsets)
+        order = [own.tolist().index(known.index(_keys(new)[column])) for column in columns]
+        both = [*order, *(len(order) + i for i in order)]
+        information, shift = moved.information[np.ix_(both, both)], moved.shift[both]
+        return replaced(moved, columns=columns, information=information, shift=shift)
+
+
+_LENGTHS = "spatial_kernel__length_scale"
+
+
+def _keys(domain):
+    """Return the name of the parameter, and the position in it, of each unit coordinate (list)."""
+    widths = np.diff(domain.unit_columns, append=domain.n_unit)
+    return [(name, i) for name, width in zip(domain.columns, widths) for i in range(width)]
+
+
+# --- what is given --------------------------------------------------------------------------------
+
+_EXPECTED = (
+    "a list of optimizers with a model, their JSON, paths of their journals, or a prior_; or one"
+)
+
+
+def as_prior(earlier, owner):
+    """Return the `Prior` of what is given as ``earlier``, None without any run.
+
+    Parameters
+    ----------
+    earlier : Prior, optimizer, str, path-like, a list of those, or None
+    owner : AskTell
+        The optimizer that it is given to.
+    """
+    if earlier is None:
+        return None
+    several = isinstance(earlier, list | tuple)
+    domain, runs = _plain(as_domain(owner.domain)), ()
+    if isinstance(earlier, Prior) and earlier.domain == domain:
+        _check_same(earlier, "earlier", owner)
+        return earlier
+    for i, given in enumerate(earlier if several else [earlier]):
+        what = f"earlier[{i}]" if several else "earlier"
+        known = _prior_of(given, what, owner)
+        if known is not None:
+            _check_same(known, what, owner)
+            runs += known.in_domain(domain, what, owner)
+    return Prior(domain, owner.maximize, owner.time_unit, runs) if runs else None
+
+
+def _plain(domain):
+    """Return a domain without constraints."""
+    return domain.domain if isinstance(domain, Constrained) else domain
+
+
+def _check_same(prior, what, owner):
+    """Raise a ValueError unless observations mean the same in earlier runs and in a new one."""
+    for name in ("maximize", "time_unit"):
+        value, expected = getattr(prior, name), getattr(owner, name)
+        if value != expected:
+            raise invalid(what, f"a run with {name}={expected!r}", got=f"{value!r}", owner=owner)
+
+
+def _prior_of(given, what, owner):
+    """Return the `Prior` of one thing that is given; None if it has learnt too little."""
+    if isinstance(given, Prior):
+        return given
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        if "prior" in json.loads(given):
+            return Prior.from_json(given)
+        given = read_json(Durable, given, _NOT_NEEDED)
+    elif isinstance(given, str | os.PathLike):
+        with opened(given) as content:
+            given = read_optimizer(Durable, content, _N_ROWS, _NOT_NEEDED)
+    if not (isinstance(given, Durable) and hasattr(given, "predict")):
+        raise invalid(what, _EXPECTED, given, owner)
+    run = given._resumed()
+    n_told = 0 if run is None else run.history.n_told
+    if n_told < _MIN_TOLD or not isinstance(run.surrogate, FittedGP):
+        warn_caller(
+            f"{what} has {n_told} observations, and is left out: a run with a default surrogate "
+            f"teaches something from {_MIN_TOLD} on. Leave it out, or give it later.",
+            ModelWarning,
+        )
+        return None
+    algorithm, domain = run.algorithm, _plain(run.domain)
+    return Prior(domain, algorithm.maximize, algorithm.time_unit, (learnt_from(run, domain),))
+
+
+# Parameters of an earlier run without which it is read, if a file cannot hold them.
+_NOT_NEEDED = ("clock", "constraints", "acquisition")
+
+
+def learnt_from(run, domain):
+    """Return the `EarlierRun` of the state of a run over a domain."""
+    rows = run.rows(run.history.latest(_N_ROWS))[:, : domain.n_chosen]
+    rows = rows[min(_N_EARLY, len(rows) // 2) :]
+    some = rows[:: max(len(rows) // _N_COMPARED, 1)]
+    chosen = getattr(domain, "chosen", domain)
+    setting = some[_by_centrality(chosen, some)[0]]
+    models = {OBJECTIVE: _learnt_model(run.surrogate, chosen)}
+    for model, limit in zip(models_of(run), run.config.measured_limits):
+        if isinstance(model.surrogate, FittedGP):
+            models[limit.name] = _learnt_model(model.surrogate, None)
+    contenders = tuple(
+        None if kind in _NUMBERS else _frequent(column)
+        for kind, column in zip(chosen.kinds, rows.T)
+    )
+    return EarlierRun(run.history.n_told, setting, contenders, models)
+
+
+def _frequent(values):
+    """Return the distinct values that have a share of the values (n,)."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct[counts >= _LEAST_SHARE * len(values)]
+
+
+def _learnt_model(surrogate, domain):
+    """Return the `LearntModel` of a surrogate, with a static part over a domain if it is given."""
+    gp = surrogate.gp
+    covariance, rows = gp.covariance, gp.rows
+    logs = np.array(covariance.theta)
+    for i, name in enumerate(covariance.names):
+        if name in ("signal_variance", "noise_variance"):
+            logs[i] += 2.0 * np.log(rows.scale)
+    static, columns = None, () if domain is None else np.flatnonzero(domain.continuous)
+    if type(gp) is Dense and len(columns):
+        static = rows.static or StaticPart.empty(columns, 1.0)
+        static = static.plus(*information_of(gp, np.arange(rows.n)[-_N_ROWS:], static))
+    known = tuple(covariance.names), logs, surrogate.mean_, rows.scale
+    return LearntModel(*known, static)
