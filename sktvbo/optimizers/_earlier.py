@@ -52,13 +52,10 @@ _N_EARLY, _N_COMPARED = 48, 200
 # A value that has a smaller share of these in each run is no contender.
 _LEAST_SHARE = 0.05
 
-# All runs together say as much about the static part as this many observations.
-_N_STATIC = 30.0
+# A run says as much about the static part of others as this many observations.
+_N_STATIC = 3.0
 
-# Their location and scale of y are used for fewer observations of a new run.
-_N_SCALED = 10
-
-# They are not used if y differs from the location by more of these scales.
+# Their location and scale of y are not used if y differs from the location by more of these scales.
 _FARTHEST = 5.0
 
 
@@ -140,7 +137,9 @@ class ModelPrior:
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
         if static is not None:
             n_known = scale**2 * np.trace(static.information) / len(static.shift)
-            static = static.faded(min(_N_STATIC / n_known, 1.0)) if n_known > 0.0 else None
+            static = (
+                static.faded(min(_N_STATIC * len(known) / n_known, 1.0)) if n_known > 0.0 else None
+            )
         return cls(names, np.array([model.logs for model in same]), location, scale, static)
 
     @cached_property
@@ -150,11 +149,7 @@ class ModelPrior:
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
-    def suits(self, y):
-        """Return True if a few values of y have the location and scale of the earlier runs."""
-        return 0 < len(y) < _N_SCALED and np.abs(y - self.location).max() < _FARTHEST * self.scale
-
-    def informed(self, surrogate, y):
+    def informed(self, surrogate, y, is_early):
         """Return an unfitted regressor that begins as earlier runs ended, with their priors.
 
         Parameters
@@ -162,17 +157,15 @@ class ModelPrior:
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
+        is_early : bool
+            Location and scale are those of the earlier runs, unless y contradicts them.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
         scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        if self.suits(y):
+        farthest = np.abs(y - self.location).max(initial=0.0)
+        if is_early and farthest < _FARTHEST * self.scale:
             scale = self.scale
             known = {"location": self.location, "scale": scale, "standardize": False}
-        mean = surrogate.prior_mean
-        if mean is not None and mean.spread and self.static is not None:
-            known["static"] = replaced(
-                self.static, deviation=mean.spread / np.sqrt(len(self.static.shift))
-            )
         surrogate._known_of_rows = known
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
@@ -186,6 +179,16 @@ class ModelPrior:
             if kernel is not None:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
+
+    def static_for(self, surrogate):
+        """Return the static part of the rows of an unfitted regressor, in a dict, if it has one."""
+        mean, static = surrogate.prior_mean, self.static
+        if static is None or mean is None or not mean.spread:
+            return {}
+        if not np.array_equal(mean.columns, static.columns):
+            return {}
+        deviation = StaticPart.empty(static.columns, mean.spread).deviation
+        return {"static": replaced(static, deviation=deviation)}
 
     def _informed_kernel(self, kernel, part, priors):
         """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
@@ -240,10 +243,17 @@ class Prior:
     time_unit: str
     runs: tuple
 
-    def model(self, name):
-        """Return the `ModelPrior` of an outcome, or of the objective; None if none has it."""
-        known = [run.models[name] for run in self.runs if name in run.models]
-        return ModelPrior.of(known) if known else None
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "models"}
+
+    @cached_property
+    def models(self):
+        """The `ModelPrior` of each outcome, and of the objective, by name (dict)."""
+        known = {}
+        for run in self.runs:
+            for name, model in run.models.items():
+                known.setdefault(name, []).append(model)
+        return {name: ModelPrior.of(models) for name, models in known.items()}
 
     # --- the domain -------------------------------------------------------------------------------
 
@@ -267,10 +277,18 @@ class Prior:
         return np.array(chosen)
 
     def may_be_best(self, rows):
-        """Return which rows (m, d) of a finite domain were among the best in an earlier run (m,)."""
+        """Return which rows (m, d) of a finite domain an earlier run may have found best (m,)."""
         best = np.ones(len(rows), dtype=bool)
         for i in range(len(self.runs[0].contenders)):
             best &= self.has_contenders(i, rows[:, i])
+        return best
+
+    def may_have_best(self, domain):
+        """Return which unit coordinates (u,) are no categories that earlier runs have rejected."""
+        best = np.ones(domain.n_unit, dtype=bool)
+        for columns in domain.categories:
+            i = np.searchsorted(domain.unit_columns, columns[0], side="right") - 1
+            best[columns] = self.has_contenders(i, columns - domain.unit_columns[i])
         return best
 
     def has_contenders(self, i, values):
@@ -300,9 +318,9 @@ class Prior:
 
     def __repr__(self):
         n_told = sum(run.n_told for run in self.runs)
-        lines = [f"Prior of {len(self.runs)} earlier runs with {n_told} observations"]
-        for name in dict.fromkeys(name for run in self.runs for name in run.models):
-            model = self.model(name)
+        n = len(self.runs)
+        lines = [f"Prior of {n} earlier {"run" if n == 1 else "runs"} with {n_told} observations"]
+        for name, model in self.models.items():
             sign = 1.0 if self.maximize or name != OBJECTIVE else -1.0
             lines.append(f"{name}: about {sign * model.location:.3g}, scale {model.scale:.3g}")
             for hyperparameter, (logs, spreads) in model.pooled.items():
@@ -528,7 +546,7 @@ def learnt_from(run, domain):
     some = rows[:: max(len(rows) // _N_COMPARED, 1)]
     chosen = getattr(domain, "chosen", domain)
     setting = some[_by_centrality(chosen, some)[0]]
-    models = {OBJECTIVE: _learnt_model(run.surrogate, chosen)}
+    models = {OBJECTIVE: _learnt_model(run.surrogate, domain)}
     for model, limit in zip(models_of(run), run.config.measured_limits):
         if isinstance(model.surrogate, FittedGP):
             models[limit.name] = _learnt_model(model.surrogate, None)
