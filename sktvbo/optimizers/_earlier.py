@@ -38,6 +38,7 @@ from ..journal._read import opened
 from ._durable import Durable, read_json, read_optimizer
 from ._models import models_of
 from ._outcomes import OBJECTIVE
+from ._serialization import state_errors
 
 # A run with fewer observations is left out.
 _MIN_TOLD = 30
@@ -298,12 +299,13 @@ class Prior:
             return np.ones(len(values), dtype=bool)
         return np.isin(values, np.concatenate(known))
 
-    def in_domain(self, domain, what, owner):
-        """Return the runs in the unit form of another domain, see `Move`."""
+    def over(self, domain, what, owner):
+        """Return the prior over another domain, see `Move`."""
         if domain == self.domain:
-            return self.runs
+            return self
         move = Move.between(self.domain, domain, what, owner)
-        return tuple(filter(None, (move.run(run) for run in self.runs)))
+        runs = tuple(filter(None, map(move.run, self.runs)))
+        return Prior(domain, self.maximize, self.time_unit, runs)
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -313,13 +315,18 @@ class Prior:
 
     @classmethod
     def from_json(cls, text: str) -> Prior:
-        """Restore the prior of `to_json`."""
-        return decode(json.loads(text)["prior"])
+        """Restore the prior of `to_json`; a JournalError if the text is another one."""
+        with state_errors("JSON"):
+            prior = decode(json.loads(text)["prior"])
+            logs = [model.logs for run in prior.runs for model in run.models.values()]
+            if not np.isfinite(np.concatenate(logs)).all():
+                raise ValueError("a hyperparameter that is not finite")
+        return prior
 
     def __repr__(self):
         n_told = sum(run.n_told for run in self.runs)
-        n = len(self.runs)
-        lines = [f"Prior of {n} earlier {"run" if n == 1 else "runs"} with {n_told} observations"]
+        runs = "1 earlier run" if len(self.runs) == 1 else f"{len(self.runs)} earlier runs"
+        lines = [f"Prior of {runs} with {n_told} observations"]
         for name, model in self.models.items():
             sign = 1.0 if self.maximize or name != OBJECTIVE else -1.0
             lines.append(f"{name}: about {sign * model.location:.3g}, scale {model.scale:.3g}")
@@ -386,8 +393,8 @@ class Move:
         except DomainError as exc:
             reason = str(exc).partition(" For another one")[0].removeprefix("The new domain must ")
             raise DomainError(
-                f"{what} of {type(owner).__name__} must be a run with the parameters of this one, "
-                f"by name and kind; its domain is another. The domain of this run should {reason}"
+                f"{what} of {type(owner).__name__} must be a run over the same parameters, by name "
+                f"and kind; bounds may differ. To go with it, the domain of this run must {reason}"
             ) from exc
         order = [old.columns.index(name) for name in new.columns]
         scales = change.scales[change.domain.unit_columns][order]
@@ -466,9 +473,7 @@ def _keys(domain):
 
 # --- what is given --------------------------------------------------------------------------------
 
-_EXPECTED = (
-    "a list of optimizers with a model, their JSON, paths of their journals, or a prior_; or one"
-)
+_EXPECTED = "an optimizer, its JSON, the path of its journal, or a prior_"
 
 
 def as_prior(earlier, owner):
@@ -492,7 +497,7 @@ def as_prior(earlier, owner):
         known = _prior_of(given, what, owner)
         if known is not None:
             _check_same(known, what, owner)
-            runs += known.in_domain(domain, what, owner)
+            runs += known.over(domain, what, owner).runs
     return Prior(domain, owner.maximize, owner.time_unit, runs) if runs else None
 
 
@@ -514,25 +519,31 @@ def _prior_of(given, what, owner):
     if isinstance(given, Prior):
         return given
     if isinstance(given, str) and given.lstrip().startswith("{"):
-        if "prior" in json.loads(given):
+        if given.lstrip().startswith('{"prior"'):
             return Prior.from_json(given)
-        given = read_json(Durable, given, _NOT_NEEDED)
+        given = read_json(_family(owner), given, _NOT_NEEDED)
     elif isinstance(given, str | os.PathLike):
         with opened(given) as content:
-            given = read_optimizer(Durable, content, _N_ROWS, _NOT_NEEDED)
-    if not (isinstance(given, Durable) and hasattr(given, "predict")):
+            given = read_optimizer(_family(owner), content, _N_ROWS, _NOT_NEEDED)
+    if not isinstance(given, _family(owner)):
         raise invalid(what, _EXPECTED, given, owner)
     run = given._resumed()
     n_told = 0 if run is None else run.history.n_told
     if n_told < _MIN_TOLD or not isinstance(run.surrogate, FittedGP):
+        lacks = "no model of this package" if n_told >= _MIN_TOLD else f"{n_told} observations"
         warn_caller(
-            f"{what} has {n_told} observations, and is left out: a run with a default surrogate "
-            f"teaches something from {_MIN_TOLD} on. Leave it out, or give it later.",
+            f"{what} has {lacks}, and is left out: a run teaches others from {_MIN_TOLD} "
+            "observations on, with a surrogate of this package.",
             ModelWarning,
         )
         return None
     algorithm, domain = run.algorithm, _plain(run.domain)
     return Prior(domain, algorithm.maximize, algorithm.time_unit, (learnt_from(run, domain),))
+
+
+def _family(owner):
+    """Return the base of all optimizers."""
+    return [base for base in type(owner).__mro__ if issubclass(base, Durable)][-2]
 
 
 # Parameters of an earlier run without which it is read, if a file cannot hold them.

@@ -45,6 +45,9 @@ _N_RECENT = 50
 # Location and scale of y that earlier runs have learnt are used for fewer observations.
 N_SCALED = 10
 
+# Their priors hold for fewer observations told.
+N_INFORMED = 10**9
+
 
 # --- targets --------------------------------------------------------------------------------------
 
@@ -196,12 +199,16 @@ def _own_surrogate(target, times, y):
     surrogate = seasonal(surrogate, run.periods) if run.periods else surrogate
     if not _takes_prior(target, surrogate):
         return surrogate
-    return target.prior.informed(surrogate, y, run.history.n_told < N_SCALED)
+    # A location that is within a limit would certify places.
+    is_early = target.limit is None and run.history.n_told < N_SCALED
+    return target.prior.informed(surrogate, y, is_early)
 
 
 def _takes_prior(target, surrogate):
     """Return True if there are earlier runs, and a regressor can begin as they ended."""
-    return target.prior is not None and isinstance(surrogate, TimeVaryingGP)
+    if target.prior is None or target.run.history.n_told >= N_INFORMED:
+        return False
+    return isinstance(surrogate, TimeVaryingGP)
 
 
 def _has_known_scale(surrogate):
@@ -218,7 +225,7 @@ def _before_search(target, surrogate, data, times):
     if target.run.config.surrogate is not None:
         return surrogate, {}
     new = _own_surrogate(target, times, training(target.run, data)[1])
-    if _takes_prior(target, new):
+    if target.prior is not None and isinstance(surrogate, FittedGP):
         model = copy.copy(surrogate.model)
         model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
         surrogate = replaced(surrogate, model=model)
