@@ -150,7 +150,7 @@ class ModelPrior:
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
-    def informed(self, surrogate, y, is_early):
+    def informed(self, surrogate, y, is_early, names=None):
         """Return an unfitted regressor that begins as earlier runs ended, with their priors.
 
         Parameters
@@ -160,6 +160,8 @@ class ModelPrior:
             Values that it is fitted to.
         is_early : bool
             Location and scale are those of the earlier runs, unless y contradicts them.
+        names : tuple of str, default=None
+            The only hyperparameters with priors; None: all.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
         scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
@@ -170,14 +172,15 @@ class ModelPrior:
         surrogate._known_of_rows = known
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
-            if name in self.pooled and not isinstance(bounds, str):
+            is_known = name in self.pooled and names in (None, (name,))
+            if is_known and not isinstance(bounds, str):
                 log, spread = self.pooled[name]
                 median = np.exp(log) / scale**2
                 changes[name] = float(np.clip(median, *bounds)[0])
                 priors[name] = _mixture(median, spread, priors.get(name), [bounds])
         for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             kernel = getattr(surrogate, part)
-            if kernel is not None:
+            if kernel is not None and names is None:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
 
@@ -228,15 +231,33 @@ def sum_of(statics):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """What earlier runs have taught a run, the value of ``earlier`` and ``prior_``.
+    """What earlier runs have taught: ``prior_`` of an optimizer, and a value for ``earlier``.
+
+    Its repr has the typical setting, and for y and each limited outcome location, scale, and the
+    median of each hyperparameter with the factor of its spread. Variances are in units of y²,
+    lengthscales of reals in the user's units, others in sides of the unit box.
 
     Attributes
     ----------
     domain : Domain
-        Without constraints.
+        Of the run that it was made for, without constraints.
     maximize : bool
     time_unit : str
     runs : tuple of EarlierRun
+        What each run has learnt.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> monday = WDBO([(0.0, 10.0)], random_state=0)
+    >>> for t in range(40):
+    ...     x = monday.ask(t)
+    ...     monday.tell(x, -((x[0] - 7.0) ** 2))
+    >>> tuesday = WDBO([(0.0, 10.0)], earlier=[monday], random_state=1)
+    >>> bool(abs(tuesday.ask(0.0)[0] - 7.0) < 0.5)
+    True
+    >>> print(repr(tuesday.prior_).splitlines()[0])
+    Prior of 1 earlier run with 40 observations
     """
 
     domain: object
@@ -310,12 +331,31 @@ class Prior:
     # --- text -------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Return the prior as JSON, for `from_json` and ``earlier``."""
+        """Return the prior as JSON, which ``earlier`` takes.
+
+        Returns
+        -------
+        text : str
+        """
         return json.dumps({"prior": encode(self)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Prior:
-        """Restore the prior of `to_json`; a JournalError if the text is another one."""
+        """Restore the prior of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        prior : Prior
+
+        Raises
+        ------
+        JournalError
+            The text is another one.
+        """
         with state_errors("JSON"):
             prior = decode(json.loads(text)["prior"])
             logs = [model.logs for run in prior.runs for model in run.models.values()]

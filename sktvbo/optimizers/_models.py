@@ -199,9 +199,13 @@ def _own_surrogate(target, times, y):
     surrogate = seasonal(surrogate, run.periods) if run.periods else surrogate
     if not _takes_prior(target, surrogate):
         return surrogate
-    # A location that is within a limit would certify places.
-    is_early = target.limit is None and run.history.n_told < N_SCALED
-    return target.prior.informed(surrogate, y, is_early)
+    is_limited = target.limit is not None or any(
+        limit.name == OBJECTIVE for limit in run.config.limits
+    )
+    if is_limited and run.config.safety is not None:
+        # Long lengthscales and small variances would certify places.
+        return target.prior.informed(surrogate, y, False, ("noise_variance",))
+    return target.prior.informed(surrogate, y, not is_limited and run.history.n_told < N_SCALED)
 
 
 def _takes_prior(target, surrogate):
