@@ -59,10 +59,8 @@ class LogMixture:
     def of(cls, median, spread, other, bounds):
         """Return the mixture of a log-normal distribution and another one within bounds (k, 2)."""
         theta = np.linspace(*np.log(bounds).T, _N_GRID)
-        log_scale = np.log(theta[-1] - theta[0])
-        if other is not None:
-            log_scale += np.log(np.mean(np.exp(other.logpdf(np.exp(theta))), axis=0))
-        return cls(median, spread, other, log_scale)
+        density = np.ones_like(theta) if other is None else np.exp(other.logpdf(np.exp(theta)))
+        return cls(median, spread, other, np.log(np.trapezoid(density, theta, axis=0)))
 
     def _terms(self, x):
         """Return the logarithms (k,) of both weighted densities of log x, and z (k,)."""

@@ -56,8 +56,10 @@ _LEAST_SHARE = 0.05
 # A run says as much about the static part of others as this many observations.
 _N_STATIC = 3.0
 
-# Their location and scale of y are not used if y differs from the location by more of these scales.
-_FARTHEST = 5.0
+# Location and scale of y are those of earlier runs unless y differs from this location by more of
+# these scales on average, or, from the third number of values on, varies by a part of the scale
+# beyond the second ones.
+_FARTHEST, _VARIES, _N_VARYING = 5.0, (0.1, 10.0), 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +152,16 @@ class ModelPrior:
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
-    def informed(self, surrogate, y, is_early, names=None):
+    def suits(self, y):
+        """Return True if values of y may have the location and scale of the earlier runs."""
+        if not len(y):
+            return False
+        n, mean, std = Moments.of(y)
+        low, high = _VARIES
+        varies = n < _N_VARYING or low * self.scale < std < high * self.scale
+        return varies and abs(mean - self.location) < _FARTHEST * self.scale
+
+    def informed(self, surrogate, y, *, with_location):
         """Return an unfitted regressor that begins as earlier runs ended, with their priors.
 
         Parameters
@@ -158,29 +169,25 @@ class ModelPrior:
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
-        is_early : bool
-            Location and scale are those of the earlier runs, unless y contradicts them.
-        names : tuple of str, default=None
-            The only hyperparameters with priors; None: all.
+        with_location : bool
+            Location and scale of y are those of the earlier runs, unless it contradicts them.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
         scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        farthest = np.abs(y - self.location).max(initial=0.0)
-        if is_early and farthest < _FARTHEST * self.scale:
+        if with_location and self.suits(y):
             scale = self.scale
             known = {"location": self.location, "scale": scale, "standardize": False}
         surrogate._known_of_rows = known
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
-            is_known = name in self.pooled and names in (None, (name,))
-            if is_known and not isinstance(bounds, str):
+            if name in self.pooled and not isinstance(bounds, str):
                 log, spread = self.pooled[name]
                 median = np.exp(log) / scale**2
                 changes[name] = float(np.clip(median, *bounds)[0])
                 priors[name] = _mixture(median, spread, priors.get(name), [bounds])
         for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             kernel = getattr(surrogate, part)
-            if kernel is not None and names is None:
+            if kernel is not None:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
 
