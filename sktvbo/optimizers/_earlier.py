@@ -17,6 +17,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -39,6 +40,10 @@ from ._durable import Durable, read_json, read_optimizer
 from ._models import models_of
 from ._outcomes import OBJECTIVE
 from ._serialization import state_errors
+
+if TYPE_CHECKING:
+    from .._typing import Array, Mask
+    from ..domain._base import Domain
 
 # A run with fewer observations is left out.
 _MIN_TOLD = 30
@@ -135,14 +140,9 @@ class ModelPrior:
         names = Counter(model.names for model in models).most_common(1)[0][0]
         same = [model for model in models if model.names == names]
         known = [model.static for model in models if model.static is not None]
-        static = sum_of(known) if known else None
         location = float(np.median([model.location for model in models]))
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
-        if static is not None:
-            n_known = scale**2 * np.trace(static.information) / len(static.shift)
-            static = (
-                static.faded(min(_N_STATIC * len(known) / n_known, 1.0)) if n_known > 0.0 else None
-            )
+        static = static_of_others(known, scale) if known else None
         return cls(names, np.array([model.logs for model in same]), location, scale, static)
 
     @cached_property
@@ -228,12 +228,33 @@ def _mixture(median, spread, other, bounds):
     return LogMixture.of(median, spread, other, np.array(bounds))
 
 
-def sum_of(statics):
-    """Return the information of all of some static parts."""
+def static_of_others(statics, scale):
+    """Return what static parts (list) of some runs say of that of another run.
+
+    With C the covariance of their mean w, of which each run is `_N_STATIC` observations, and S the
+    variances between the runs, the coefficients of another run are N(w, C + S).
+
+    Parameters
+    ----------
+    statics : list of StaticPart
+    scale : float
+        Of y.
+    """
     first, *others = statics
+    total = first
     for other in others:
-        first = first.plus(other.information, other.shift)
-    return first
+        total = total.plus(other.information, other.shift)
+    n_known = scale**2 * np.trace(total.information) / len(total.shift)
+    total = total.faded(min(_N_STATIC * len(statics) / max(n_known, 1e-300), 1.0))
+    if not others:
+        return total
+    # Hardly any prior information, for coefficients that no run has seen.
+    least = 1e-3 / scale**2 * np.eye(len(total.shift))
+    known = [np.linalg.solve(each.information + least, each.shift) for each in statics]
+    covariance = np.linalg.inv(total.information + least) + np.diag(np.var(known, axis=0, ddof=1))
+    information = np.linalg.inv(covariance)
+    w = np.linalg.solve(total.information + least, total.shift)
+    return replaced(total, information=information, shift=information @ w)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,8 +297,8 @@ class Prior:
         return {name: value for name, value in vars(self).items() if name != "models"}
 
     @cached_property
-    def models(self):
-        """The `ModelPrior` of each outcome, and of the objective, by name (dict)."""
+    def models(self) -> dict[str, ModelPrior]:
+        """What they say of each outcome, and of the objective, by name."""
         known = {}
         for run in self.runs:
             for name, model in run.models.items():
@@ -286,10 +307,20 @@ class Prior:
 
     # --- the domain -------------------------------------------------------------------------------
 
-    def start_points(self, domain):
-        """Return the settings (k, d) that are asked first: the typical one of all runs.
+    def start_points(self, domain: Domain) -> Array:
+        """Return the settings that are asked first: the typical one of all runs.
 
         Those of single runs follow where they have another member, integer or category.
+
+        Parameters
+        ----------
+        domain : Domain
+            That of the prior, perhaps with constraints.
+
+        Returns
+        -------
+        ndarray of shape (k, d)
+            NaN for contexts.
         """
         points = np.array([run.setting for run in self.runs])
         k = domain.n_chosen
@@ -305,30 +336,67 @@ class Prior:
                 chosen.append(point)
         return np.array(chosen)
 
-    def may_be_best(self, rows):
-        """Return which rows (m, d) of a finite domain an earlier run may have found best (m,)."""
+    def may_be_best(self, rows: Array) -> Mask:
+        """Return which members of a finite domain an earlier run may have found best.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, d)
+
+        Returns
+        -------
+        ndarray of bool of shape (m,)
+        """
         best = np.ones(len(rows), dtype=bool)
         for i in range(len(self.runs[0].contenders)):
-            best &= self.has_contenders(i, rows[:, i])
+            best &= self._has_contenders(i, rows[:, i])
         return best
 
-    def may_have_best(self, domain):
-        """Return which unit coordinates (u,) are no categories that earlier runs have rejected."""
+    def may_have_best(self, domain: Domain) -> Mask:
+        """Return which unit coordinates are no categories that earlier runs have rejected.
+
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        ndarray of bool of shape (n_unit,)
+        """
         best = np.ones(domain.n_unit, dtype=bool)
         for columns in domain.categories:
             i = np.searchsorted(domain.unit_columns, columns[0], side="right") - 1
-            best[columns] = self.has_contenders(i, columns - domain.unit_columns[i])
+            best[columns] = self._has_contenders(i, columns - domain.unit_columns[i])
         return best
 
-    def has_contenders(self, i, values):
+    def _has_contenders(self, i, values):
         """Return which values (m,) of the i-th coordinate were asked often in an earlier run."""
         known = [run.contenders[i] for run in self.runs]
         if any(each is None for each in known):
             return np.ones(len(values), dtype=bool)
         return np.isin(values, np.concatenate(known))
 
-    def over(self, domain, what, owner):
-        """Return the prior over another domain, see `Move`."""
+    def over(self, domain: Domain, what: str, owner: object) -> Prior:
+        """Return the prior over another domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Without constraints.
+        what : str
+            Name of the prior in messages.
+        owner : object
+            Whose parameter it is, for messages.
+
+        Returns
+        -------
+        prior : Prior
+
+        Raises
+        ------
+        DomainError
+            Names or kinds of the parameters differ.
+        """
         if domain == self.domain:
             return self
         move = Move.between(self.domain, domain, what, owner)
