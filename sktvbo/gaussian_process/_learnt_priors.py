@@ -1,7 +1,7 @@
 """Priors of hyperparameters that are learnt from earlier fits.
 
-The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s, at
-least 0.5. A further fit has
+The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s: the
+largest of that between the fits, of that which their data leave, and of 0.5. A further fit has
 
     p(θ) = W N(θ; m, s² (1 + 1/R)) + (1 − W) q(θ),
 
@@ -17,6 +17,9 @@ import numpy as np
 # Least deviation of the logarithm of a hyperparameter over fits.
 LEAST_SPREAD = 0.5
 
+# Largest deviation that a fit leaves.
+_WIDEST = 3.0
+
 # Weight W of what earlier fits say.
 _WEIGHT = 0.9
 _LOG_WEIGHT, _LOG_REST = np.log(_WEIGHT) - 0.5 * np.log(2.0 * np.pi), np.log1p(-_WEIGHT)
@@ -25,12 +28,36 @@ _LOG_WEIGHT, _LOG_REST = np.log(_WEIGHT) - 0.5 * np.log(2.0 * np.pi), np.log1p(-
 _N_GRID = 201
 
 
-def pooled(logs):
-    """Return median and deviation (k,) of further logarithms, from those of earlier fits (R, k)."""
+def uncertainties(covariance, record):
+    """Return the variances (n_theta,) of the logarithms of hyperparameters after a search.
+
+    One at a bound is only known to be beyond it.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    record : SearchRecord
+    """
+    hessian, n = record.hessian, len(covariance.theta)
+    if hessian is None or len(hessian) != n:
+        return np.full(n, _WIDEST**2)
+    at_bound = np.isclose(covariance.theta[:, np.newaxis], covariance.bounds).any(axis=1)
+    variances = np.diag(np.linalg.inv(hessian + np.eye(n) / _WIDEST**2))
+    return np.where(at_bound, _WIDEST**2, variances)
+
+
+def pooled(logs, variances):
+    """Return median and deviation (k,) of the logarithms of hyperparameters in a further fit.
+
+    Parameters
+    ----------
+    logs, variances : ndarray of shape (R, k)
+        Those of earlier fits, and what is not known of them, see `uncertainties`.
+    """
     n = len(logs)
-    spread = np.std(logs, axis=0, ddof=1) if n > 1 else 0.0
-    spread = np.maximum(spread, LEAST_SPREAD) * np.sqrt(1.0 + 1.0 / n)
-    return np.median(logs, axis=0), np.broadcast_to(spread, np.shape(logs)[1:])
+    between = np.var(logs, axis=0, ddof=1) if n > 1 else np.zeros(np.shape(logs)[1])
+    spread = np.sqrt(np.maximum(between, np.mean(variances, axis=0)))
+    return np.median(logs, axis=0), np.maximum(spread, LEAST_SPREAD) * np.sqrt(1.0 + 1.0 / n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from ..exceptions import DomainError, ModelWarning
 from ..gaussian_process._data import Moments
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._learnt_priors import LogMixture, pooled
+from ..gaussian_process._learnt_priors import LogMixture, pooled, uncertainties
 from ..gaussian_process._static_part import StaticPart, information_of
 from ..journal._encoding import decode, encode
 from ..journal._read import opened
@@ -77,6 +77,8 @@ class LearntModel:
         Names of the hyperparameters, as in ``hyperpriors``, one for each entry of ``logs``.
     logs : ndarray of shape (n_theta,)
         Their logarithms: variances in units of y², lengthscales in sides of the unit box.
+    variances : ndarray of shape (n_theta,)
+        What the run does not know of these logarithms.
     location, scale : float
         Of y, with the sign with which it is maximized.
     static : StaticPart or None
@@ -85,6 +87,7 @@ class LearntModel:
 
     names: tuple
     logs: np.ndarray
+    variances: np.ndarray
     location: float
     scale: float
     static: StaticPart | None = None
@@ -123,13 +126,14 @@ class ModelPrior:
     Attributes
     ----------
     names : tuple of str
-    logs : ndarray of shape (n_runs, n_theta)
+    logs, variances : ndarray of shape (n_runs, n_theta)
     location, scale : float
     static : StaticPart or None
     """
 
     names: tuple
     logs: np.ndarray
+    variances: np.ndarray
     location: float
     scale: float
     static: StaticPart | None
@@ -143,12 +147,13 @@ class ModelPrior:
         location = float(np.median([model.location for model in models]))
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
         static = static_of_others(known, scale) if known else None
-        return cls(names, np.array([model.logs for model in same]), location, scale, static)
+        known = (np.array([getattr(each, name) for each in same]) for name in ("logs", "variances"))
+        return cls(names, *known, location, scale, static)
 
     @cached_property
     def pooled(self):
         """Medians and deviations of the logarithms by name, a dict of (k,) and (k,)."""
-        medians, spreads = pooled(self.logs)
+        medians, spreads = pooled(self.logs, self.variances)
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
@@ -552,14 +557,15 @@ class Move:
 
     def model(self, model):
         """Return a `LearntModel` with lengthscales, and a static part, of the new unit form."""
-        logs = np.array(model.logs)
+        logs, variances = np.array(model.logs), np.array(model.variances)
         where = [i for i, name in enumerate(model.names) if name == _LENGTHS]
         if len(where) == len(self.order) > 1:
             logs[where] = logs[where][self.order] + np.log(self.scales)
+            variances[where] = variances[where][self.order]
         elif where:
             logs[where] += np.log(self.typical)
         static = None if model.static is None else self._static(model.static)
-        return replaced(model, logs=logs, static=static)
+        return replaced(model, logs=logs, variances=variances, static=static)
 
     def _static(self, static):
         """Return a static part over the new box."""
@@ -701,5 +707,6 @@ def _learnt_model(surrogate, domain):
     if type(gp) is Dense and len(columns):
         static = rows.static or StaticPart.empty(columns, 1.0)
         static = static.plus(*information_of(gp, np.arange(rows.n)[-_N_ROWS:], static))
-    known = tuple(covariance.names), logs, surrogate.mean_, rows.scale
+    variances = uncertainties(covariance, surrogate.record)
+    known = tuple(covariance.names), logs, variances, surrogate.mean_, rows.scale
     return LearntModel(*known, static)

@@ -5,8 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from scipy.stats import norm
+from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo.gaussian_process._learnt_priors import LEAST_SPREAD, LogMixture, pooled
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.gaussian_process._hyperparameters import SearchRecord
+from sktvbo.gaussian_process._learnt_priors import LEAST_SPREAD, LogMixture, pooled, uncertainties
 from sktvbo.kernels import Exponential, LogNormal
 
 BOUNDS = np.array([[1e-3, 1e2], [1e-2, 10.0]])
@@ -52,10 +55,27 @@ def test_near_what_was_learnt_it_is_narrow():
 
 
 def test_pooled_medians_and_spreads():
-    logs = np.random.RandomState(0).normal([0.0, 3.0], [0.1, 2.0], size=(400, 2))
-    median, spread = pooled(logs)
-    assert_allclose(median, [0.0, 3.0], atol=0.3)
-    assert_allclose(spread, [LEAST_SPREAD, 2.0], rtol=0.1)
-    (median,), (spread,) = pooled(np.array([[1.0]]))
+    logs = np.random.RandomState(0).normal([0.0, 3.0, 1.0], [0.1, 2.0, 0.1], size=(400, 3))
+    median, spread = pooled(logs, np.broadcast_to([0.0, 0.1, 9.0], logs.shape))
+    assert_allclose(median, [0.0, 3.0, 1.0], atol=0.3)
+    assert_allclose(spread, [LEAST_SPREAD, 2.0, 3.0], rtol=0.1)
+    (median,), (spread,) = pooled(np.array([[1.0]]), np.zeros((1, 1)))
     assert median == 1.0
     assert_allclose(spread, np.sqrt(2.0) * LEAST_SPREAD)  # of a single fit: twice the variance
+
+
+def test_what_data_leave_open():
+    """The more rows, the less; one at a bound is only known to be beyond it."""
+    rng, spreads = np.random.RandomState(0), []
+    for n in (40, 160):
+        X = np.column_stack([rng.uniform(size=n), np.arange(float(n))])
+        kernels = Matern(0.3, (0.01, 10.0), nu=2.5), Matern(100.0, (1.0, 50.0), nu=2.5)
+        gp = TimeVaryingGPRegressor(*kernels)
+        gp.fit(X, np.sin(9.0 * X[:, 0]) + 0.1 * rng.normal(size=n))
+        covariance = gp.fitted_.gp.covariance
+        known = np.sqrt(uncertainties(covariance, gp.fitted_.record))
+        spreads.append(dict(zip(covariance.names, known)))
+    few, many = spreads
+    assert 0.5 > few["noise_variance"] > 1.5 * many["noise_variance"]
+    assert many["temporal_kernel__length_scale"] == 3.0
+    assert_allclose(uncertainties(covariance, SearchRecord()), 9.0)
