@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._prior_mean import QuadraticMean
+
 # Least deviation of the logarithm of a hyperparameter over fits.
 LEAST_SPREAD = 0.5
 
@@ -106,3 +108,28 @@ class LogMixture:
         share = 1.0 / (1.0 + np.exp(other - learnt))
         slope = 0.0 if self.other is None else self.other.log_slope(x)
         return (1.0 - share) * slope - share * z / self.spread
+
+
+class LearntMean(QuadraticMean):
+    """Quadratic prior mean that earlier fits have learnt.
+
+    Parameters
+    ----------
+    depth, columns, only_if_likelier, spread
+        Of the mean that holds without earlier fits, see `QuadraticMean`.
+    static : StaticPart
+        What earlier fits say of it.
+    scale : float
+        By which y is divided.
+    """
+
+    # It needs less likelihood by what the hyperparameters of earlier fits have as well.
+    log_odds = float(np.log(_WEIGHT / (1.0 - _WEIGHT)))
+
+    def __init__(self, depth, columns, only_if_likelier, spread, static, scale):
+        super().__init__(depth, columns, only_if_likelier, spread)
+        self.static = static
+        self.scale = scale
+
+    def polynomial(self, n_dims):
+        return self.static.mean(super().polynomial(n_dims), self.scale, n_dims)

@@ -136,7 +136,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
 
-    # Location, scale and static part of the rows, if they are known before.
+    # Location and scale of the rows, if they are known before.
     _known_of_rows: ClassVar[dict] = {}
 
     # Result of the latest hyperparameter search, for the next one.
@@ -515,6 +515,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
+        value += self.prior_mean.log_odds * (-1.0 if other is not None else 1.0)
         if record is None and rows.n < _MANY_ROWS:
             other = yield from self._learn_one(rows, **options)
         elif record is None:

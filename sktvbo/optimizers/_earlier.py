@@ -32,7 +32,7 @@ from ..exceptions import DomainError, ModelWarning
 from ..gaussian_process._data import Moments
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._learnt_priors import LogMixture, pooled, uncertainties
+from ..gaussian_process._learnt_priors import LearntMean, LogMixture, pooled, uncertainties
 from ..gaussian_process._static_part import StaticPart, information_of
 from ..journal._encoding import decode, encode
 from ..journal._read import opened
@@ -183,6 +183,8 @@ class ModelPrior:
             scale = self.scale
             known = {"location": self.location, "scale": scale, "standardize": False}
         surrogate._known_of_rows = known
+        if surrogate.prior_mean is not None:
+            changes["prior_mean"] = self._informed_mean(surrogate.prior_mean, scale)
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
             if name in self.pooled and not isinstance(bounds, str):
@@ -196,15 +198,16 @@ class ModelPrior:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
 
-    def static_for(self, surrogate):
-        """Return the static part of the rows of an unfitted regressor, in a dict, if it has one."""
-        mean, static = surrogate.prior_mean, self.static
-        if static is None or mean is None or not mean.spread:
-            return {}
-        if not np.array_equal(mean.columns, static.columns):
-            return {}
+    def _informed_mean(self, mean, scale):
+        """Return a prior mean with what earlier runs say of it."""
+        static = self.static
+        if mean is None or static is None or not mean.spread:
+            return mean
         deviation = StaticPart.empty(static.columns, mean.spread).deviation
-        return {"static": replaced(static, deviation=deviation)}
+        static, known = replaced(static, deviation=deviation), mean.get_params()
+        return LearntMean(
+            **known | {"columns": static.columns.tolist()}, static=static, scale=scale
+        )
 
     def _informed_kernel(self, kernel, part, priors):
         """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""

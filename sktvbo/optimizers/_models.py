@@ -22,6 +22,7 @@ from sklearn.base import clone
 from .._values import replaced
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
+from ..gaussian_process._learnt_priors import LearntMean
 from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
 from ..gaussian_process._relevancy import most_relevant
 from ._budget import MODEL, SEARCH, Search
@@ -186,10 +187,10 @@ def new_surrogate(target, times, y=None):
     run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _own_surrogate(target, times, run.sign * target.data.y if y is None else y)
-    known = surrogate
+    known = getattr(surrogate, "_known_of_rows", {})
     surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
-    if run.config.surrogate is None and _takes_prior(target, surrogate):
-        surrogate._known_of_rows = known._known_of_rows | target.prior.static_for(surrogate)
+    if known:
+        surrogate._known_of_rows = known
     return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
@@ -221,6 +222,8 @@ def _before_search(target, surrogate, data, times):
     if target.prior is not None and isinstance(surrogate, FittedGP):
         model = copy.copy(surrogate.model)
         model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
+        if isinstance(new.prior_mean, LearntMean):
+            model.prior_mean = new.prior_mean
         surrogate = replaced(surrogate, model=model)
     return surrogate, {"temporal_kernel": new.temporal_kernel}
 
