@@ -166,23 +166,28 @@ class ModelPrior:
         varies = n < _N_VARYING or low * self.scale < std < high * self.scale
         return varies and abs(mean - self.location) < _FARTHEST * self.scale
 
-    def informed(self, surrogate, y, *, with_location):
-        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+    def scaled(self, surrogate, y):
+        """Return an unfitted regressor with their location and scale, unless y contradicts them.
 
         Parameters
         ----------
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
-        with_location : bool
-            Location and scale of y are those of the earlier runs, unless it contradicts them.
+        """
+        if self.suits(y):
+            known = {"location": self.location, "scale": self.scale, "standardize": False}
+            surrogate._known_of_rows = known
+        return surrogate
+
+    def informed(self, surrogate, y):
+        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+
+        Parameters are those of `scaled`.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
-        scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        if with_location and self.suits(y):
-            scale = self.scale
-            known = {"location": self.location, "scale": scale, "standardize": False}
-        surrogate._known_of_rows = known
+        scale = surrogate._known_of_rows.get("scale")
+        scale = scale or (Moments.of(y).std if len(y) else 0.0) or 1.0
         if surrogate.prior_mean is not None:
             changes["prior_mean"] = self._informed_mean(surrogate.prior_mean, scale)
         for name in ("signal_variance", "noise_variance"):
