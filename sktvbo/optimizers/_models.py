@@ -42,7 +42,6 @@ _MAX_LEARNT = 1000
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
-
 # What earlier runs have learnt of the hyperparameters, and of the mean over the domain, holds for
 # fewer observations told: later the run knows better.
 N_INFORMED = 60
@@ -207,7 +206,8 @@ def _own_surrogate(target, times, y):
     if not _takes_prior(target, surrogate):
         return surrogate
     # A location within a limit would make places seem allowed.
-    surrogate = target.prior.scaled(surrogate, y) if not target.is_limited else surrogate
+    if not target.is_limited:
+        surrogate = target.prior.scaled(surrogate, y)
     is_early = run.history.n_told < N_INFORMED
     return target.prior.informed(surrogate, y) if is_early else surrogate
 
