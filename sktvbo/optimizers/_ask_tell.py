@@ -206,8 +206,8 @@ class AskTell(Durable):
     # Name in tables and pictures; None: that of the class.
     label = None
 
-    # A parameter of algorithms with a model.
-    earlier = None
+    # Earlier runs, see the parameter ``earlier`` of algorithms with a model.
+    _prior = None
 
     # True if a run cannot begin without start points.
     _needs_start_points = False

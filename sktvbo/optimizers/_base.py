@@ -544,7 +544,11 @@ class BayesianOptimizer(AskTell):
 
     @property
     def prior_(self) -> Prior | None:
-        return self._current().algorithm.earlier
+        return self._current().algorithm._prior
+
+    @property
+    def _prior(self):
+        return self.earlier
 
     def probability_feasible(
         self, X: PointsLike, t: Time | ArrayLike | None = None, *, context: ContextsLike = None

@@ -127,7 +127,7 @@ def _random_state(random_state):
 def _start_points(algorithm, domain):
     """Return the start points (k, d) of an algorithm as rows of a domain."""
     if algorithm.start_points is None:
-        prior = algorithm.earlier
+        prior = algorithm._prior
         return np.empty((0, domain.n_dims)) if prior is None else prior.start_points(domain)
     try:
         start = domain.places(algorithm.start_points)
@@ -291,9 +291,9 @@ def _makes_other_model(run, after):
     and at the times of ``after``.
     """
     times, algorithm = after.data.rows[:, -1], copy.copy(run.algorithm)
-    prior = after.algorithm.earlier
-    if prior is not None and algorithm.earlier is not None:
-        algorithm.earlier = algorithm.earlier.over(prior.domain, "earlier", algorithm)
+    prior = after.algorithm._prior
+    if prior is not None and algorithm._prior is not None:
+        algorithm.earlier = algorithm._prior.over(prior.domain, "earlier", algorithm)
     config = replaced(run.config, domain=after.domain, algorithm=algorithm)
     before = replaced(after, config=config, policy=run.policy)
     return _differ(*(new_surrogate(objective(each), times) for each in (before, after)))

@@ -315,14 +315,14 @@ class Durable(BaseEstimator):
     def __sklearn_clone__(self):
         # Clones of earlier runs would have no run.
         new = BaseEstimator.__sklearn_clone__(self._without_earlier())
-        if self.earlier is not None:
-            new.earlier = self.earlier
+        if self._prior is not None:
+            new.earlier = self._prior
         return new
 
     def _without_earlier(self):
         """Return a copy that does not read earlier runs."""
         new = copy.copy(self)
-        if self.earlier is not None:
+        if self._prior is not None:
             new.earlier = None
         return new
 

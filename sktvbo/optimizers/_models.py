@@ -75,7 +75,7 @@ class Target:
     @cached_property
     def prior(self):
         """`ModelPrior` of earlier runs, or None."""
-        earlier = self.run.algorithm.earlier
+        earlier = self.run.algorithm._prior
         if earlier is None or (self.is_limited and self.run.config.safety is not None):
             return None  # earlier runs certify no place
         return earlier.models.get(OBJECTIVE if self.limit is None else self.limit.name)
