@@ -14,7 +14,6 @@ from . import _fit_warnings
 from ._composite import SHORTEST_PERIODIC
 from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
-from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, Linear, process_of
@@ -27,7 +26,7 @@ _SOLVERS = ("auto", "dense", "kalman")
 # Parameters without a Kalman filter, and what they add to the model.
 _UNFILTERED = {
     "noise_model": "growing noise",
-    "prior_mean": "a prior mean",
+    "prior_mean": "a QuadraticMean",
 }
 
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
@@ -312,7 +311,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     solver: str = "auto"
     sites: ArrayLike | None = None
     max_size: int | None = None
-    prior_mean: QuadraticMean | None = None
 
     # Class of ``_gp`` without a Kalman filter.
     _dense_class: ClassVar[type[Dense]] = Dense
@@ -322,10 +320,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         check_choice(self.solver, _SOLVERS, "solver", self)
         if self.max_size is not None:
             check_int(self.max_size, "max_size", self)
-        if self.prior_mean is not None:
-            if not isinstance(self.prior_mean, QuadraticMean):
-                raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
-            self.prior_mean.check()
 
     def _seconds_to_search(self, rows):
         seconds = _N_EVALUATIONS * _dense_seconds(rows.n)
@@ -363,7 +357,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
         if rows.n < (_MIN_ROWS_HELD if held else _MIN_ROWS) or self._dense_class is not Dense:
             return False
-        has_others = covariance.noise_model is not None or self.prior_mean is not None
+        has_others = covariance.noise_model is not None or self._quadratic_mean is not None
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
@@ -381,7 +375,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self._dense_class is not Dense:
             raise invalid("solver", "'auto' or 'dense'", self.solver, self)
         for name, what in _UNFILTERED.items():
-            if (value := getattr(self, name)) is not None:
+            value = self._quadratic_mean if name == "prior_mean" else getattr(self, name)
+            if value is not None:
                 expected = f"None with solver='kalman', which does not support {what}"
                 raise invalid(name, expected, value, self)
         if process_of(covariance) is None:
@@ -403,7 +398,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return the places (M, d) of ``sites``, or None."""
         if self.sites is None:
             return None
-        sites = columns_like_fit(self, self.sites, "sites", owner=self, with_time=False)
+        outside = (self._time_position, *self._columns_of_mean()[1])
+        sites = columns_like_fit(self, self.sites, "sites", owner=self, without=outside)
         if len(distinct(sites)) < len(sites):
             raise invalid("sites", "distinct places", self.sites, self)
         return sites

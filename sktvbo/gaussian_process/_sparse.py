@@ -37,6 +37,7 @@ from ._hyperparameters import (
     with_added_noise,
 )
 from ._inducing_posterior import Inducing, bound
+from ._linear_mean import LinearMean
 from ._quasi_newton import completed, minimize
 from ._regressor import TimeVaryingGP
 
@@ -74,7 +75,10 @@ def choose(how, covariance, rows, m, rng):
     m : int or "auto"
     rng : RandomState
     """
-    distinct, _ = distinct_rows(random_subset(rows, _MAX_ROWS, rng).X)
+    some = random_subset(rows, _MAX_ROWS, rng)
+    distinct, _ = distinct_rows(some.X)
+    if rows.layout.outside:
+        distinct = some.X[distinct_rows(np.column_stack(rows.layout.split(some.X)))[1]]
     if m == "auto":
         m = _sufficient_number(covariance, rows, distinct, rng)
     if len(distinct) <= m:
@@ -120,7 +124,7 @@ def _centres(covariance, layout, X, m, rng):
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
     centres = clusters.fit(columns / scales).cluster_centers_ * scales + origin
-    return np.insert(centres[:, :-1], layout.position, centres[:, -1] + layout.origin, axis=1)
+    return layout.points(centres[:, :-1], centres[:, -1])
 
 
 def _greatest_determinant(covariance, layout, X, m, rng):
@@ -294,6 +298,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     _: KW_ONLY
     n_inducing: int | str = "auto"
     inducing: str | ArrayLike = "kdpp"
+
+    _prior_means = (LinearMean,)
 
     def check(self) -> None:
         super().check()
