@@ -31,26 +31,26 @@ class ProcessPosterior(ABC):
         Constant mean of the standardized y.
     """
 
-    def posterior(self, S, t, F=None, return_std=False, return_cov=False):
+    def posterior(self, S, t, return_std=False, return_cov=False, F=None):
         """Return mean, and standard deviation or covariance, at places (m, d) and times (m,).
 
         F (m, q) are the features of a linear mean there, if the rows have one.
         """
         if not (return_std or return_cov):
             return self._mean(S, t, F)
-        scale, (mean, spread) = self.rows.scale, self.joint(S, t, F, full=return_cov)
+        scale, (mean, spread) = self.rows.scale, self.joint(S, t, return_cov, F)
         if return_cov:
             return mean, scale * (scale * spread)
         return mean, scale * np.sqrt(np.maximum(spread, 0.0))
 
-    def draws(self, S, t, F, Z):
+    def draws(self, S, t, Z, F=None):
         """Return joint draws (k, m) of f, from standard normal Z (k, m), which is overwritten."""
-        mean, cov = self.joint(S, t, F)
+        mean, cov = self.joint(S, t, True, F)
         prior = np.append(self.covariance.variance(S, t), cov.diagonal()).max()
         return mean + self.rows.scale * draws(cov, prior, Z)
 
     @abstractmethod
-    def joint(self, S, t, F=None, full=True):
+    def joint(self, S, t, full=True, F=None):
         """Return mean (m,), and covariance or variances (m,) in units of the standardized y."""
 
     @abstractmethod
@@ -113,7 +113,7 @@ class BasisPosterior(ProcessPosterior):
     def _mean(self, S, t, F=None):
         return self._mean_at(S, self.covariance.cross(S, t, *self.basis), F)
 
-    def joint(self, S, t, F=None, full=True):
+    def joint(self, S, t, full=True, F=None):
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
         mean = self._mean_at(S, K, F)
@@ -140,7 +140,7 @@ class TrendTerm(ProcessPosterior):
     def _mean(self, S, t, F):
         return self.rows.scale * ((F - self._origin) @ self.mean.vector)
 
-    def joint(self, S, t, F, full=True):
+    def joint(self, S, t, full=True, F=None):
         return self._mean(S, t, F), squares((F - self._origin) @ self.mean.root, full)
 
 
@@ -248,7 +248,7 @@ class Conditioned(ProcessPosterior):
         the matrix inversion lemma). A part of s that no row reduces is left out of c.
         """
         rows = self.rows
-        mean, variance = self.joint(rows.S, rows.t, rows.features, full=False)
+        mean, variance = self.joint(rows.S, rows.t, False, rows.features)
         apart, noise = self._apart(rows)
         share = np.maximum(1.0 - (variance - apart) / noise, RESOLUTION)
         return (rows.y - mean) / rows.scale / share, (variance - apart) / share + apart
@@ -446,16 +446,18 @@ class TimeSlice(PosteriorView):
 
     def mean(self, S):
         """Return the mean (m,) at places S (m, d)."""
-        return self._gp.posterior(*self._places(S))
+        *places, F = self._places(S)
+        return self._gp.posterior(*places, F=F)
 
     def __call__(self, S):
         """Return mean and standard deviation (m,) at places S (m, d)."""
-        return self._gp.posterior(*self._places(S), return_std=True)
+        *places, F = self._places(S)
+        return self._gp.posterior(*places, return_std=True, F=F)
 
     def sample(self, S, rng):
         """Return a joint draw of f (m,) at places S (m, d)."""
-        places = self._places(S)
-        return self._gp.draws(*places, rng.standard_normal((1, len(places[1]))))[0]
+        *places, F = self._places(S)
+        return self._gp.draws(*places, rng.standard_normal((1, len(places[1]))), F)[0]
 
     def with_gradient(self, s):
         """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""
@@ -486,8 +488,9 @@ class TimeWindow(PosteriorView):
     def __call__(self, U):
         """Return mean and standard deviation (m,) at points U (m, d + 1)."""
         S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
-        places = self._gp.rows.layout.places_at(S, self._start + self._width * U[:, -1])
-        return self._gp.posterior(*places, return_std=True)
+        times = self._start + self._width * U[:, -1]
+        *places, F = self._gp.rows.layout.places_at(S, times)
+        return self._gp.posterior(*places, return_std=True, F=F)
 
     def with_gradient(self, u):
         """Return mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""

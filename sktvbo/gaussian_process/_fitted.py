@@ -367,9 +367,9 @@ class Learnt:
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
         check_bool(include_noise, "include_noise")
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
-            parts = gp.posterior(*places, return_std, return_cov)
+            parts = gp.posterior(*places, return_std, return_cov, F)
             posterior = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return posterior[0], np.hypot(posterior[1], self.noise_std_)

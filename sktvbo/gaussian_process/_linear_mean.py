@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 # coefficients there.
 _RANK = 1e-10
 
-# A column is constant if its standard deviation is a smaller part of its largest value.
+# Columns have a part in a linear relation if their coefficient in it is larger.
+_SHARE = 1e-3
+
+# A column is constant if its range is a smaller part of its largest value.
 _ROUNDING = 1e-12
 
 # Less prior precision is rounding: the prior is flat.
@@ -186,8 +189,7 @@ class LinearMean(BaseEstimator):
         Trend
         """
         F = np.asarray(X)[:, columns]
-        center, unit = F.mean(axis=0), F.std(axis=0)
-        constant = ~(unit > _ROUNDING * np.abs(F).max(axis=0))
+        center, unit, constant = F.mean(axis=0), F.std(axis=0), _are_constant(F)
         center, unit = np.where(constant, F[0], center), np.where(constant, 1.0, unit)
         return Trend(np.asarray(columns, dtype=np.intp), center, unit, self._prior_variances())
 
@@ -197,6 +199,11 @@ def _labels(columns):
     if isinstance(columns, str) or np.ndim(columns) != 1:
         return None
     return list(columns)
+
+
+def _are_constant(columns):
+    """Return a mask (p,) of the constant ones among columns (n, p), up to rounding."""
+    return np.ptp(columns, axis=0) <= _ROUNDING * np.abs(columns).max(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,13 +253,15 @@ class Trend:
     def undetermined(self, X, mean_variance):
         """Return the positions in X of columns whose coefficients rows X (n, d + 1) leave unknown.
 
-        With a flat prior; -1 is the constant.
+        With a flat prior; constant columns alone, if there are any.
         """
-        flat = np.flatnonzero(np.isinf(np.append(mean_variance, self.variance)))
-        F = self.features(X)[:, flat]
-        _, (w, V), _ = _eigen(F.T @ F)
-        unknown = np.any(np.abs(V[:, w <= _RANK]) > 1e-3, axis=1)
-        return np.append(-1, self.columns)[flat[unknown]].tolist()
+        flat = np.isinf(np.append(mean_variance, self.variance))
+        F = self.features(X)
+        _, (w, V), _ = _eigen(F[:, flat].T @ F[:, flat])
+        unknown = np.zeros(len(flat), dtype=bool)
+        unknown[flat] = np.any(np.abs(V[:, w <= _RANK]) > _SHARE, axis=1)
+        constant = unknown[1:] & _are_constant(X[:, self.columns])
+        return self.columns[constant if constant.any() else unknown[1:]].tolist()
 
 
 @dataclass(frozen=True, eq=False)

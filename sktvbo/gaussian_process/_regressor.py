@@ -420,12 +420,12 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return
         unknown = layout.trend.undetermined(X, self._mean_variance)
         if unknown:
-            names = ["the constant", *getattr(self, "feature_names_in_", range(X.shape[1]))]
-            columns = ", ".join(repr(names[i + 1]) if i >= 0 else names[0] for i in unknown)
+            names = list(getattr(self, "feature_names_in_", range(X.shape[1])))
+            names = ", ".join(repr(names[i]) for i in unknown)
             raise invalid(
                 "Columns of a LinearMean with a flat prior",
                 "linearly independent of one another and of a constant",
-                got=f"{len(X)} rows in which {columns} are not",
+                got=f"{names}, which are not in {len(X)} rows,",
                 advice="Leave columns out, give more rows, or a finite prior_std.",
             )
 
@@ -739,7 +739,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             block = slice(first, first + _BLOCK)
             for i, term in enumerate(terms):
                 features = None if F is None else F[block]
-                parts = term.posterior(S[block], t[block], features, return_std)
+                parts = term.posterior(S[block], t[block], return_std, F=features)
                 moments[: 1 + return_std, block, i] = parts
         moments = finite_posterior(tuple(moments[: 1 + return_std]), "mean", "uncertainty")
         return moments if return_std else moments[0]
@@ -778,10 +778,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
             half = norm.ppf(0.5 + 0.5 * level) * std
             return mean - half, mean + half
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            ends = mixture.interval(*places, level, include_noise)
+            ends = mixture.interval(*places, level, include_noise, F)
         lower, upper = finite_posterior(tuple(ends), "lower end", "upper end")
         return lower, upper
 
@@ -808,9 +808,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         Z = rng.standard_normal((n_samples, len(places[1])))
-        return finite_posterior(gp.draws(*places, Z), "draws").T
+        return finite_posterior(gp.draws(*places, Z, F), "draws").T
 
     @overload
     def log_marginal_likelihood(

@@ -286,9 +286,9 @@ class Filter(Conditioned):
         return prior - squares(half, full)
 
     def _mean(self, S, t, F=None):
-        return self.joint(S, t, F, full=False)[0]
+        return self.joint(S, t, False, F)[0]
 
-    def joint(self, S, t, F=None, full=True):
+    def joint(self, S, t, full=True, F=None):
         """Return the same as `ProcessPosterior`. Past times cost O(n N²), and O(N²) each."""
         filtered, spread = self._covariance(S, t) if full else self._marginals(S, t)
         y, known = self._rescaled(filtered)
@@ -405,7 +405,7 @@ class FilteredTerm(ProcessPosterior):
     def _mean(self, S, t, F=None):
         return self.rows.scale * matvec(self.covariance.cross(S, t, *self._basis), self._weights)
 
-    def joint(self, S, t, F=None, full=True):
+    def joint(self, S, t, full=True, F=None):
         K = self.covariance.cross(S, t, *self._basis)
         prior = self.covariance.cross(S, t) if full else self.covariance.variance(S, t)
         variance = prior - self._reduction(K, full) + self.mean.covariance(K, full, F)
@@ -519,8 +519,8 @@ class Snapshot(BasisPosterior):
     def _mean(self, S, t, F=None):
         return self._gp._mean(S, t, F) if self._level else super()._mean(S, t, F)
 
-    def joint(self, S, t, F=None, full=True):
-        return (self._gp if self._level else super()).joint(S, t, F, full)
+    def joint(self, S, t, full=True, F=None):
+        return (self._gp if self._level else super()).joint(S, t, full, F)
 
 
 class _Likelihood(Criterion):
