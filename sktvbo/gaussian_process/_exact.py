@@ -147,7 +147,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     mean_prior_std : float, default=0.0
         Standard deviation τ of the Gaussian prior of a learnt constant mean of y, in units of y
         (after normalization, if any). 0: the mean is 0; ``np.inf``: a flat prior, which makes this
-        generalized least squares.
+        generalized least squares, as is 0 with a `LinearMean`.
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
@@ -160,15 +160,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         For the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
-    prior_mean : QuadraticMean, default=None
-        Prior mean of f over the unit box, added to the constant mean; None: 0.
+    prior_mean : LinearMean or QuadraticMean, default=None
+        Prior mean of f, added to the constant mean: linear in columns of X with learnt
+        coefficients, or given over the unit box. None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the filter tracks the posterior, observed or not. Columns of a data
-        frame are matched by name, and dates are accepted, as in X. None: the places of the data.
+        frame are matched by name, and dates are accepted, as in X; columns of a `LinearMean` are
+        left out. None: the places of the data.
 
     Attributes
     ----------
@@ -184,7 +186,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
-        Posterior mean of the constant mean, in the units of y.
+        Posterior mean of the constant mean, in the units of y; with a `LinearMean`, where all its
+        columns are 0.
+    coef_, coef_std_ : ndarray of shape (p,)
+        Posterior mean and standard deviation of the coefficients of a `LinearMean`, in units of y
+        over those of its columns. With a `LinearMean` only.
     noise_std_ : float
         σ in the units of y, of an observation of age 0.
     outlier_weights_ : ndarray of shape (n,)
@@ -246,7 +252,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. ``level_kernel`` adds its numbers for
     each place. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
-    ``prior_mean`` and a WhiteKernel in space.
+    `QuadraticMean` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
     place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a

@@ -240,7 +240,7 @@ class Learnt:
         Raises
         ------
         ValueError
-            Indices out of range, or of all rows.
+            As `TimeVaryingGPRegressor.forget`.
         """
         fitted = self.fitted_
         n, model = fitted.gp.rows.n, fitted.model

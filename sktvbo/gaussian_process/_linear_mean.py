@@ -53,7 +53,7 @@ class LinearMean(BaseEstimator):
     The prior mean of f is a constant plus Σ_j b_j x_j. The coefficients b are learnt with the
     posterior, and their uncertainty is part of predicted variances. This is universal kriging, or
     kriging with external drift. The constant is learnt as well, with a flat prior if
-    ``mean_prior_std`` of the regressor is 0.
+    ``mean_prior_std`` of the regressor is 0. Optimizers ignore a linear mean.
 
     Parameters
     ----------

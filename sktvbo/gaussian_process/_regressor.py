@@ -195,8 +195,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is invalid, or several columns may be time; the estimator is
-            unchanged.
+            The data or a parameter is invalid, or several columns may be time, or the rows do not
+            determine a coefficient of a `LinearMean` with a flat prior; the estimator is unchanged.
 
         Warns
         -----
@@ -299,7 +299,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Indices out of range, or of all rows; the estimator is unchanged.
+            Indices out of range, or of all rows, or the others do not determine a coefficient of a
+            `LinearMean` with a flat prior; the estimator is unchanged.
         """
         return self._replace_state(self.without(indices))
 
@@ -699,7 +700,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out. The default kernel in time has a smooth term and, where that is likelier, a
+        multiplied out. The last term is the sum over the columns of a `LinearMean`, if any. The default kernel in time has a smooth term and, where that is likelier, a
         rough one.
 
         Parameters

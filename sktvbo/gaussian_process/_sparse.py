@@ -237,13 +237,16 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         the median interval of the data's times and ten times their span (1.0 with
         ``optimizer=None``). A rough part, as in `TimeVaryingGPRegressor`, has to be given: it needs
         about as many points as rows. ``ConstantKernel(1.0, "fixed")`` makes a static model.
+    prior_mean : LinearMean, default=None
+        Prior mean of f, added to the constant mean. None: 0.
     n_inducing : int or "auto", default="auto"
         Number m of inducing points, at most the number of distinct rows. "auto" doubles 50 points
         while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
         Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
         greatest determinant (of at most 20,000), cluster centres, or the points themselves. Columns
-        of a data frame are matched by name, and dates are accepted, as in X.
+        of a data frame are matched by name, and dates are accepted, as in X. Values in columns
+        outside of the kernel do not matter.
     random_state : int, RandomState, Generator or None, default=None
         For the choice of the inducing points, and for the restarts.
 
