@@ -196,9 +196,10 @@ class LinearMean(BaseEstimator):
 
 def _labels(columns):
     """Return a sequence of names and positions as a list, or None for other values."""
-    if isinstance(columns, str) or np.ndim(columns) != 1:
+    if isinstance(columns, str) or not hasattr(columns, "__len__"):
         return None
-    return list(columns)
+    labels = list(columns)
+    return labels if all(np.ndim(label) == 0 for label in labels) else None
 
 
 def _are_constant(columns):

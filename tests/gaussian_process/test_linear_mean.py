@@ -310,6 +310,14 @@ def test_columns_of_a_data_frame_are_found_by_name():
     assert_allclose(negative.coef_, gp.coef_, rtol=1e-12)
 
 
+def test_holidays_may_be_truth_values():
+    polars = pytest.importorskip("polars")
+    (X, y), plain = data(), make().fit(*data())
+    columns = dict(zip(NAMES, X.T)) | {"holiday": X[:, HOLIDAY] == 1.0}
+    gp = make(prior_mean=LinearMean(("elevation", "holiday"))).fit(polars.DataFrame(columns), y)
+    assert_array_equal(gp.coef_, plain.coef_)
+
+
 def test_dates_are_a_column_too():
     pandas = pytest.importorskip("pandas")
     X, y = data()
@@ -404,10 +412,10 @@ def differences(moments, x, step=1e-5):
     return np.transpose(ends) / (2.0 * step)
 
 
-@every_model
-def test_views_at_one_time(name):
+@pytest.mark.parametrize(("name", "t"), pairs_of(list(MODELS), (104.0, 111.0)))
+def test_views_at_one_time(name, t):
     """Means, deviations, gradients and draws of all columns but time, with and without level."""
-    (X, y), t = data(), 111.0
+    X, y = data()
     gp = make(name, prior_mean=LinearMean([0, 3, 1], in_kernel=[1]), spatial_kernel=SPATIAL)
     gp.fit(X, y)
     s = np.array([1010.0, 0.3, 0.5, 1.0])
@@ -630,6 +638,7 @@ def test_parameters_are_copied_and_shown():
         (LinearMean([]), "'columns' parameter .* at least one"),
         (LinearMean("holiday"), "'columns' parameter .* a list of names"),
         (LinearMean(None), "'columns' parameter .* a list of names"),
+        (LinearMean([[0], [1, 2]]), "'columns' parameter .* a list of names"),
         (LinearMean([0, 0]), "'columns' parameter .* different columns"),
         (LinearMean([0, -5]), "'columns' parameter .* different columns"),
         (LinearMean([0, 5]), r"'columns' parameter .* \[-5, 4\]"),
