@@ -700,8 +700,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out. The last term is the sum over the columns of a `LinearMean`, if any. The default kernel in time has a smooth term and, where that is likelier, a
-        rough one.
+        multiplied out. The last term is the sum over the columns of a `LinearMean`, if any. The
+        default kernel in time has a smooth term and, where that is likelier, a rough one.
 
         Parameters
         ----------

@@ -426,7 +426,9 @@ def test_views_at_one_time(name, t):
         view = gp.posterior_at(t, level=level)
         mean, std, *slopes = view.with_gradient(s)
         assert_allclose(np.ravel(view([s])), [mean, std], rtol=1e-9)
-        assert_allclose(slopes, differences(lambda s, view=view: view([s]), s), rtol=1e-3, atol=1e-5)
+        assert_allclose(
+            slopes, differences(lambda s, view=view: view([s]), s), rtol=1e-3, atol=1e-5
+        )
     grid = places()[:, :4]
     view, rng = gp.posterior_at(t), np.random.RandomState(0)
     draws = np.array([view.sample(grid, rng) for _ in range(200)])

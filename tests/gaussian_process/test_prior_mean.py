@@ -135,7 +135,7 @@ def test_it_excludes_the_kalman_filter():
 
 
 def test_a_sparse_regressor_has_no_quadratic_mean():
-    with pytest.raises(ValueError, match="'prior_mean' .* a LinearMean or None"):
+    with pytest.raises(ValueError, match=r"'prior_mean' .* a LinearMean or None"):
         SparseTimeVaryingGPRegressor(prior_mean=MEAN).fit(np.eye(3), np.ones(3))
 
 
