@@ -249,7 +249,9 @@ class Learnt:
             raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
         if not len(indices) and restandardize is None:
             return self
-        model._check_trend(fitted.gp.rows.layout, np.delete(fitted.gp.rows.X, indices, axis=0))
+        rows = fitted.gp.rows
+        if rows.layout.trend is not None:
+            model._check_trend(rows.layout, np.delete(rows.X, indices, axis=0))
         gp = fitted.gp.drop(indices, standardize=model._standardize(restandardize))
         return self._with(replaced(fitted, gp=model._adapt_to_rows(gp, 0)))
 

@@ -417,8 +417,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_trend(self, layout, X):
         """Raise an error if rows X leave coefficients of a linear mean unknown."""
-        if layout.trend is None:
-            return
         unknown = layout.trend.undetermined(X, self._mean_variance)
         if unknown:
             names = list(getattr(self, "feature_names_in_", range(X.shape[1])))

@@ -464,8 +464,7 @@ class Snapshot(BasisPosterior):
 
     @cached_property
     def _projection(self):
-        """Weights (1 + q, M) of y and the features, their parts (1 + q,) in the level, pivots, and
-        the reduction.
+        """Weights (1 + q, M) of y and features, parts (1 + q,) in the level, pivots, reduction.
 
         Of a place with k at the pivots it is k' G k − 2 k' u + c, for k less the level's part.
         """
