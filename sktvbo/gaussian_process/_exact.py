@@ -148,6 +148,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Standard deviation τ of the Gaussian prior of a learnt constant mean of y, in units of y
         (after normalization, if any). 0: the mean is 0; ``np.inf``: a flat prior, which makes this
         generalized least squares, as is 0 with a `LinearMean`.
+    prior_mean : LinearMean or QuadraticMean, default=None
+        Prior mean of f, added to the constant mean: linear in columns of X with learnt
+        coefficients, or given over the unit box. None: 0.
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
@@ -160,9 +163,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         For the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
-    prior_mean : LinearMean or QuadraticMean, default=None
-        Prior mean of f, added to the constant mean: linear in columns of X with learnt
-        coefficients, or given over the unit box. None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
