@@ -225,14 +225,6 @@ class Rows:
         return z if mean is None else z - mean(self.S)
 
     @cached_property
-    def power(self):
-        """Variance of the targets, around a linear mean if there is one."""
-        F, targets = self.features, self.targets
-        if F is not None:
-            targets = targets - F @ np.linalg.lstsq(F, targets)[0]
-        return np.var(targets)
-
-    @cached_property
     def mean_function(self):
         """Mean of the standardized y in addition to a constant, a `Polynomial`, or None for 0.
 

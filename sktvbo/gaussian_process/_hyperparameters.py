@@ -689,7 +689,7 @@ def _rough_places(covariance, rough, rows):
     fast, slow = covariance.temporal.length_scale, _SLOW * longest
     signal, noise = covariance.signal_variance, covariance.noise_variance
     # A slow part alone makes a trend of the effect of the place.
-    extents, power = extents_of_most(rows.S, MOST), rows.power or 1.0
+    extents, power = extents_of_most(rows.S, MOST), np.var(rows.targets) or 1.0
     lengths = np.where(extents > 0.0, extents, extents.max(initial=1.0))
     places = []
     for values in (
@@ -772,7 +772,7 @@ def _cells(covariance, rows, signal, noise, first, last):
     The variances of signal and noise are relative to that of y. A part of the scales in time is
     used, from the ``first`` to the ``last`` share of them.
     """
-    power, cells = rows.power or 1.0, []
+    power, cells = np.var(rows.targets) or 1.0, []
     theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
     theta = _with_entries(covariance, theta, "noise_variance", noise * power)
     spatial = _scales(covariance, rows, "spatial_kernel")

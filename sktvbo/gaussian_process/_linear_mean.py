@@ -44,7 +44,7 @@ _SHARE = 1e-3
 _ROUNDING = 1e-12
 
 # Less prior precision is rounding: the prior is flat.
-_FLAT = 1e-24
+_FLAT = 1e-30
 
 
 class LinearMean(BaseEstimator):
@@ -275,8 +275,10 @@ class Coefficients:
         β̂.
     root : ndarray of shape (q, r)
         R, with R Rᵀ = A⁻¹. r < q if rows and prior leave some coefficients unknown.
+    told : ndarray of bool of shape (r,)
+        False for columns of R of which rows tell nothing, but the prior does.
     direction : ndarray of shape (b, r) or None
-        U R, or its equivalent in another basis.
+        U R with 0 for these columns, or its equivalent in another basis.
     share, offset : ndarray of shape (q,)
         f is share ∘ F − offset.
     log_precision : float
@@ -285,6 +287,7 @@ class Coefficients:
 
     vector: np.ndarray
     root: np.ndarray
+    told: np.ndarray
     direction: np.ndarray | None
     share: np.ndarray
     offset: np.ndarray
@@ -315,16 +318,20 @@ class Coefficients:
 
     def in_basis(self, U):
         """Return ``direction`` from the matrix U (b, q)."""
-        return U @ self.root
+        return U @ self.root_in_rows
 
     def in_snapshot(self, level, shares, U, with_level):
         """Return the mean with that of a level, and U (b, q); see `Mean`."""
-        mean = replace(self, direction=U @ self.root)
+        mean = replace(self, direction=self.in_basis(U))
         if not with_level:
             return mean.of_differences(level)
         vector = self.vector.copy()
         vector[0] += level
         return replace(mean, vector=vector, offset=shares)
+
+    @property
+    def root_in_rows(self):
+        return self.root * self.told
 
     @property
     def directions(self):
@@ -401,14 +408,15 @@ def estimate_coefficients(trend, mean_variance, gram, cross, U):
     if not np.isfinite(A).all():
         return ZERO, -np.inf
     s, (w, V), _ = _eigen(A)
-    # Rounding may leave less than the precision of the prior.
+    # Where rows tell nothing, w has the rounding errors of A, which exceed a small prior precision.
     of_prior = np.einsum("ik,ij,jk->k", V, prior * np.outer(s, s), V)
-    w = np.maximum(w, of_prior)
-    known = (w > _RANK) | (of_prior > _FLAT)
-    root = s[:, np.newaxis] * V[:, known] / np.sqrt(w[known])
-    half = root.T @ cross
+    told = w > _RANK
+    w = np.where(told, w, of_prior)
+    known = w > _FLAT
+    told, root = told[known], s[:, np.newaxis] * V[:, known] / np.sqrt(w[known])
+    half = (root * told).T @ cross
     log_precision = float(np.log(w[known]).sum() - 2.0 * np.log(s).sum())
     gain = 0.5 * (half @ half - log_precision - trend.log_prior(mean_variance))
-    direction = None if U is None else product(U, root)
-    known = root @ half, root, direction, np.ones(len(s)), np.zeros(len(s)), log_precision
+    direction = None if U is None else product(U, root * told)
+    known = root @ half, root, told, direction, np.ones(len(s)), np.zeros(len(s)), log_precision
     return Coefficients(*known), gain

@@ -67,6 +67,9 @@ class Mean:
         """The standard deviation 1 / √A as a matrix (1, 1)."""
         return np.array([[1.0 / np.sqrt(self.precision)]])
 
+    # The same, with 0 for what rows tell nothing of.
+    root_in_rows = root
+
     @property
     def directions(self):
         """u / √A as a matrix (b, 1), of a learnt mean."""

@@ -412,12 +412,14 @@ def differences(moments, x, step=1e-5):
     return np.transpose(ends) / (2.0 * step)
 
 
-@pytest.mark.parametrize(("name", "t"), pairs_of(list(MODELS), (104.0, 111.0)))
+@pytest.mark.parametrize(
+    ("name", "t"), [*((name, 111.0) for name in MODELS), ("kalman", 104.0), ("level", 104.0)]
+)
 def test_views_at_one_time(name, t):
     """Means, deviations, gradients and draws of all columns but time, with and without level."""
     X, y = data()
-    gp = make(name, prior_mean=LinearMean([0, 3, 1], in_kernel=[1]), spatial_kernel=SPATIAL)
-    gp.fit(X, y)
+    noise = {"noise_model": GeometricInjection(0.9)} if name == "weighted" else {}
+    gp = make(name, prior_mean=LinearMean([0, 3, 1], in_kernel=[1]), **noise).fit(X, y)
     s = np.array([1010.0, 0.3, 0.5, 1.0])
     view = gp.posterior_at(t, moving=[True, True, True, True])
     expected = gp.predict([[*s, t]], return_std=True)
@@ -693,6 +695,16 @@ def test_columns_that_the_rows_do_not_determine(name):
         both = make(name, prior).fit(collinear, y)
         assert_allclose(both.coef_, b[1:], rtol=1e-6, atol=1e-8)
         assert_allclose(both.coef_std_, np.sqrt(np.diag(cov))[1:], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dense", "kalman", "sparse"])
+def test_what_rows_leave_unknown_has_the_variance_of_a_wide_prior(name):
+    """Rounding of the other coefficients' precision exceeds that of the prior."""
+    X, y = data()
+    X[:, HOLIDAY] = 3.0 * X[:, ELEVATION] - 1000.0
+    gp = make(name).set_params(prior_mean__prior_std=1e9).fit(X, y)
+    # Of 3 b_holiday + b_elevation the data tell, of the direction (-3, 1) the prior.
+    assert_allclose(gp.coef_std_, 1e9 * np.array([3.0, 1.0]) / np.sqrt(10.0), rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["dense", "kalman", "sparse"])

@@ -572,7 +572,8 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     combine = None
     if learnt:
         first = np.append(1.0, -mean.vector)[:, np.newaxis]
-        combine = np.hstack([first, np.vstack([np.zeros((1, mean.root.shape[1])), mean.root])])
+        root = mean.root_in_rows
+        combine = np.hstack([first, np.vstack([np.zeros((1, root.shape[1])), root])])
     (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
     kinds = np.array([name.split("_")[0] for name in covariance.names])
