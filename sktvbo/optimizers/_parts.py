@@ -253,21 +253,30 @@ def _with_rare_categories(choice, space, n_trials):
         return space
     latest = choice.run.history.latest(_N_LATEST)
     tried = np.count_nonzero(choice.places_of([entry.row for entry in latest]), axis=0)
+    is_whole = space.is_whole and choice.chance is None
     for columns in categories:
         n, needed = tried[columns], min(n_trials, space.domain.size / len(columns))
         if (n >= needed).all():
             continue
-        # Constraints and limits may exclude a category.
-        places = space.candidates(N_CANDIDATES)
-        places = places[~choice.fails(places)]
-        rare = places[:, columns].any(axis=0) & (n == 0)
-        if not rare.any() and n_trials > 1:
-            rare = places[choice.succeeds(places)][:, columns].any(axis=0) & (n < needed)
+        if is_whole:
+            rare = n == 0 if (n == 0).any() else n < needed
+        else:
+            rare = _rare_and_allowed(choice, space, columns, n, needed)
         if rare.any():
             upper = space.upper.copy()
             upper[columns[~rare]] = 0.0
             space = space.within(space.lower, upper)
     return space
+
+
+def _rare_and_allowed(choice, space, columns, n, needed):
+    """Return which categories (k,), tried n (k,) times, are rare and not excluded from a space."""
+    places = space.candidates(N_CANDIDATES)
+    places = places[~choice.fails(places)]
+    rare = places[:, columns].any(axis=0) & (n == 0)
+    if not rare.any():
+        rare = places[choice.succeeds(places)][:, columns].any(axis=0) & (n < needed)
+    return rare
 
 
 def _latest_visits(choice, members):
