@@ -132,9 +132,10 @@ class TimeVaryingSampler(BaseSampler):
     - The optimizer is told complete trials, pruned ones, and failed ones as failures. It learns
       where and when trials fail. An infinite value counts as the worst, or the best, of the finite
       ones.
-    - A pruned trial counts with a predicted final value: a line through what the latest 100
-      complete trials had reported up to its last step, and their final values. All trials are told
-      again whenever the number of complete ones has doubled.
+    - The last value of a pruned trial is a measurement of its final one, with a known variance.
+      Both follow from what the latest 100 complete trials had reported up to that step, and from
+      their final values. All trials are told again whenever the number of complete ones has
+      doubled.
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
       random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
