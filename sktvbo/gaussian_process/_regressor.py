@@ -45,6 +45,7 @@ from ._fit_warnings import (
     advise_on_columns,
     advise_on_durations,
     advise_on_fit,
+    advise_on_level,
     advise_on_outliers,
     advise_on_rows,
     advise_on_time_alone,
@@ -198,7 +199,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
             from the data's scale, a kernel without effect, durations beside times that are numbers,
-            too many rows, too few inducing points.
+            too many rows, too few inducing points, a level that all places share.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -221,6 +222,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
             options = {"has_priors": has_priors, "is_default_in_time": self.temporal_kernel is None}
             advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, **options)
+            has_choice = self.level_kernel is None and not (has_priors or callable(self.optimizer))
+            if searched and has_choice:
+                advise_on_level(*new._likelier_level(new._gp))
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
@@ -588,6 +592,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _seconds_to_search(self, rows):
         """Return the estimated duration of a search on one core; 0 if it is short or unknown."""
         return 0.0
+
+    def _likelier_level(self, gp):
+        """Return the level of a likelier model of the rows of a GP, see `advise_on_level`."""
+        return None, False, 0.0
 
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
