@@ -4,6 +4,7 @@ from ._exact import TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
+from ._transformed import TransformedTargetGPRegressor
 
 __all__ = [
     "GeometricInjection",
@@ -12,5 +13,6 @@ __all__ = [
     "QuadraticMean",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
+    "TransformedTargetGPRegressor",
     "WeightedTimeVaryingGPRegressor",
 ]

@@ -56,9 +56,9 @@ class Mixture:
     gps: list
     weights: np.ndarray
 
-    def interval(self, S, t, level, include_noise):
-        """Return the ends (2, m) of the central intervals at places (m, d) and times (m,)."""
-        ends, tails = np.empty((2, len(t))), (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    def quantiles(self, S, t, shares, include_noise):
+        """Return quantiles (k, m) at places (m, d) and times (m,), of probabilities (k,)."""
+        values = np.empty((len(shares), len(t)))
         for first in range(0, len(t), _BLOCK):
             block = slice(first, first + _BLOCK)
             moments = [gp.posterior(S[block], t[block], return_std=True) for gp in self.gps]
@@ -67,8 +67,8 @@ class Mixture:
                 noise = [np.sqrt(gp.covariance.noise_variance) * gp.rows.scale for gp in self.gps]
                 std = np.hypot(std, np.array(noise)[:, np.newaxis])
             std = np.maximum(std, np.finfo(np.float64).tiny)
-            ends[:, block] = [self._quantile(tail, mean, std) for tail in tails]
-        return ends
+            values[:, block] = [self._quantile(share, mean, std) for share in shares]
+        return values
 
     def _quantile(self, probability, mean, std):
         """Return quantiles (m,) from the components' means and deviations (k, m)."""

@@ -26,6 +26,7 @@ from .._validation import (
     finite_number,
     invalid,
     known_variance,
+    real_array,
 )
 from .._values import replaced
 from ._covariance import SeparableCovariance
@@ -714,30 +715,53 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         lower, upper : ndarray of shape (m,)
-            Central interval: the probabilities of lower and of higher values are equal.
+            Central interval: the probabilities of lower and of higher values are equal. They are
+            two quantiles of `predict_quantiles`, whose notes apply.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        lower, upper = self.predict_quantiles(X, tails(level), include_noise=include_noise).T
+        return lower, upper
+
+    def predict_quantiles(
+        self, X: ArrayLike, quantiles: ArrayLike, *, include_noise: bool = True
+    ) -> Array:
+        """Return quantiles of new observations, or of f.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        quantiles : array-like of shape (k,)
+            Probabilities of lower values, in (0, 1).
+        include_noise : bool, default=True
+            Quantiles of observations, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        values : ndarray of shape (m, k)
 
         Notes
         -----
-        Up to 199 rows the interval allows for the uncertainty of the hyperparameters that were
-        learnt, and of the mean with ``normalize_y``: it is one of the average of the posteriors
-        with other hyperparameters, weighted by their posterior density. The density is uniform in
-        the logarithms within the bounds before the data, times ``hyperpriors``. The middle may
-        differ from the mean of `predict`, whose standard deviation treats the hyperparameters as
-        known. This takes about a hundred times as long as `predict`. From 200 rows on, without an
-        ``optimizer`` and before a search the interval is that of the posterior of `predict`.
+        Up to 199 rows the quantiles allow for the uncertainty of the hyperparameters that were
+        learnt, and of the mean with ``normalize_y``: they are those of the average of the
+        posteriors with other hyperparameters, weighted by their posterior density. The density is
+        uniform in the logarithms within the bounds before the data, times ``hyperpriors``. The
+        median may differ from the mean of `predict`, whose standard deviation treats the
+        hyperparameters as known. This takes about a hundred times as long as `predict`. From 200
+        rows on, without an ``optimizer`` and before a search the quantiles are those of the
+        posterior of `predict`.
         """
-        level = check_real(level, "level", interval="(0, 1)")
+        shares = real_array(quantiles, "quantiles")
+        if shares.ndim != 1 or not np.all((shares > 0.0) & (shares < 1.0)):
+            raise invalid("quantiles", "an array of shape (k,) in the range (0, 1)", quantiles)
         check_bool(include_noise, "include_noise")
         if self._knows_hyperparameters():
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
-            half = norm.ppf(0.5 + 0.5 * level) * std
-            return mean - half, mean + half
+            return mean[:, np.newaxis] + norm.ppf(shares) * std[:, np.newaxis]
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            ends = mixture.interval(*places, level, include_noise)
-        lower, upper = finite_posterior(tuple(ends), "lower end", "upper end")
-        return lower, upper
+            values = mixture.quantiles(*places, shares, include_noise)
+        return finite_posterior((values.T,), "quantiles")[0]
 
     def _knows_hyperparameters(self):
         """Return True if the hyperparameters are held, or learnt from many rows."""
@@ -847,6 +871,11 @@ def _reduced(fitted, size):
     if n_oldest > 0:
         fitted = fitted.without(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
     return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
+
+
+def tails(level):
+    """Return the probabilities of lower values at the ends of a central interval."""
+    return 0.5 - 0.5 * level, 0.5 + 0.5 * level
 
 
 def as_fitted(surrogate):
