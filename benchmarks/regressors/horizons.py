@@ -1,10 +1,11 @@
-"""Forecasts of the next hour and of the next week, by kernel, beside persistence and a ridge on lags.
+"""Forecasts of the next hours and the next week, by kernel, by persistence, and by a ridge on lags.
 
     python benchmarks/regressors/horizons.py
     python benchmarks/regressors/horizons.py --origins 6
 
-Hourly water flow in l/s, with holes; river has the data. Each forecast is made from three weeks. The
-error is the mean absolute one, relative to that of the latest value; the interval is that of 90 %.
+Hourly water flow in l/s, with holes, from river. Each forecast is made from three weeks. Mean
+absolute errors are relative to that of the latest value; standard errors are over the origins, and
+intervals are those of 90 %.
 """
 
 import argparse
@@ -77,7 +78,7 @@ METHODS = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--origins", type=int, default=24)
+    parser.add_argument("--origins", type=int, default=12)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     series = flow()
@@ -96,7 +97,9 @@ def main():
                 if low is not None:
                     inside = (low <= truth) & (truth <= high)
                     covered.setdefault((name, part), []).append(inside[mask])
-    print("method                next 3 hours         next week            90 %: hours, week  seconds")
+    print(
+        "method                next 3 hours         next week            90 % intervals     seconds"
+    )
     for name in METHODS:
         cells = []
         for part in ("next hours", "next week"):
