@@ -157,7 +157,7 @@ def test_what_is_asked_and_recommended(rich, page):
     assert f"within the limits with probability {chance:.0%}" in parsed.text
     assert "The latest 20 events" in parsed.text
     rows = parsed.tags.count("tr")
-    assert rows == 20 + 1 + 2  # of events, with their head, and of queries
+    assert rows == 20 + 1  # of events, with their head
     assert "waiting" in parsed.text
 
 
