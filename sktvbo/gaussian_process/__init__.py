@@ -5,6 +5,7 @@ from ._linear_mean import LinearMean
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
+from ._transformed import TransformedTargetGPRegressor
 
 __all__ = [
     "GeometricInjection",
@@ -14,5 +15,6 @@ __all__ = [
     "QuadraticMean",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
+    "TransformedTargetGPRegressor",
     "WeightedTimeVaryingGPRegressor",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from .._docstrings import described_like
 from .._validation import check_choice, check_int, invalid
+from .._warnings import without_warnings
 from ..exceptions import UnsupportedKernelError
 from . import _fit_warnings
 from ._composite import SHORTEST_PERIODIC
 from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
+from ._level import GAIN, STATIC, likely_level, with_level
+from ._quasi_newton import completed
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, Linear, process_of
@@ -335,6 +339,22 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         covariance = self._initial_covariance(rows, follow_data=True)
         is_dense = self._choose_conditioning(covariance, rows)[0] is self._dense_class
         return seconds if is_dense and len(covariance.bounds) else 0.0
+
+    def _likelier_level(self, gp):
+        known, rows, none = gp.covariance, gp.rows, super()._likelier_level(gp)
+        shared, is_static = with_level(known, rows, self.temporal_kernel is None)
+        if shared is None or (self.solver == "kalman" and process_of(shared) is None):
+            return none
+        other = copy.copy(self)
+        other.level_kernel = likely_level(known, shared, rows)
+        if other.level_kernel is None:
+            return none
+        if is_static:
+            other.temporal_kernel = STATIC
+        # The warnings of a model that is not returned do not concern the user.
+        found, _ = without_warnings(UserWarning, completed, other._learn_one(rows))
+        gain = found.objective - gp.objective
+        return (other.level_kernel, is_static, gain) if gain > GAIN else none
 
     def _choose_conditioning(self, covariance, rows):
         self._given_sites()  # checked also where a stream begins with a Cholesky factor

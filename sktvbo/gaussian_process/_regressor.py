@@ -26,6 +26,7 @@ from .._validation import (
     finite_number,
     invalid,
     known_variance,
+    real_array,
 )
 from .._values import replaced
 from ._conditioned import TrendTerm
@@ -46,6 +47,7 @@ from ._fit_warnings import (
     advise_on_columns,
     advise_on_durations,
     advise_on_fit,
+    advise_on_level,
     advise_on_outliers,
     advise_on_rows,
     advise_on_time_alone,
@@ -203,7 +205,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
             from the data's scale, a kernel without effect, durations beside times that are numbers,
-            too many rows, too few inducing points.
+            too many rows, too few inducing points, a level that all places share.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -226,6 +228,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
             options = {"has_priors": has_priors, "is_default_in_time": self.temporal_kernel is None}
             advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, **options)
+            has_choice = self.level_kernel is None and not (has_priors or callable(self.optimizer))
+            if searched and has_choice:
+                advise_on_level(*new._likelier_level(new._gp))
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
@@ -641,6 +646,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the estimated duration of a search on one core; 0 if it is short or unknown."""
         return 0.0
 
+    def _likelier_level(self, gp):
+        """Return the level of a likelier model of the rows of a GP, see `advise_on_level`."""
+        return None, False, 0.0
+
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
         return self.optimizer is not None and not (self.normalize_y and rows.is_constant)
@@ -759,30 +768,53 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         lower, upper : ndarray of shape (m,)
-            Central interval: the probabilities of lower and of higher values are equal.
+            Central interval: the probabilities of lower and of higher values are equal. They are
+            two quantiles of `predict_quantiles`, whose notes apply.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        lower, upper = self.predict_quantiles(X, tails(level), include_noise=include_noise).T
+        return lower, upper
+
+    def predict_quantiles(
+        self, X: ArrayLike, quantiles: ArrayLike, *, include_noise: bool = True
+    ) -> Array:
+        """Return quantiles of new observations, or of f.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        quantiles : array-like of shape (k,)
+            Probabilities of lower values, in (0, 1).
+        include_noise : bool, default=True
+            Quantiles of observations, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        values : ndarray of shape (m, k)
 
         Notes
         -----
-        Up to 199 rows the interval allows for the uncertainty of the hyperparameters that were
-        learnt, and of the mean with ``normalize_y``: it is one of the average of the posteriors
-        with other hyperparameters, weighted by their posterior density. The density is uniform in
-        the logarithms within the bounds before the data, times ``hyperpriors``. The middle may
-        differ from the mean of `predict`, whose standard deviation treats the hyperparameters as
-        known. This takes about a hundred times as long as `predict`. From 200 rows on, without an
-        ``optimizer`` and before a search the interval is that of the posterior of `predict`.
+        Up to 199 rows the quantiles allow for the uncertainty of the hyperparameters that were
+        learnt, and of the mean with ``normalize_y``: they are those of the average of the
+        posteriors with other hyperparameters, weighted by their posterior density. The density is
+        uniform in the logarithms within the bounds before the data, times ``hyperpriors``. The
+        median may differ from the mean of `predict`, whose standard deviation treats the
+        hyperparameters as known. This takes about a hundred times as long as `predict`. From 200
+        rows on, without an ``optimizer`` and before a search the quantiles are those of the
+        posterior of `predict`.
         """
-        level = check_real(level, "level", interval="(0, 1)")
+        shares = real_array(quantiles, "quantiles")
+        if shares.ndim != 1 or not np.all((shares > 0.0) & (shares < 1.0)):
+            raise invalid("quantiles", "an array of shape (k,) in the range (0, 1)", quantiles)
         check_bool(include_noise, "include_noise")
         if self._knows_hyperparameters():
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
-            half = norm.ppf(0.5 + 0.5 * level) * std
-            return mean - half, mean + half
+            return mean[:, np.newaxis] + norm.ppf(shares) * std[:, np.newaxis]
         gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            ends = mixture.interval(*places, level, include_noise, F)
-        lower, upper = finite_posterior(tuple(ends), "lower end", "upper end")
-        return lower, upper
+            values = mixture.quantiles(*places, shares, include_noise, F)
+        return finite_posterior((values.T,), "quantiles")[0]
 
     def _knows_hyperparameters(self):
         """Return True if the hyperparameters are held, or learnt from many rows."""
@@ -893,6 +925,11 @@ def _reduced(fitted, size):
     if n_oldest > 0:
         fitted = fitted.summarized(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
     return fitted.summarized(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
+
+
+def tails(level):
+    """Return the probabilities of lower values at the ends of a central interval."""
+    return 0.5 - 0.5 * level, 0.5 + 0.5 * level
 
 
 def as_fitted(surrogate):
