@@ -146,7 +146,7 @@ class WithContext(Domain):
     A dict of named parameters with a `Context` is equivalent: ``{"power": ("real", 0.0, 1.0),
     "load": Context(0.0, 100.0)}``.
 
-    The relevancy of an observation (W-DBO, BOLT) is integrated over contexts as over places. The
+    The relevancy of an observation (W-DBO, BOLT) is integrated over contexts as over inputs. The
     integral weighs all contexts equally, since their frequencies are unknown.
 
     Examples

@@ -143,12 +143,12 @@ class Lattice:
         return np.array(short, dtype=np.int64).reshape(-1, n)
 
     def positions(self, U):
-        """Return the positions (m, c) of places (m, u)."""
+        """Return the positions (m, c) of inputs (m, u)."""
         X = self._space.decode(U)
         return np.column_stack([column.positions(X[:, column.index]) for column in self.columns])
 
     def placed(self, U, K):
-        """Return places (m, u) with positions K (m, c) in place of their own."""
+        """Return inputs (m, u) with positions K (m, c) in place of their own."""
         domain, X = self._space.domain, self._space.decode(U)
         for column, k in zip(self.columns, K.T):
             X[:, column.index] = column.rows(k)
@@ -176,9 +176,9 @@ class Lattice:
         return np.ceil(back - _EQUAL), np.floor(ahead + _EQUAL)
 
     def neighbours(self, u):
-        """Return the places (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
+        """Return the inputs (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
 
-        The reals of the place stay.
+        The reals of the input stay.
         """
         K = self.positions(u[np.newaxis])
         steps = np.vstack([self.steps, -self.steps])
@@ -193,7 +193,7 @@ class Lattice:
         return self.placed(np.tile(u, (len(K), 1)), K)
 
     def around(self, u, n):
-        """Return about n other places (m, u), of which two positions are near those of one (u,)."""
+        """Return about n other inputs (m, u), of which two positions are near those of one (u,)."""
         here, pairs = self.positions(u[np.newaxis]), list(combinations(range(len(self.columns)), 2))
         if not pairs:
             return np.empty((0, len(u)))

@@ -266,7 +266,7 @@ def _in_unit_box(domain, rows):
 
 
 def _predictions(domain, surrogate, fixed, rows, best):
-    """Return predictions at a baseline, at what was set and at the best places.
+    """Return predictions at a baseline, at what was set and at the best inputs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Shared parts of the displays: axes, styles, state of an optimizer, and places along one axis."""
+"""Shared parts of the displays: axes, styles, state of an optimizer, and inputs along one axis."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -107,7 +107,7 @@ class Display:
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
     def _draw_observations(self, ax, kept, removed, size):
-        """Draw observations, rows (place, time): red dots if kept, black crosses if removed.
+        """Draw observations, rows (input, time): red dots if kept, black crosses if removed.
 
         Return the two lines.
         """
@@ -170,7 +170,7 @@ def outline(width, colour):
 
 
 def draw_best_places(ax, times, places, label, linewidth, **options):
-    """Draw the curve of the best place over time, and return its line in a list."""
+    """Draw the curve of the best input over time, and return its line in a list."""
     effects = outline(linewidth + 1.4, "black")
     style = {"color": "cyan", "linewidth": linewidth, "path_effects": effects}
     return ax.plot(times, places, label=label, **style, **options)
