@@ -879,7 +879,7 @@ def with_seasons(
     Parameters
     ----------
     kernel : Kernel
-        Kernel of what is not periodic.
+        Kernel of the part that is not periodic.
     *periods : float, duration or str
         Distinct periods, one argument each: numbers in the unit of time, durations, or strings
         such as "1D" and "90 min".
@@ -917,7 +917,7 @@ def with_seasons(
     True
     """
     if not isinstance(kernel, Kernel):
-        expected = "a scikit-learn kernel, that of what is not periodic"
+        expected = "a scikit-learn kernel, for the part that is not periodic"
         raise invalid("kernel", expected, kernel, advice="Give one, such as Matern(nu=1.5).")
     for period in _numeric_periods(periods, time_unit):
         kernel = kernel + season(period, *_SMOOTHNESS)

@@ -147,7 +147,7 @@ cdef class Posterior:
     linear, square : ndarray of shape (d,), default=None
         Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled input.
     share : float, default=1.0
-        Part of the learnt mean in what is predicted: 0 in a term of f that excludes it.
+        Part of the learnt mean in the prediction: 0 in a term of f that excludes it.
     terms : (families, rates, weights) of ndarrays of shape (R,), default=None
         A sum in time, instead of ``temporal``: the weights sum to ``signal``, and a rate is that of
         scaled to given times. Only with ``moves``.

@@ -9,9 +9,9 @@ An acquisition function is called with posterior means and standard deviations (
   ``state.latest`` is the row of the query before. Derivatives in the input are found by
   differences.
 - ``margin``: if positive, standard deviations are reduced near the faces of the box, see `UCB`.
-- ``logarithm(score)``: for an improvement, which a failed query does not bring, its logarithm and
-  the derivative of this in the score. If queries have failed, scores are weighed by the probability
-  of success, and an improvement is multiplied by it.
+- ``logarithm(score)``: for an improvement, its logarithm and the derivative of this in the score. A
+  failed query has no improvement. If queries have failed, scores are weighted by the probability of
+  success, and an improvement is multiplied by it.
 - ``joint = True``: it is not called; a draw from the joint posterior is maximized, as for
   `ThompsonSampling`.
 - ``check()``: raises an error if a parameter is invalid.

@@ -72,7 +72,7 @@ class AcquisitionFunction:
 
 
 class _Custom(AcquisitionFunction):
-    """A user's acquisition function, with the defaults of what it does not define."""
+    """A user's acquisition function, with defaults for the attributes that it does not define."""
 
     def __init__(self, function):
         self._function = function

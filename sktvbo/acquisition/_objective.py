@@ -10,7 +10,7 @@ An objective is what `sktvbo.acquisition._optimize` maximizes. It has three meth
 
 and ``posterior``, (m, u) -> mean (m,), std (m,) in units of y, or None.
 
-`CompiledObjective` is one for posteriors that compiled code knows, `ScipyClimber` for any other
+`CompiledObjective` is one for posteriors with compiled code, `ScipyClimber` for any other
 function.
 """
 

@@ -9,7 +9,7 @@ integers step by step. Inputs that are known, such as start points and observati
 From all these, walks fill the set: hit-and-run, whose directions are by turns random and
 differences of two walkers, so that a thin set is walked lengthwise. A step is drawn from a chord of
 the box, which shrinks towards the walker until the input drawn is a member (as in slice sampling:
-Neal 2003); so nothing else has to be known of the set. Integers walk along the steps of a lattice.
+Neal 2003). This only needs the test of membership. Integers walk along the steps of a lattice.
 
 A slow function is called for few inputs, and at most a number of times in a step of the run.
 """
@@ -264,7 +264,7 @@ class FeasibleSet:
     def _seeds(self):
         """Feasible inputs (m, k) that are far from each other; an error if none is known."""
         known = self.known[self.allowed(self.known)]
-        # In a part of the space that changes with each step, what is known near is enough.
+        # In a part of the space that changes with each step, known inputs nearby are enough.
         is_enough = len(known) > 1 and (self.space.limited or self.rules.is_slow)
         found = known[:0] if is_enough else self._first._found
         if not len(found) and not len(known):
@@ -452,7 +452,7 @@ class FeasibleSet:
     def _walk_steps(self, walkers, turn, rng):
         """Move the integers of walkers (n, k) along steps of the lattice, or their differences.
 
-        Where functions exclude inputs, two integers change by turns, by steps of their own.
+        If functions exclude inputs, two integers change in turn, each by its own step.
         """
         lattice, n = self._lattice, len(walkers)
         K = lattice.positions(walkers)
@@ -492,7 +492,7 @@ class FeasibleSet:
         moved : callable, (going (m,), length (m,)) -> inputs (m, k)
         draw : callable, (low (m,), high (m,)) -> length (m,)
         unit : float
-            What is drawn is a multiple of it; 0 for reals.
+            Lengths are multiples of it; 0 for reals.
         """
         going = np.flatnonzero(np.isfinite(back) & np.isfinite(ahead) & (back <= ahead))
         for _ in range(_N_SHRINKS):

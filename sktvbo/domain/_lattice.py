@@ -2,7 +2,7 @@
 
 Integers and listed numbers are counted by their position k = 0, 1, ... among their values. Where
 the values have equal distances, an equation between numbers is one between positions. Reals that
-are in an equation satisfy it by moving; what is left are equations M k = c between positions alone.
+are in an equation satisfy it by moving. The other equations, M k = c, are between positions alone.
 The steps v with M v = 0 are a lattice. Its basis follows from M by Euclid's algorithm, exactly, and
 is made short by reducing pairs of vectors.
 """
@@ -125,7 +125,7 @@ class Lattice:
 
     @property
     def _reals(self):
-        """Which coordinates of a row are reals that are free (d,)."""
+        """Mask (d,) of the coordinates of a row that are reals and free."""
         domain = self._space.domain
         return (domain.kinds == "straight") & self._space.continuous[domain.unit_columns]
 
@@ -258,7 +258,7 @@ def _terms_of(domain):
 
 
 def _without_reals(of_reals, of_steps):
-    """Return what is left of equations, rows of integers, after reals are eliminated.
+    """Return the equations that remain after reals are eliminated, as rows of integers.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ def of_one_query(domain, fixed, available):
     except DomainError as exc:
         is_empty, cause = True, exc
     if is_empty:
-        expected, got = "what some point of the domain has", f"{fixed} and {available}"
-        raise invalid_domain("What is fixed and available", expected, got=got) from cause
+        expected, got = "values of some point of the domain", f"{fixed} and {available}"
+        raise invalid_domain("fixed and available", expected, got=got) from cause
     return replaced(domain, _whole=space)
 
 

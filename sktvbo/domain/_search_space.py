@@ -48,7 +48,7 @@ class SearchSpace:
     Attributes
     ----------
     domain : Domain
-        Domain of what is chosen, without constraints: it maps rows to the unit form and back.
+        Domain of the points, without constraints: it maps rows to the unit form and back.
     lower, upper : ndarray of shape (u,)
         Bounds; a coordinate where both are equal is fixed.
     continuous : ndarray of bool of shape (u,)
@@ -366,7 +366,7 @@ class SearchSpace:
         return rows
 
     def _members(self, U):
-        """Return the rows (m, k) of the members nearest to inputs (m, u), with what is fixed."""
+        """Return the rows (m, k) of the members nearest to inputs (m, u), with fixed values."""
         rows = self.domain._from_unit(U)
         return rows if self.fixed is None else np.where(np.isnan(self.fixed), rows, self.fixed)
 

@@ -36,7 +36,7 @@ def line_style(i):
 def merge_style(style, options, artist=None):
     """Return a display's style updated with the user's keywords, such as "lw" for "linewidth".
 
-    ``artist`` is the class of what is drawn; None: a line.
+    ``artist`` is the class of the artist drawn; None: a line.
     """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
@@ -113,7 +113,7 @@ class Display:
         """
         are_many = len(kept) + len(removed) > N_VECTORS
         many = {"rasterized": are_many}
-        if are_many:  # small ones, so that what is below them is seen
+        if are_many:  # small ones, so that they hide less of the plot
             size = 3.0
         dot = {"color": "red", "markersize": size, "markeredgecolor": "white"} | many
         dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
@@ -264,7 +264,7 @@ class OptimizerView:
         return [self.domain.decode_context(row) for row in rows]
 
     def labels(self, labels):
-        """Return the labels of a display, with what it shows of the times."""
+        """Return the labels of a display, with its options for times."""
         return time_labels(self._snapshot, labels)
 
     def times(self, since, until, n_times):
@@ -279,7 +279,7 @@ class OptimizerView:
 
 
 def time_labels(optimizer, labels):
-    """Return the labels of a display, with what it shows of an optimizer's times."""
+    """Return the labels of a display, with its options for an optimizer's times."""
     if run_of(optimizer).time.kind in (None, NUMBERS):
         return labels
     return {"time_unit": optimizer.time_unit, "dates": True} | labels
@@ -289,7 +289,7 @@ def time_labels(optimizer, labels):
 
 
 def regressor_labels(gp, labels):
-    """Return the labels of a display, with what it shows of the times of a fitted regressor."""
+    """Return the labels of a display, with its options for the times of a fitted regressor."""
     if gp._fitted_kind in (NUMBERS, DURATIONS):
         return labels
     return {"time_unit": gp._fitted_unit, "dates": True} | labels
