@@ -248,7 +248,7 @@ class OptimizerView:
         return float(t) if isinstance(t, Real) else run_of(self._snapshot).read_time(t)[0]
 
     def recommend(self, t, context):
-        """Return the point recommended at a time, which may be past: of it nobody is warned."""
+        """Return the point recommended at a time, which may be past, without a warning."""
         return without_warnings(LimitWarning, self.optimizer.recommend, t, context=context)
 
     def contexts(self, times, context=None):
