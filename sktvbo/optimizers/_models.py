@@ -229,6 +229,11 @@ def summarized(target, surrogate, drop, n):
     return surrogate.summarized(drop, restandardize=n >= target.min_to_learn)
 
 
+def unsummarized(surrogate, indices):
+    """Return a surrogate with rows that have come back, which its static part knows no longer."""
+    return surrogate.unsummarized(indices) if isinstance(surrogate, FittedGP) else surrogate
+
+
 def static_of(surrogate):
     """Return the `StaticPart` of a surrogate, or None."""
     return surrogate.gp.rows.static if isinstance(surrogate, FittedGP) else None
