@@ -1,12 +1,14 @@
 """Gaussian process regressors of functions that change with time."""
 
 from ._exact import TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor
+from ._linear_mean import LinearMean
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
 
 __all__ = [
     "GeometricInjection",
+    "LinearMean",
     "NoiseModel",
     "QuadraticInjection",
     "QuadraticMean",

@@ -123,7 +123,7 @@ def advise_on_columns(rows, names, kernel):
     labels = [repr(name) for name in names] or [str(i) for i in range(rows.X.shape[1])]
     for label, column in zip(labels, rows.X.T):
         _advise_on_range(label, column)
-    labels.pop(rows.layout.position)
+    labels = [labels[i] for i in rows.layout.inside(len(labels))]
     shares_one = (
         type(kernel) in (RBF, RationalQuadratic, Matern) and np.size(kernel.length_scale) == 1
     )

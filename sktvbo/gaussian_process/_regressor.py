@@ -28,6 +28,7 @@ from .._validation import (
     known_variance,
 )
 from .._values import replaced
+from ._conditioned import TrendTerm
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows
 from ._dates import (
@@ -64,6 +65,7 @@ from ._hyperparameters import (
     with_rough_part,
 )
 from ._intervals import N_KNOWN, predictive
+from ._linear_mean import LinearMean
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
 from ._prior_mean import QuadraticMean, prior_variance
@@ -122,6 +124,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    prior_mean: QuadraticMean | LinearMean | None = None
     robust: bool = False
     time_unit: str | None = None
     random_state: RandomState = None
@@ -129,9 +132,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # Class of ``fitted_``, which optimizers hold.
     _fitted_class: ClassVar[type[FittedGP]] = FittedGP
 
-    # Parameters of the exact regressors; see `TimeVaryingGPRegressor`.
+    # Parameter of the exact regressors; see `TimeVaryingGPRegressor`.
     max_size: ClassVar[int | None] = None
-    prior_mean: ClassVar[QuadraticMean | None] = None
+
+    # Kinds of ``prior_mean``.
+    _prior_means: ClassVar[tuple[type, ...]] = (QuadraticMean, LinearMean)
 
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
@@ -190,8 +195,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is invalid, or several columns may be time; the estimator is
-            unchanged.
+            The data or a parameter is invalid, or several columns may be time, or the rows do not
+            determine a coefficient of a `LinearMean` with a flat prior; the estimator is unchanged.
 
         Warns
         -----
@@ -207,10 +212,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = new._make_rows(*new._validate(X, y, y_variance))
         if self._advises:
             if not rows.S.shape[1]:
-                advise_on_time_alone(self.spatial_kernel, self.prior_mean)
+                advise_on_time_alone(self.spatial_kernel, self._quadratic_mean)
             if self.time_unit is None and new._fitted_kind == NUMBERS:
                 advise_on_durations(self.temporal_kernel, self.level_kernel)
-            has_mean = self.normalize_y or self.mean_prior_std > 0.0
+            has_mean = self.normalize_y or self._mean_variance > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean, new._seconds_to_search(rows))
             names = getattr(new, "feature_names_in_", ())
             advise_on_columns(rows, names, self.spatial_kernel)
@@ -294,7 +299,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Indices out of range, or of all rows; the estimator is unchanged.
+            Indices out of range, or of all rows, or the others do not determine a coefficient of a
+            `LinearMean` with a flat prior; the estimator is unchanged.
         """
         return self._replace_state(self.without(indices))
 
@@ -369,9 +375,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
         kernels = self.temporal_kernel, self.level_kernel
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
-        layout = Layout(position, X[0, position] if stationary else 0.0)
+        layout = self._layout(X, X[0, position] if stationary else 0.0)
         if like is None:
-            mean, options = self.prior_mean, {"standardize": self.normalize_y}
+            mean, options = self._quadratic_mean, {"standardize": self.normalize_y}
             if mean is not None and not mean.only_if_likelier:
                 options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
         else:
@@ -382,12 +388,57 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             options |= {"weights": weights, "scores": scores}
         return Rows.of(X, y, variance, total, layout, **options)
 
+    @property
+    def _quadratic_mean(self):
+        return self.prior_mean if isinstance(self.prior_mean, QuadraticMean) else None
+
+    @property
+    def _mean_variance(self):
+        """Prior variance of the constant mean."""
+        variance = prior_variance(float(self.mean_prior_std))
+        return np.inf if variance == 0.0 and isinstance(self.prior_mean, LinearMean) else variance
+
+    def _layout(self, X, origin):
+        """Return the layout of rows X, with the columns of a linear mean."""
+        layout = Layout(self._time_position, origin)
+        if not isinstance(self.prior_mean, LinearMean):
+            return layout
+        columns, outside = self._columns_of_mean()
+        layout = Layout(layout.position, origin, self.prior_mean.trend(X, columns), outside)
+        self._check_trend(layout, X)
+        return layout
+
+    def _columns_of_mean(self):
+        """Return the positions in X of the columns of a linear mean, and of those not in space."""
+        if not isinstance(self.prior_mean, LinearMean):
+            return [], ()
+        names = getattr(self, "feature_names_in_", ())
+        return self.prior_mean.positions(names, self.n_features_in_, self._time_position)
+
+    def _check_trend(self, layout, X):
+        """Raise an error if rows X leave coefficients of a linear mean unknown."""
+        unknown = layout.trend.undetermined(X, self._mean_variance)
+        if unknown:
+            names = list(getattr(self, "feature_names_in_", range(X.shape[1])))
+            names = ", ".join(repr(names[i]) for i in unknown)
+            raise invalid(
+                "Columns of a LinearMean with a flat prior",
+                "linearly independent of one another and of a constant",
+                got=f"{names}, which are not in {len(X)} rows,",
+                advice="Leave columns out, give more rows, or a finite prior_std.",
+            )
+
     def check(self) -> None:
         """Raise a ValueError for an invalid parameter, as `fit` does."""
         for name in ("signal_variance", "noise_variance"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
             check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
         check_real(self.mean_prior_std, "mean_prior_std", self, interval="[0, inf]")
+        if self.prior_mean is not None:
+            if not isinstance(self.prior_mean, self._prior_means):
+                kinds = " or ".join(f"a {kind.__name__}" for kind in self._prior_means)
+                raise invalid("prior_mean", f"{kinds} or None", self.prior_mean, self)
+            self.prior_mean.check()
         for name in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             self._check_kernel(name)
         if self.noise_model is not None:
@@ -442,7 +493,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 (float(self.noise_variance), self.noise_variance_bounds),
                 rows.S.shape[1],
                 None if self.noise_model is None else clone(self.noise_model),
-                prior_variance(float(self.mean_prior_std)),
+                self._mean_variance,
                 None if level is None else clone(level),
             )
             for kernel in spatial
@@ -507,9 +558,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         prediction is inaccurate.
         """
         gp, latest = held = yield from self._learn_one(rows, start, record, **options)
-        if self.prior_mean is None or not self.prior_mean.only_if_likelier:
+        mean = self._quadratic_mean
+        if mean is None or not mean.only_if_likelier:
             return held
-        other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
+        other = mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
         if record is None and rows.n < _MANY_ROWS:
             other = yield from self._learn_one(rows, **options)
@@ -646,8 +698,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out. The default kernel in time has a smooth term and, where that is likelier, a
-        rough one.
+        multiplied out. The last term is the sum over the columns of a `LinearMean`, if any. The
+        default kernel in time has a smooth term and, where that is likelier, a rough one.
 
         Parameters
         ----------
@@ -679,13 +731,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         array([ 1., -1.])
         """
         check_bool(return_std, "return_std")
-        gp, (S, t) = self._places(X)
-        terms = gp.terms()
+        gp, (S, t, F) = self._places(X)
+        terms = gp.terms() if F is None else [*gp.terms(), TrendTerm(gp)]
         moments = np.empty((2, len(t), len(terms)))
         for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
             block = slice(first, first + _BLOCK)
             for i, term in enumerate(terms):
-                parts = term.posterior(S[block], t[block], return_std)
+                features = None if F is None else F[block]
+                parts = term.posterior(S[block], t[block], return_std, F=features)
                 moments[: 1 + return_std, block, i] = parts
         moments = finite_posterior(tuple(moments[: 1 + return_std]), "mean", "uncertainty")
         return moments if return_std else moments[0]
@@ -724,10 +777,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
             half = norm.ppf(0.5 + 0.5 * level) * std
             return mean - half, mean + half
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            ends = mixture.interval(*places, level, include_noise)
+            ends = mixture.interval(*places, level, include_noise, F)
         lower, upper = finite_posterior(tuple(ends), "lower end", "upper end")
         return lower, upper
 
@@ -738,7 +791,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return held or gp.rows.n >= N_KNOWN
 
     def _places(self, X):
-        return self._fitted, self._gp.rows.layout.split(validated(self, X))
+        return self._fitted, self._gp.rows.layout.places(validated(self, X))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw samples of f from the posterior.
@@ -754,9 +807,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         Z = rng.standard_normal((n_samples, len(places[1])))
-        return finite_posterior(gp.draws(*places, Z), "draws").T
+        return finite_posterior(gp.draws(*places, Z, F), "draws").T
 
     @overload
     def log_marginal_likelihood(

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
+from ..gaussian_process import LinearMean, QuadraticMean, TimeVaryingGPRegressor
 from ..gaussian_process._future import with_decaying_bounds
 from ..gaussian_process._regressor import without_advice
 from ..kernels import LogNormal, ProportionalMatern, season, season_priors
@@ -243,7 +243,7 @@ def configured(surrogate, domain, policy, time_unit):
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
     filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
-    the continuous coordinates alone.
+    the continuous coordinates alone. A linear one is left out: queries would follow its slope.
     """
     parameters = surrogate.get_params(deep=False)
     without_advice(surrogate)
@@ -256,7 +256,9 @@ def configured(surrogate, domain, policy, time_unit):
     if "time_unit" in parameters:
         surrogate.set_params(time_unit=time_unit)
     prior_mean = parameters.get("prior_mean")
-    if prior_mean is not None and prior_mean.columns is None:
+    if isinstance(prior_mean, LinearMean):
+        surrogate.set_params(prior_mean=None)
+    elif prior_mean is not None and prior_mean.columns is None:
         continuous = np.flatnonzero(domain.continuous).tolist()
         prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
         surrogate.set_params(prior_mean=prior_mean)
