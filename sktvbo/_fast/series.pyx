@@ -1,7 +1,7 @@
 """Kalman filter and smoother of one series, whose process is a sum of independent chains.
 
 See ``series.h`` for the model. The recursions, and r and Lambda of the backward pass, are those of
-``kalman.pyx`` with one place and observations one after the other. An observation weighs the state
+``kalman.pyx`` with one input and observations one after the other. An observation weighs the state
 z by h, which has H in the first component of each chain. With c = P h and s = h' c + R,
 
     m <- m + c e / s,    P <- P - c c' / s,    e = y - h' m,

@@ -44,9 +44,9 @@ class Context:
         Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range
         ten times too wide, or three times too narrow, costs regret: a ModelWarning says so, and
         ``with_parameters(domain=...)`` changes it. ``Context(None, None)`` learns the range from
-        the latest values. Or another parameter of a `ParameterSpace`: ``Context("log-real", 1.0,
-        1e3)``, or ``("log-real", None, None)``, ``Context(["day", "night"])``. An hour, a weekday
-        or an angle is `cyclic`.
+        the latest values. Or a parameter of a `ParameterSpace`, as in
+        ``Context("log-real", 1.0, 1e3)``, ``("log-real", None, None)`` and
+        ``Context(["day", "night"])``. Use `cyclic` for an hour, a weekday or an angle.
 
     Examples
     --------
@@ -107,13 +107,13 @@ class Context:
 class WithContext(Domain):
     """A domain whose points are chosen in a context, which has been measured.
 
-    A row is the point followed by the context, and so is the unit form: a surrogate sees both. A
-    query is a point in the current context.
+    A row is the point followed by the context, and so is the unit form: both are inputs of a
+    surrogate. A query is a point in the current context.
 
     Parameters
     ----------
     domain : Box, FiniteSet, ParameterSpace, Constrained, or what `as_domain` takes
-        Domain of what is chosen.
+        Domain of the points.
     context : list of (low, high) pairs, Box, dict or ParameterSpace
         Usual range of contexts, by which they are scaled. Numbers outside of it are accepted;
         unknown categories are not.
@@ -128,7 +128,7 @@ class WithContext(Domain):
     n_dims, n_unit : int
         Dimensions of both together, and coordinates of the unit form.
     n_chosen : int
-        Dimensions of what is chosen, which come first in a row.
+        Dimensions of the points, which come first in a row.
     continuous : ndarray of bool of shape (n_unit,)
         Unit coordinates that a gradient may move: none of the context's.
     size : float
@@ -144,7 +144,7 @@ class WithContext(Domain):
     A dict of named parameters with a `Context` is equivalent: ``{"power": ("real", 0.0, 1.0),
     "load": Context(0.0, 100.0)}``.
 
-    The relevancy of an observation (W-DBO, BOLT) is integrated over contexts as over places. The
+    The relevancy of an observation (W-DBO, BOLT) is integrated over contexts as over inputs. The
     integral weighs all contexts equally, since their frequencies are unknown.
 
     Examples
@@ -202,7 +202,7 @@ class WithContext(Domain):
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
-            advice = "It is what has been measured with the points of this domain."
+            advice = "It has the values measured with the points of this domain."
             raise invalid_observation("context", f"given: {self._expected()}", None, advice=advice)
         if is_table(context):
             context = rows_of(context)
