@@ -85,6 +85,7 @@ SECTIONS = ("predict", "optimize", "production", "papers")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "filename_pattern": "plot_|power_tracking",
     "subsection_order": ["../examples/" + name for name in SECTIONS],
     # The examples that use a class are listed on its page.
     "backreferences_dir": "generated/examples",

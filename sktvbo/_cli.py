@@ -82,12 +82,12 @@ def _add_journal(commands):
         "journal",
         help="show, export or check the journal of an optimizer, or make a page of it",
         description="Read the journal of an optimizer (journal='run.db'), also while it is being "
-        "written. Reading executes no code of the file.",
+        "written. No code in the file is executed.",
     )
     parser.set_defaults(run=_help, parser=parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     show = actions.add_parser("show", help="the optimizer and the latest events")
-    show.add_argument("-n", type=int, default=10, metavar="N", help="of events (10)")
+    show.add_argument("-n", type=int, default=10, metavar="N", help="number of events (10)")
     show.set_defaults(run=_show_journal, parser=show)
     export = actions.add_parser("export", help="all events, one line of JSON each")
     export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
@@ -169,16 +169,16 @@ def _add_report(actions):
     report = actions.add_parser(
         "report",
         help="make a page with state, pictures and events; returns 1 if the journal has a problem",
-        description="Make one HTML file of a run: its state, what it asks and recommends, gain, "
-        "limits, warnings, times, pictures and the latest events. The writer of the journal is not "
-        "disturbed.",
+        description="Make one HTML file of a run: its state, query and recommendation, gain, "
+        "limits, warnings, times, plots and the latest events. The program that writes the journal "
+        "is not delayed.",
     )
     report.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: PATH.html")
     report.add_argument(
         "--watch",
         type=_positive,
         metavar="SECONDS",
-        help="make it again and again, until Ctrl-C; browsers load it again by themselves",
+        help="rewrite it at this interval, until Ctrl-C; browsers reload it by themselves",
     )
     report.add_argument(
         "--baseline",

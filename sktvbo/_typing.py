@@ -25,7 +25,7 @@ PointsLike: TypeAlias = ArrayLike | Sequence[Parameters]
 
 
 class Posterior(Protocol):
-    """Mean (m,) and standard deviation (m,) at places (m, u) in unit form."""
+    """Mean (m,) and standard deviation (m,) at inputs (m, u) in unit form."""
 
     def __call__(self, U: Array, /) -> tuple[Array, Array]: ...
 

@@ -588,7 +588,7 @@ class ChordalMatern(Matern):
     r"""Matérn kernel on the Earth: latitude and longitude in degrees, lengthscale in kilometres.
 
     A function of the great-circle distance ζ through the chord :math:`2 R \sin(\zeta / 2 R)`, the
-    straight line between both places, with R = 6371 km. It is a covariance for every ``nu``; the
+    straight line between both points, with R = 6371 km. It is a covariance for every ``nu``; the
     Matérn function of ζ itself is one for ``nu`` up to 0.5 only. The chord is shorter than ζ by
     0.1 % at 1000 km, 1 % at 3100 km and 36 % at the antipodes.
 
@@ -612,7 +612,7 @@ class ChordalMatern(Matern):
     model of GSTools with ``latlon=True``. For relevancies the Earth is a plane with the same
     distances: for lengthscales up to 2000 km their convolutions differ from the integral by at most
     2 % of its largest value. With a sum or product in time there is no compiled code, which is
-    slower. Optimizers refuse the kernel, as they scale places to the unit box. With an altitude as
+    slower. Optimizers refuse the kernel, as they scale inputs to the unit box. With an altitude as
     third column, ``Separable(ChordalMatern(), Matern(500.0, (1.0, 1e5)))`` is a kernel in space,
     with lengthscales in kilometres and in units of the altitude, without relevancies.
 
@@ -641,7 +641,7 @@ class ChordalMatern(Matern):
         return False
 
     def positions(self, X: ArrayLike) -> Array:
-        """Return places as points in space.
+        """Return locations as points in space.
 
         Parameters
         ----------
@@ -661,7 +661,7 @@ class ChordalMatern(Matern):
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
         if X.shape[1] != 2:
             expected = "two columns, latitude and longitude"
-            raise invalid("places of ChordalMatern", expected, got=f"{X.shape[1]} columns")
+            raise invalid("locations of ChordalMatern", expected, got=f"{X.shape[1]} columns")
         if np.ndim(self.length_scale):
             raise invalid("length_scale", "one number, in km", self.length_scale, self)
         for column, name, largest in zip(X.T, ("latitudes", "longitudes"), (90.0, 360.0)):
@@ -879,7 +879,7 @@ def with_seasons(
     Parameters
     ----------
     kernel : Kernel
-        Kernel of what is not periodic.
+        Kernel of the part that is not periodic.
     *periods : float, duration or str
         Distinct periods, one argument each: numbers in the unit of time, durations, or strings
         such as "1D" and "90 min".
@@ -917,7 +917,7 @@ def with_seasons(
     True
     """
     if not isinstance(kernel, Kernel):
-        expected = "a scikit-learn kernel, that of what is not periodic"
+        expected = "a scikit-learn kernel, for the part that is not periodic"
         raise invalid("kernel", expected, kernel, advice="Give one, such as Matern(nu=1.5).")
     for period in _numeric_periods(periods, time_unit):
         kernel = kernel + season(period, *_SMOOTHNESS)

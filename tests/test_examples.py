@@ -21,7 +21,7 @@ def run_example(monkeypatch):
 def test_pictures_of_ones_own_optimizer(run_example):
     found = run_example("plot_own_optimizer.py")["found"]
     best = 10.0 ** (-3.0 + 1.5 * np.sin(60.0 / 20.0))
-    assert found.x["loss"] == "l2"
+    assert found.x["penalty"] == "l2"
     assert 0.1 * best < found.x["rate"] < 10.0 * best
 
 

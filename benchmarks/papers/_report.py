@@ -31,10 +31,9 @@ def plan(tasks, replications, n_jobs):
     lines = format_table(rows, left=(0, 3))
     names = dict.fromkeys(name for task in tasks for name in task.optimizers)
     lines += [
-        "queries: in a run that forgets nothing, after the initial ones",
+        "queries: those after the initial ones, in a run without removals",
         f"algorithms: {', '.join(names)}",
-        f"{n_runs} runs: about {duration(total / n_jobs)} with {n_jobs} job(s), were nothing "
-        "forgotten",
+        f"{n_runs} runs: about {duration(total / n_jobs)} with {n_jobs} job(s), less with removals",
     ]
     return "\n".join(lines)
 

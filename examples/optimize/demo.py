@@ -3,11 +3,11 @@
 Three algorithms, by make demo
 ===============================
 
-W-DBO, GP-UCB and random search on a parabola whose optimum moves to and fro: a table of the
-regrets and of the costs of a step, and a picture in ``sktvbo-demo/demo.png``. Each run begins with
-five random queries. An answer takes a simulated time, so that the regrets do not depend on the
-speed of the machine. Run it with ``make demo`` or ``python demo.py [n_replications]``; it needs
-Matplotlib.
+This program compares W-DBO, GP-UCB and random search on a parabola whose optimum moves to and fro.
+It prints a table of the regrets and of the costs of a step, and draws a picture in
+``sktvbo-demo/demo.png``. Each run begins with five random queries. An answer takes a simulated
+time, so that the regrets do not depend on the speed of the machine. Run it with ``make demo`` or
+``python demo.py [n_replications]``; it needs Matplotlib.
 """
 
 # sphinx_gallery_thumbnail_path = 'front.png'
@@ -50,7 +50,7 @@ def share_near_optimum(run):
 
 
 def draw_objective(ax):
-    """Draw the objective over time and place, and its optimum."""
+    """Draw the objective over time and x, and its optimum."""
     times, places = np.linspace(0.0, HORIZON, 401), np.linspace(0.0, 10.0, 101)
     values = np.column_stack([problem.values(places[:, np.newaxis], t) for t in times])
     ax.pcolormesh(times, places, values, cmap="viridis", vmin=-16.0, vmax=0.0, rasterized=True)

@@ -4,7 +4,8 @@ Constraints on what may be queried
 ====================================
 
 A valve and a heater share a budget, and near one combination the plant vibrates. The optimum moves
-up and down through both, and the optimizer along the edges: no query breaks a constraint.
+up and down through both forbidden areas. The queries follow along their edges, and no query breaks
+a constraint.
 """
 
 import matplotlib.pyplot as plt
@@ -36,8 +37,8 @@ broken = (X.sum(axis=1) > 1.3) | (np.hypot(*(X - 0.5).T) < 0.2)
 print(f"{broken.sum()} of {len(X)} queries break a constraint")
 
 # %%
-# What may not be queried is hatched. The optimum without constraints goes down the line and comes
-# back; queries, coloured by their time, follow as far as they may.
+# Inputs that break a constraint are hatched. The optimum without constraints moves down the line
+# and back. Queries, coloured by their time, follow as far as the constraints allow.
 
 ticks = np.linspace(0.0, 1.0, 301)
 A, B = np.meshgrid(ticks, ticks)

@@ -41,7 +41,8 @@ for name, opt in runs.items():
 print({name: round(float(np.mean(values)), 2) for name, values in lost.items()})
 
 # %%
-# Grey is the logbook, until 0. On the right, what has been lost since, on average.
+# Left, the settings in the logbook (grey, until time 0) and the queries. Right, the average regret
+# since time 0.
 
 _, (left, right) = plt.subplots(
     1, 2, figsize=(11.0, 4.2), width_ratios=[2, 1], layout="constrained"

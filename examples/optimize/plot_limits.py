@@ -3,10 +3,10 @@
 Compressors within their limits
 ===============================
 
-Three gas compressors share a demand that moves over the day. The power is to be small, while each
-machine stays away from its surge line and the total flow covers the demand. Both are measured, and
-``safety`` asks for settings at which both hold with a probability of 0.95. The maps are those of Li
-et al. (NeurIPS 2024, `arXiv 2409.18000 <https://arxiv.org/abs/2409.18000>`__).
+Three gas compressors share a demand that moves over the day. The power should be small, while each
+machine stays away from its surge line and the total flow covers the demand. Both margins are
+measured, and ``safety`` requires that both limits hold with a probability of 0.95. The maps are
+those of Li et al. (NeurIPS 2024, `arXiv 2409.18000 <https://arxiv.org/abs/2409.18000>`__).
 """
 
 import matplotlib.pyplot as plt

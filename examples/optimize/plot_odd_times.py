@@ -38,8 +38,8 @@ gap = np.mean([abs(x["setting"] - best(t)) for x, t in zip(settings[20:], polls[
 print(f"{gap:.1f} from the best setting on average; at random 30.")
 
 # %%
-# Above, the settings, each until the next poll, and the best one. Below, how uncertain the output
-# at the present setting is: it grows between two polls, most during the night.
+# Above, the settings, each until the next poll, and the best one. Below, the standard deviation of
+# the output at the present setting: it grows between two polls, most during the night.
 
 _, (above, below) = plt.subplots(2, 1, figsize=(9.0, 5.4), sharex=True, layout="constrained")
 above.plot(np.linspace(0.0, polls[-1], 500), best(np.linspace(0.0, polls[-1], 500)), color="C2")

@@ -3,18 +3,19 @@
 Tracking a moving optimum
 =========================
 
-A function changes while it is maximized. Old observations go stale: an optimizer that trusts them
-is wrong, and one that keeps them slows down at every step. At every step W-DBO removes the
+A function changes while it is maximized, and old observations become stale. A static model trusts
+them, and a model that keeps all of them slows down at every step. At every step W-DBO removes the
 observations that matter least to predictions of the future.
 
-Here it meets GP-UCB, whose model is static, on a parabola whose optimum moves to and fro.
+This example compares it with GP-UCB, whose model is static, on a parabola whose optimum moves to
+and fro.
 """
 
 # %%
 # The problem and the clock
 # -------------------------
-# Thinking takes four seconds of simulated time, whatever the machine: the papers' setting without
-# the papers' laptop. With a :class:`~sktvbo.evaluation.WallClock` real time would pass.
+# As in the papers, each query takes four seconds. Here the time is simulated, so that it does not
+# depend on the machine. With a :class:`~sktvbo.evaluation.WallClock` it is real time.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,8 +46,8 @@ comparison = evaluation.compare(
 )
 
 # %%
-# How well they do
-# ----------------
+# Regret
+# ------
 # In each replication all algorithms start from the same observations. The regret is the gap between
 # a query's value and the best value available at that moment.
 
@@ -55,19 +56,18 @@ RegretDisplay.from_comparison(comparison).plot()
 plt.show()
 
 # %%
-# A mean of few runs hides how different they are:
+# The regrets of the single runs:
 
 for name in comparison.algorithms:
     runs = comparison.results[name, problem.name]
     print(f"{name:14s}", *(f"{run.average_regret:6.2f}" for run in runs))
 
 # %%
-# What each of them predicts
-# --------------------------
-# We look at the replication that was the worst for GP-UCB. The colour is the posterior mean over
-# time and space, as the optimizer sees it *now*, at :math:`t_0`, the end of the run. Red dots are
-# observations in the data set, black crosses those that have been removed, and the cyan curve is
-# where the function is truly best.
+# Predictions of each algorithm
+# -----------------------------
+# The plots show the replication that was the worst for GP-UCB. The colour is the posterior mean
+# over time and x, computed at the end of the run, :math:`t_0`. Red dots are observations in the
+# data set, black crosses are removed ones, and the cyan curve is the true optimum.
 
 worst = np.argmax([run.average_regret for run in comparison.results["GP-UCB", problem.name]])
 for name in ("W-DBO", "GP-UCB"):
@@ -78,14 +78,14 @@ plt.show()
 
 # %%
 # The queries of W-DBO follow the optimum, and most old observations are removed. GP-UCB
-# has no model of time, so its picture is the same from left to right: observations of different
-# times contradict each other, and the difference is taken for noise.
+# has no model of time, so its prediction is the same at all times: observations of different
+# times contradict each other, and the model explains the difference as noise.
 #
-# What a step costs
-# -----------------
-# A refit costs O(n³) in the size of the data set. That of GP-UCB holds everything and grows with
-# every step; that of W-DBO follows the function and not the length of the run. In a run as short as
-# this one either takes milliseconds.
+# Cost of a step
+# --------------
+# A refit takes O(n³) in the size of the data set. The data set of GP-UCB grows with every step. The
+# size of W-DBO's depends on the function and not on the length of the run. In a run as short as
+# this one a step of either takes milliseconds.
 
 for row in comparison.summary():
     print(

@@ -3,20 +3,21 @@
 How much data is enough data?
 =============================
 
-Observations of a changing function go stale, and the more of them an optimizer keeps, the longer it
-takes to choose the next query. :mod:`sktvbo.theory` computes two consequences: a lower bound of the
-regret of any algorithm, and the best number of observations (BOLT, sections 3.2 and 3.3).
+Observations of a changing function become stale, and the more of them an optimizer keeps, the
+longer it takes to choose the next query. :mod:`sktvbo.theory` computes two consequences: a lower
+bound of the regret of any algorithm, and the best number of observations (BOLT, sections 3.2 and
+3.3).
 """
 
 # %%
 # A bound for any algorithm
 # -------------------------
-# An oracle sees the whole function every *c* seconds, without noise. Between two looks the
-# function moves, by as much as its spectrum has power above half the sampling frequency, and the
-# oracle's next choice is off. Its expected regret per step, a lower bound for any algorithm, is
-# drawn for kernels in time of the same lengthscale: looking more often helps the more, the
-# smoother the function is in time. Compare the curves, rather than trust their heights: see the
-# notes of :func:`~sktvbo.theory.regret_slope_lower_bound`.
+# An oracle observes the whole function every *c* seconds, without noise. Between two observations
+# the function moves: the error is the power of its spectrum above half the sampling frequency. The
+# plot shows the oracle's expected regret per step, a lower bound for any algorithm, for temporal
+# kernels with the same lengthscale. Observing more often helps most if the function is smooth in
+# time. Compare the curves, and do not rely on their heights: see the notes of
+# :func:`~sktvbo.theory.regret_slope_lower_bound`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -64,10 +65,10 @@ plt.show()
 # The best number of observations
 # -------------------------------
 # With *n* observations an iteration takes R(n) seconds, so that the *i*-th latest is i R(n)
-# seconds old. The sum of their squared correlations with now, ``dataset_size_criterion``, says
-# about how many fresh observations they are worth. Fitting a Gaussian process costs O(n³): below
-# some size more data pay, above it they come too late. The dots are at
-# ``recommended_dataset_size``.
+# seconds old. The sum of their squared correlations with the present, ``dataset_size_criterion``,
+# is roughly the number of fresh observations with the same information. Fitting a Gaussian process
+# takes O(n³): below some size more data help, and above it they are too old when they are used. The
+# dots are at ``recommended_dataset_size``.
 
 
 def response_time(n):
@@ -89,10 +90,10 @@ plt.show()
 # %%
 # The response time decides
 # -------------------------
-# The same kernel, and five optimizers: all need 20 ms for themselves and gain from data alike, but
-# differ in how the time per iteration grows with them. The slower it grows, the more of them to
-# keep. If it did not grow at all, no number would be too large, though old data would end up worth
-# nothing: what is recommended then is the cap, ``max_size``.
+# The plot shows five optimizers with the same kernel. Each needs 20 ms per iteration plus a time
+# that grows with the data, at different rates. The slower it grows, the more observations should be
+# kept. If it did not grow at all, no number would be too large, although old data would be worth
+# nothing: the recommendation is then the cap, ``max_size``.
 
 kernel = kernels["RBF"]
 response_times = {

@@ -3,18 +3,18 @@
 Kriging on the Earth, in time
 =============================
 
-Stations all over the Earth report now and then, and a map of the present is wanted: kriging in
-space and time together. Places are latitude and longitude in degrees. The range is in kilometres,
-along the Earth, so that neither the poles nor the date line is an edge of the map.
+Stations all over the Earth report now and then. Kriging in space and time gives a map of the
+present. Locations are latitude and longitude in degrees. The range is in kilometres along the
+Earth, so that neither the poles nor the date line is an edge of the map.
 """
 
 # %%
 # A synthetic field
 # -----------------
-# No measurements: free waves of the atmosphere, which are spherical harmonics that move west by
-# 2 Ω / (n (n + 1)) (Rossby and Haurwitz), with random amplitudes and phases, in units of the
-# field's standard deviation. Each of 90 stations, uniform over the Earth, reports every fourth time
-# on average, with noise.
+# The field is not measured but generated. It consists of free waves of the atmosphere, which are
+# spherical harmonics that move west by 2 Ω / (n (n + 1)) (Rossby and Haurwitz), with random
+# amplitudes and phases, in units of the field's standard deviation. Each of 90 stations, uniform
+# over the Earth, reports every fourth time on average, with noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,9 +52,9 @@ y = truth(X) + 0.1 * rng.normal(size=len(X))
 # %%
 # Three maps of the present
 # -------------------------
-# The first takes degrees for coordinates of a plane. The second is kriging on the sphere, of the
-# latest report of each station: its kernel in time is constant. The third is kriging in space and
-# time. Sill, range and nugget are learnt.
+# The first model treats degrees as coordinates of a plane. The second is kriging on the sphere from
+# the latest report of each station: its kernel in time is constant. The third is kriging in space
+# and time. Sill, range and nugget are learnt.
 
 plane = TimeVaryingGPRegressor(
     Matern(30.0, (1.0, 500.0), nu=2.5), Matern(24.0, (3.0, 500.0), nu=2.5), mean_prior_std=np.inf
@@ -90,7 +90,8 @@ print(f"{in_time.temporal_kernel_.length_scale:.0f} h; nugget {in_time.noise_var
 # %%
 # The picture
 # -----------
-# The left edge of a map is its right edge, and its upper edge is one place, the North Pole.
+# The left and the right edge of a map are the same line on the Earth, and its upper edge is one
+# point, the North Pole.
 
 _, std = in_time.predict(places, return_std=True)
 panels = {"truth": true, **maps}

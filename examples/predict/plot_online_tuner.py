@@ -12,8 +12,9 @@ side. It predicts their weighted average, and the weights follow the losses on t
 # %%
 # The stream
 # ----------
-# A linear function of eight features whose weights take a random walk: slowly in the calm season,
-# fast in the busy one. Fifty rows a batch; each batch is predicted before it is learnt.
+# The target is a linear function of eight features. Its weights take a random walk, slowly in the
+# calm season and fast in the busy one. A batch has fifty rows, and is predicted before it is
+# learnt.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -74,8 +74,8 @@ print(f"{n_days} days, {n_sites} sites, {reported[0].sum()} of which report on a
 # The pipeline
 # ------------
 # The columns of space are scaled; time stays in days, so that the forgetting rate is one per day.
-# :class:`~sktvbo.kernels.Forgetting` says that a part ε of the field is new every day. A constant
-# in its place makes a static model, to which an old report is as good as a new one.
+# With :class:`~sktvbo.kernels.Forgetting` a part ε of the field is new every day. A constant kernel
+# makes a static model, for which an old report is as good as a new one.
 
 
 def make_pipeline(temporal_kernel):
@@ -193,8 +193,8 @@ for name, (today, tomorrow) in table.items():
 # %%
 # The picture
 # -----------
-# Left, what the search saw: at each forgetting rate the best of the grid. A model that forgets too
-# slowly averages over weeks. Right, a site on the evenings when it was silent.
+# Left, the validation errors: at each forgetting rate the best of the grid. A model that forgets
+# too slowly averages over weeks. Right, a site on the evenings when it was silent.
 
 scores = of_forgetting.cv_results_
 of_rate = np.asarray(scores["param_gp__temporal_kernel__epsilon"], dtype=float)

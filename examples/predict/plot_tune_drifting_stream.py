@@ -14,10 +14,11 @@ one fit a day, against the best setting that never changes, which only hindsight
 # ----------
 # Parcels are sorted by a handwritten digit to ten destinations, 200 a day. Scans are poor: noise is
 # added to the images of :func:`sklearn.datasets.load_digits`. Now and then two digits swap their
-# destinations, and nobody tells the classifier: in the calm season once in many months, in the
-# busy one several times a day. In the evening it becomes known where the day's parcels had to go.
+# destinations, which the classifier is not told: in the calm season once in many months, in the
+# busy one several times a day. The correct destinations of a day's parcels are known in the
+# evening.
 #
-# No image comes twice within eight days, so that none is in the training set and in the test set.
+# No image occurs twice within eight days, so none is both in the training set and in the test set.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,11 +58,11 @@ def make_stream(n_days, seed):
 
 
 # %%
-# The model, and what is tuned
+# The model and its parameters
 # ----------------------------
-# Nearest neighbours, among the latest ``n_rows`` examples. One fit a day: each morning the
-# optimizer names the parameters, the model is fitted to the past, and in the evening its accuracy
-# on the day's parcels is what the optimizer is told. That accuracy is noisy, by some 3 %.
+# The model is nearest neighbours among the latest ``n_rows`` examples. It is fitted once a day.
+# Each morning the optimizer returns the parameters, and the model is fitted to the past. In the
+# evening the program tells the accuracy on the day's parcels, which is noisy by some 3 %.
 
 
 class Recent(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -109,20 +110,21 @@ def tune(optimizer, stream, n_days):
 
 
 # %%
-# Who competes
-# ------------
-# The optimizers name one setting a day. Hindsight runs each setting of a grid through all streams:
+# Optimizers and baselines
+# ------------------------
+# The optimizers return one setting a day. The baselines run each setting of a grid through all
+# streams:
 #
 # - the *best fixed* setting is the one with the best average over all streams and days;
-# - *tuned once* is what can be done without hindsight and without an optimizer: in each stream the
-#   setting that is best over the first 20 days, kept from then on (its days count from the first,
-#   to its advantage; and it costs a fit of each setting on each of the 20 days);
+# - *tuned once* needs neither hindsight nor an optimizer: in each stream it keeps the setting that
+#   is best over the first 20 days. Its days count from the first, to its advantage, and it costs a
+#   fit of each setting on each of the 20 days;
 # - the *oracle* changes its setting every day, to the one that is best over the eleven days around
-#   the day in the average over streams. All streams have the same seasons, but parcels and swaps of
-#   their own, so that it knows the season and hardly a stream's luck.
+#   the day in the average over streams. All streams have the same seasons, but different parcels
+#   and swaps, so the oracle uses the season and hardly the chance events of a stream.
 #
-# The oracle's lead over the best fixed setting is what there is to gain: were it nothing, the
-# optimum would not be moving.
+# The oracle's lead over the best fixed setting is the possible gain. It would be zero if the
+# optimum did not move.
 
 grid = [
     {"n_rows": n_rows, "estimator__n_neighbors": k}
@@ -182,8 +184,9 @@ accuracies, fixed, (best_params, oracle_params, asked) = study(n_days, n_streams
 # %%
 # The result
 # ----------
-# Mean accuracy over *all* days, the optimizers' ten random first ones included; the difference from
-# the best fixed setting, paired by stream; standard errors over streams.
+# The table has the mean accuracy over *all* days, including the optimizers' ten random first ones,
+# and the difference from the best fixed setting, paired by stream. Errors are standard errors over
+# the streams.
 
 
 def mean_and_error(values):
@@ -201,10 +204,10 @@ for name, by_day in accuracies.items():
 # %%
 # The optimum does move: the oracle is ahead of the best fixed setting by several standard errors.
 # But no optimizer beats that setting. All are ahead of random search, and the differences between
-# them are within their errors. Tracking costs more here than there is to gain: a day has a single
-# query, its answer is noisy, and a medium setting does well in most seasons. In practice nobody
-# knows that setting in advance; tuning once, with more than twice the fits, misses it by more than
-# 2 % of accuracy.
+# them are within their errors. Tracking costs more here than it can gain: a day has a single
+# query, its answer is noisy, and a medium setting does well in most seasons. In practice that
+# setting is not known in advance. Tuning once, with more than twice the fits, is below it by more
+# than 2 % of accuracy.
 #
 # The picture
 # -----------

@@ -9,6 +9,8 @@ longer than 5 ms skips the next one. Run it with ``python controller.py [n_cycle
 needs Matplotlib.
 """
 
+# sphinx_gallery_thumbnail_path = '_static/thumb_controller.svg'
+
 import math
 import sys
 import time

@@ -17,13 +17,13 @@ from distributed import Client, LocalCluster
 from sktvbo import optimize
 
 
-def best_place(t):
+def best_input(t):
     return 3.0 + 2.0 * np.sin(3.0 * t)
 
 
 def measure(x, t):
     time.sleep(0.05 * (1.0 + x[0] / 10.0))  # some take longer
-    return -((x[0] - best_place(t)) ** 2)
+    return -((x[0] - best_input(t)) ** 2)
 
 
 cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None)
@@ -41,7 +41,7 @@ times = np.array([call.t for call in found.calls])
 print(f"{len(times)} calls of some 0.07 s in {found.calls[-1].seconds:.1f} s")
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(times, [call.x[0] for call in found.calls], ".", label="queries")
-ax.plot(np.sort(times), best_place(np.sort(times)), "k", label="best place")
+ax.plot(np.sort(times), best_input(np.sort(times)), "k", label="best input")
 ax.set(xlabel="time (s)", ylabel="x")
 ax.legend()
 plt.show()

@@ -42,8 +42,9 @@ print(
 )
 
 # %%
-# Each line is a query, from when it was asked to when it was told. The dashed one is never told; in
-# the shaded time it is counted on, and then no longer: three are pending, as many as work.
+# Each line is a query, from the time of ``suggest`` to the time of ``tell``. The dashed one is
+# never told. It is pending in the shaded time and expires at its end: then three queries are
+# pending, one for each worker that is left.
 
 _, (above, below) = plt.subplots(
     2, 1, figsize=(9.0, 5.4), sharex=True, height_ratios=[3, 1], layout="constrained"
@@ -51,7 +52,7 @@ _, (above, below) = plt.subplots(
 for ax in (above, below):
     ax.axvspan(lost.t, lost.t + TIMEOUT, color="0.92")
 times = np.linspace(0.0, ENDS, 300)
-above.plot(times, best(times), color="black", linewidth=0.8, label="best place")
+above.plot(times, best(times), color="black", linewidth=0.8, label="best input")
 for number in range(4):
     rows = np.array([row[1:] for row in made if row[0] == number])
     above.hlines(*rows.T, color=f"C{number}", linewidth=2.0, label=f"worker {number}")

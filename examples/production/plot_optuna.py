@@ -21,13 +21,13 @@ samplers = {
 }
 
 
-def best_place(t):
+def best_input(t):
     return 5.0 + 3.0 * np.sin(t / 15.0)
 
 
 def objective(trial):
     x = trial.suggest_float("x", 0.0, 10.0)
-    return (x - best_place(trial.number)) ** 2
+    return (x - best_input(trial.number)) ** 2
 
 
 fig, ax = plt.subplots(layout="constrained")
@@ -36,7 +36,7 @@ for name, sampler in samplers.items():
     study.optimize(objective, n_trials=80)
     ax.plot([trial.params["x"] for trial in study.trials], ".", label=name)
     print(f"{name:5s} mean regret {np.mean([trial.value for trial in study.trials[20:]]):.2f}")
-ax.plot(best_place(np.arange(80)), "k", label="best place")
+ax.plot(best_input(np.arange(80)), "k", label="best input")
 ax.set(xlabel="trial", ylabel="x")
 ax.legend()
 plt.show()

@@ -48,7 +48,7 @@ for t in range(50):
 print(f"The queries differ by at most {np.abs(resumed.told_X_ - whole.told_X_).max():.0e}")
 
 # %%
-# Dots are the queries of the three processes, circles those of the run that was not interrupted.
+# Dots are the queries of the three processes. Circles are those of a run that was not interrupted.
 
 x, t = resumed.told_X_.T
 _, ax = plt.subplots(figsize=(9.0, 4.2), layout="constrained")

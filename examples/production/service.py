@@ -23,6 +23,8 @@ and a value told twice is told once.
 was told is status 409. SIGTERM completes the requests under way, and closes the journal.
 """
 
+# sphinx_gallery_thumbnail_path = '_static/thumb_service.svg'
+
 import json
 import signal
 import sqlite3

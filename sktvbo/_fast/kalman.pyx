@@ -1,9 +1,9 @@
-"""Kalman filter and smoother of several places with one dynamics.
+"""Kalman filter and smoother of several inputs with one dynamics.
 
-The state is z = (z_1, ..., z_p), each z_a with a number per place, M places, N = p M numbers. Its
+The state is z = (z_1, ..., z_p), each z_a with a number per input, M inputs, N = p M numbers. Its
 covariance P (N, N) has the prior sum_g T_g (x) K_g, with K_g (M, M) in space and T_g (p, p) in time
 of each of s independent groups. From one time to the next z becomes (A (x) 1) z and P becomes
-(A (x) 1) P (A (x) 1)' + sum_g Q_g (x) K_g. At each time, z_1 is observed at b >= 0 of the places,
+(A (x) 1) P (A (x) 1)' + sum_g Q_g (x) K_g. At each time, z_1 is observed at b >= 0 of the inputs,
 with noise R: with H the observed rows of the identity, C = H P, S = C H' + diag(R) = L L',
 U = L^-1 C and E = L^-1 (Y - H m),
 
@@ -33,7 +33,7 @@ from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
 import numpy as np
 
-# States of at most this many numbers a place are mixed by loops, others by BLAS.
+# States of at most this many numbers an input are mixed by loops, others by BLAS.
 cdef enum:
     UNROLLED = 3
 
@@ -96,7 +96,7 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t s,
             for i in range(N * N):
                 P[i] = c * P[i] + q * K[i]
         return
-    # Each row has p numbers per place: first the columns are mixed, then the rows.
+    # Each row has p numbers per input: first the columns are mixed, then the rows.
     cdef double old[UNROLLED]
     if p > UNROLLED:
         # P is symmetric, and so is the result.
@@ -311,8 +311,8 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     - ``slopes``: (on_A (u, p, p), on_Q (u, s, p, p), on_K (s, M, M), on_R (n,)). Twice the
       derivative of the log likelihood is added to the first three and written to ``on_R``.
     - ``queries``: (first (T + 1,), place (q,), W (w, c), out (q, k + 1)). ``out`` receives the
-      smoothed means of z_1 at places and their variance, at each time after its observations. A
-      place below M is one of the M; place M + i is W_i times the first c <= N numbers of the state.
+      smoothed means of z_1 at inputs and their variance, at each time after its observations. A
+      input below M is one of the M; input M + i is W_i times the first c <= N numbers of the state.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[2], p = A.shape[1], k = Y.shape[1], N = p * M
     cdef Py_ssize_t s = K.shape[0], i, j, l, a, u, b, first, widest
@@ -472,7 +472,7 @@ cdef void _inform(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_ssiz
 cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t width, Py_ssize_t M, Py_ssize_t N,
                  Py_ssize_t k, const double* m, const double* P, const double* r,
                  const double* Lambda, double* v, double* out) noexcept nogil:
-    """Write smoothed means m h + r c and variance h' c - c' Lambda c, c = P h, of z_1 at a place."""
+    """Write smoothed means m h + r c and variance h' c - c' Lambda c, c = P h, of z_1 at an input."""
     cdef Py_ssize_t a, j, l
     cdef double weight, total, variance
     if place < M:

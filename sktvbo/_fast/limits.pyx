@@ -1,11 +1,11 @@
 """Probabilities that outcomes are within limits, and the weights that scores have by them.
 
-An outcome is Gaussian with a posterior of its own. The log weight of a place follows from the log
+An outcome is Gaussian with a posterior of its own. The log weight of an input follows from the log
 probability p of all limits: with a required quantile z it is 0 where the quantile of p is at least
 z, and falls with the square of the lack below it. Without one it is log p, and falls faster where
 p is below 1/2.
 
-Where no place is probably within the limits, log p falls with the square of the distance from them in
+Where no input is probably within the limits, log p falls with the square of the distance from them in
 standard deviations, and prefers whatever is uncertain. The weight is then minus the expected excess
 E max(f - high, 0) + E max(low - f, 0), summed over standardized outcomes.
 """
@@ -161,7 +161,7 @@ def log_weights(const double[::1] log_p, double z=np.nan):
 
 
 cdef class Limits:
-    """Log weights of places, by the probability that k outcomes are within limits.
+    """Log weights of inputs, by the probability that k outcomes are within limits.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ cdef class Limits:
     cdef weigh(
         self, const double* places, Py_ssize_t b, double* log_weight, double* slopes
     ):
-        """Compute log weights (b,) and their slopes (b, u) at places (b, u) in unit form."""
+        """Compute log weights (b,) and their slopes (b, u) at inputs (b, u) in unit form."""
         cdef Py_ssize_t u = self.n_coordinates, i, j, m, size = 0
         cdef double value, on_mean, on_std, wide, slope
         cdef Posterior posterior
@@ -245,7 +245,7 @@ cdef class Limits:
                 slopes[m] *= value
 
     def log_weights_with_slopes(self, const double[:, ::1] U):
-        """Return log weights (m,) and their slopes (m, u) at places U (m, u) in unit form."""
+        """Return log weights (m,) and their slopes (m, u) at inputs U (m, u) in unit form."""
         if U.shape[1] != self.n_coordinates:
             raise ValueError("each row of U must hold n_coordinates numbers")
         found, slopes = np.empty(U.shape[0]), np.empty((U.shape[0], U.shape[1]))

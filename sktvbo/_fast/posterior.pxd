@@ -1,5 +1,5 @@
 cpdef enum Formula:
-    """Scores of places; each kind has one parameter."""
+    """Scores of inputs; each kind has one parameter."""
     BOUND = 0          # mean + parameter * std
     PROBABILITY = 1    # z = (mean - parameter) / std
     IMPROVEMENT = 2    # log(std) + log(pdf(z) + z cdf(z))

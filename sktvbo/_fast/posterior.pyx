@@ -1,16 +1,16 @@
-"""Posterior of a separable kernel, its gradient and its score, at several places in one pass.
+"""Posterior of a separable kernel, its gradient and its score, at several inputs in one pass.
 
-With k the covariances of a place with the n points of the posterior, the mean is m + k' w and the
-variance lambda - k' P k, P = (L L')^-1. Two triangular solves for all places together give P k,
+With k the covariances of an input with the n points of the posterior, the mean is m + k' w and the
+variance lambda - k' P k, P = (L L')^-1. Two triangular solves for all inputs together give P k,
 which the gradient of the variance needs as well. The other cost is one exponential (two where time
-moves) per place and point, and sums over the points. Extensions as in `sktvbo.gaussian_process`:
+moves) per input and point, and sums over the points. Extensions as in `sktvbo.gaussian_process`:
 
     a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
     a prior mean       a polynomial, added to m
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
     inducing points    P = L^-T (I - B^-1) L^-1, B with a separate factor
 
-Places are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
+Inputs are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
 where time moves it is the last coordinate, relative to ``time``. Targets are standardized.
 """
 
@@ -31,7 +31,7 @@ from .tiles cimport TILE
 cdef extern from "triangle.h":
     enum: LANES "SKTVBO_LANES"
 
-# Number of places per evaluation: their covariances should stay in the cache.
+# Number of inputs per evaluation: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
 
 # Number of rows from which a threaded BLAS is faster.
@@ -123,11 +123,11 @@ cdef class Posterior:
     spatial, temporal : Family
     signal : float
     Z : ndarray of shape (d, n)
-        Scaled places of the n points.
+        Scaled inputs of the n points.
     times : ndarray of shape (n,)
         Their scaled times.
     time : float
-        Scaled time of all places, or the origin of their last coordinate.
+        Scaled time of all inputs, or the origin of their last coordinate.
     moves : bool
         True if time is the last coordinate.
     weights : ndarray of shape (n,)
@@ -145,9 +145,9 @@ cdef class Posterior:
         Covariances of the points with the time, for a temporal kernel outside of the families;
         ``signal`` is the variance at that time. Only without ``moves``.
     linear, square : ndarray of shape (d,), default=None
-        Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled place.
+        Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled input.
     share : float, default=1.0
-        Part of the learnt mean in what is predicted: 0 in a term of f that excludes it.
+        Part of the learnt mean in the prediction: 0 in a term of f that excludes it.
     terms : (families, rates, weights) of ndarrays of shape (R,), default=None
         A sum in time, instead of ``temporal``: the weights sum to ``signal``, and a rate is that of
         scaled to given times. Only with ``moves``.
@@ -155,7 +155,7 @@ cdef class Posterior:
     Attributes
     ----------
     n_coordinates : int
-        Coordinates of a place: d, or d + 1 with time.
+        Coordinates of an input: d, or d + 1 with time.
     """
 
     def __init__(
@@ -211,11 +211,11 @@ cdef class Posterior:
                 self.in_time[j] *= signal
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
-        """Return the workspace of an evaluation of b places, in doubles."""
+        """Return the workspace of an evaluation of b inputs, in doubles."""
         return (5 * b + 5) * self.n + _work(self.n)
 
     cdef double level(self, const double* x) noexcept nogil:
-        """Return the prior mean at a place x."""
+        """Return the prior mean at an input x."""
         cdef double level = self.mean
         cdef Py_ssize_t j
         if self.has_trend:
@@ -226,7 +226,7 @@ cdef class Posterior:
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil:
-        """Compute the covariances k (n,) of a place x and the factors h, g (n,) of their slopes.
+        """Compute the covariances k (n,) of an input x and the factors h, g (n,) of their slopes.
 
         ``work`` holds 5 n numbers."""
         cdef Py_ssize_t n = self.n, d = self.d, m, r
@@ -261,7 +261,7 @@ cdef class Posterior:
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
         double* on_mean, double* on_std, double* work,
     ) noexcept nogil:
-        """Compute mean and standard deviation (b,) at places X (b, n_coordinates), with ``slopes``
+        """Compute mean and standard deviation (b,) at inputs X (b, n_coordinates), with ``slopes``
         also their gradients (b, n_coordinates)."""
         cdef Py_ssize_t n = self.n, d = self.d, u = self.n_coordinates, i, j, m
         cdef double* K = work
@@ -336,7 +336,7 @@ cdef class Posterior:
             raise ValueError("each row of X must hold n_coordinates numbers")
 
     def values(self, const double[:, ::1] X):
-        """Return mean and standard deviation (m,) at places X (m, n_coordinates)."""
+        """Return mean and standard deviation (m,) at inputs X (m, n_coordinates)."""
         self._check(X)
         cdef Py_ssize_t m = X.shape[0], i = 0, b
         found = np.empty((2, m))
@@ -357,7 +357,7 @@ cdef class Posterior:
         """Return mean and an upper bound of the standard deviation (m,) at X (m, n_coordinates).
 
         The bound is the standard deviation given the latest points alone. It is cheap, as the mean
-        needs their covariances with a place as well.
+        needs their covariances with an input as well.
         """
         self._check(X)
         cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, b, s

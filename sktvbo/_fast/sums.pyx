@@ -1,4 +1,4 @@
-"""Covariances that are sums of terms in time, some of which all places share.
+"""Covariances that are sums of terms in time, some of which all inputs share.
 
     K = k_S(Z, Z') sum_{r < m} w_r k_r(c_r |t - t'|) + sum_{r >= m} w_r k_r(c_r |t - t'|)
 
@@ -11,7 +11,7 @@ are those of the row before times exp(-c (t_i - t_{i-1})): most rows need one a 
 computed again after every ``REFRESH`` rows, so that rounding does not add up, and where times are
 not in order.
 
-Places are scaled, one row per dimension (d, n); times (n,) are not. Derivatives are in log lambda,
+Inputs are scaled, one row per dimension (d, n); times (n,) are not. Derivatives are in log lambda,
 the logarithms of the d spatial lengthscales, of the R weights and of the R lengthscales in time,
 in this order. Of symmetric matrices only the lower triangle is used.
 """
@@ -38,7 +38,7 @@ cdef struct Points:
 
 cdef struct Row:
     # Buffers of n numbers: distances in time, k_S and its slope, the sum over the terms that depend
-    # on the place, one term and its slope, weights of entries, ones, and the exponentials of each
+    # on the input, one term and its slope, weights of entries, ones, and the exponentials of each
     # term. The time since the row before if these are known there, else -1; the latest time.
     double* v
     double* k
@@ -85,7 +85,7 @@ cdef class Sum:
     families, rates, weights : (R,)
         Of the terms; a rate is that of scaled to plain distances.
     n_shared : int
-        Number of the last terms, which do not depend on the place.
+        Number of the last terms, which do not depend on the input.
     """
 
     cdef Family spatial

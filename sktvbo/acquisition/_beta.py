@@ -35,7 +35,7 @@ class AcquisitionState:
     surrogate : estimator
         Fitted.
     posterior : callable, (m, u) -> mean (m,), std (m,)
-        At places in unit form, at the time of the query.
+        At inputs in unit form, at the time of the query.
     n_pending : int
         Pending queries, which the surrogate treats as observations.
     space : SearchSpace or None
@@ -47,9 +47,9 @@ class AcquisitionState:
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
-        Largest posterior mean, at the time of the query, at the places observed or pending that
+        Largest posterior mean, at the time of the query, at the inputs observed or pending that
         succeed then, or for those outside of the domain at the nearest members. If none succeeds,
-        the smallest. Without the pending ones all queries of a batch would improve at one place.
+        the smallest. Without the pending ones all queries of a batch would improve at one input.
     scale : float
         Scale of the observations, by which improvements are divided to avoid overflow; 1 if the
         posterior has none.
@@ -72,7 +72,7 @@ class AcquisitionState:
 
     @cached_property
     def incumbent(self) -> float:
-        """Largest posterior mean at the places observed or pending that succeed."""
+        """Largest posterior mean at the inputs observed or pending that succeed."""
         places = self.surrogate.X_train_[:, :-1]
         places, _ = distinct_rows(places if self.space is None else self.space.nearest(places))
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])

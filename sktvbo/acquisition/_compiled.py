@@ -47,7 +47,7 @@ def objective_of(score, posterior):
 
 
 class ManyPlaces:
-    """A posterior as a function of many places, compiled if possible.
+    """A posterior as a function of many inputs, compiled if possible.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ManyPlaces:
         return getattr(self._posterior, "scale", 1.0)
 
     def __call__(self, U):
-        """Return mean and standard deviation (m,) at places (m, u), in units of y."""
+        """Return mean and standard deviation (m,) at inputs (m, u), in units of y."""
         if self.compiled is None:
             return self._posterior(U)
         compiled, units, location, scale = self.compiled
@@ -138,13 +138,13 @@ class CompiledObjective:
             self.formula = formula, (state.incumbent + acquisition.xi - location) / scale
 
     def values(self, U):
-        """Return scores (m,) at places (m, u)."""
+        """Return scores (m,) at inputs (m, u)."""
         if self.formula is not None:
             return self._exact(U, self._margin.factor(U))
         return self._score.values(*self.posterior(U), U)
 
     def posterior(self, U):
-        """Return posterior mean and standard deviation (m,) at places (m, u), in units of y."""
+        """Return posterior mean and standard deviation (m,) at inputs (m, u), in units of y."""
         mean, std = self._posterior.values(U * self._units)
         return self._location + self._scale * mean, self._scale * std
 
@@ -157,9 +157,9 @@ class CompiledObjective:
     def leading(self, U, n):
         """Return scores (m,) of which the n largest are exact, others perhaps upper bounds.
 
-        A place whose bound shows that it is not among the best n is not evaluated exactly.
+        An input whose bound shows that it is not among the best n is not evaluated exactly.
         """
-        first = max(n, 8)  # places with the highest bounds, which are evaluated exactly first
+        first = max(n, 8)  # inputs with the highest bounds, which are evaluated exactly first
         weighs = self._limits is not None and not self._score.success.is_sure
         if self.formula is None or weighs or len(U) <= 2 * first:
             return self.values(U)
@@ -207,7 +207,7 @@ class CompiledObjective:
             mean, std = self._location + self._scale * mean, self._scale * std
             scored = self._score.with_gradient(mean, std, trials / self._units)
             value, on_mean, on_std, on_place = scored
-            with np.errstate(invalid="ignore"):  # a place of score -inf may have any slope
+            with np.errstate(invalid="ignore"):  # an input of score -inf may have any slope
                 slope = sum(
                     (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]
                     for weight, slope in zip((on_mean, on_std), slopes)

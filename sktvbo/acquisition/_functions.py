@@ -43,7 +43,7 @@ class AcquisitionFunction:
     joint : bool
         True: not called, but a joint draw from the posterior is maximized.
     sees_places : bool
-        True: called with rows (m, d + 1) as well, of places and times in the user's units.
+        True: called with rows (m, d + 1) as well, of inputs and times in the user's units.
     margin : float
         Width of the border of the box in which standard deviations are reduced, see `UCB`.
     logarithm : callable or None
@@ -72,7 +72,7 @@ class AcquisitionFunction:
 
 
 class _Custom(AcquisitionFunction):
-    """A user's acquisition function, with the defaults of what it does not define."""
+    """A user's acquisition function, with defaults for the attributes that it does not define."""
 
     def __init__(self, function):
         self._function = function
@@ -107,9 +107,9 @@ class UCB(AcquisitionFunction, BaseEstimator):
     Notes
     -----
     A bound is often largest on the faces of the box and in its corners, far from all observations.
-    There, at most half of the information of an observation is about places in the box. With a
+    There, at most half of the information of an observation is about inputs in the box. With a
     margin r, σ² is therefore multiplied by the share of exp(−(v/r)²), v being the distance from the
-    place, that lies in the box. This is done for each coordinate, and relative to the centre: ½ on
+    input, that lies in the box. This is done for each coordinate, and relative to the centre: ½ on
     a face, ¼ on an edge. Real coordinates have faces, unless they are a context's.
 
     Examples
@@ -190,8 +190,8 @@ class _Improvement(AcquisitionFunction, BaseEstimator):
 class ProbabilityOfImprovement(_Improvement):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
-    The incumbent is the best posterior mean, at the time of the query, at the places observed or
-    pending: an old observation, or a noisy one, is not a reference. It is among the places that
+    The incumbent is the best posterior mean, at the time of the query, at the inputs observed or
+    pending: an old observation, or a noisy one, is not a reference. It is among the inputs that
     would probably succeed at that time, within all limits.
 
     Parameters
@@ -298,12 +298,12 @@ def _log_improvement(z):
 class ThompsonSampling(AcquisitionFunction, BaseEstimator):
     """Thompson sampling: query where one draw from the posterior is largest.
 
-    The draw is exact and joint at some hundreds of places: the Sobol points, the latest queries and
-    places near them. It has no parameter, and its randomness makes the queries of a batch differ.
+    The draw is exact and joint at some hundreds of inputs: the Sobol points, the latest queries and
+    inputs near them. It has no parameter, and its randomness makes the queries of a batch differ.
 
     Over a finite set the draw is made at all members, up to 1024. In a larger set, it is made at
     1024 members chosen uniformly for each query, at the latest queries and at the 32 members
-    nearest to each: its cost grows with the third power of the number of places.
+    nearest to each: its cost grows with the third power of the number of inputs.
 
     Examples
     --------

@@ -2,15 +2,15 @@
 
 An objective is what `sktvbo.acquisition._optimize` maximizes. It has three methods:
 
-- ``values(U)``: values (m,) at places (m, u), in any unit;
-- ``leading(U, n)``: the same, but of places that are not among the best n perhaps upper bounds,
+- ``values(U)``: values (m,) at inputs (m, u), in any unit;
+- ``leading(U, n)``: the same, but of inputs that are not among the best n perhaps upper bounds,
   which are below these n;
 - ``climb(places, space, unit, until)``: local maxima (b, u) in the continuous coordinates of a
-  `SearchSpace`, from places (b, u), and their values (b,). Tolerances are multiples of ``unit``;
+  `SearchSpace`, from inputs (b, u), and their values (b,). Tolerances are multiples of ``unit``;
 
 and ``posterior``, (m, u) -> mean (m,), std (m,) in units of y, or None.
 
-`CompiledObjective` is one for posteriors that compiled code knows, `ScipyClimber` for any other
+`CompiledObjective` is one for posteriors with compiled code, `ScipyClimber` for any other
 function.
 """
 
@@ -41,7 +41,7 @@ class BoundaryMargin:
         self._centre = 2.0 * erf(0.5 * self._a)
 
     def factor(self, U):
-        """Return factors (m,) at places U (m, u)."""
+        """Return factors (m,) at inputs U (m, u)."""
         low = self._a * U.T[self._faced]
         return np.sqrt(((erf(low) + erf(self._a - low)) / self._centre).prod(axis=0))
 
@@ -59,7 +59,7 @@ _STEP = np.sqrt(np.finfo(np.float64).eps)
 
 
 class Score:
-    """An acquisition function in one state, as a function of mean, standard deviation and place.
+    """An acquisition function in one state, as a function of mean, standard deviation and input.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Score:
     margin : BoundaryMargin, default=None
         Reduces the standard deviations.
     rows : callable, (m, u) -> (m, d + 1), default=None
-        Rows that an acquisition function that ``sees_places`` is given: places and times.
+        Rows that an acquisition function that ``sees_places`` is given: inputs and times.
     """
 
     # Probability of success, which weighs a score, and the score of a failure: see `weighed`.
@@ -82,7 +82,7 @@ class Score:
 
     @classmethod
     def over(cls, acquisition, state, space, time):
-        """Return the score of places in a search space, at a time unless it has a window."""
+        """Return the score of inputs in a search space, at a time unless it has a window."""
         if acquisition.sees_places:
 
             def rows(U):
@@ -104,7 +104,7 @@ class Score:
 
         An improvement (an acquisition function with a ``logarithm``) is multiplied by a power of
         it, which is 1 unless all improvements are next to impossible: the largest logarithm where
-        success is probable, without sign. Otherwise a place that probably fails could be the best.
+        success is probable, without sign. Otherwise an input that probably fails could be the best.
         Other scores are replaced by their expectations, see `expected`.
 
         Parameters
@@ -124,26 +124,26 @@ class Score:
         return score
 
     def values(self, mean, std, U):
-        """Return scores (m,) for means and standard deviations (m,) at places (m, u)."""
+        """Return scores (m,) for means and standard deviations (m,) at inputs (m, u)."""
         if self.margin is not None:
             std = self.margin.factor(U) * std
         (value,) = self._evaluated(mean, std, U, slopes=False)
         return value if self.success is None else self.reduced(value, U)
 
     def reduced(self, value, U):
-        """Return scores (m,) at places (m, u), weighed by the probability of success."""
+        """Return scores (m,) at inputs (m, u), weighed by the probability of success."""
         if self.success.is_sure:
             return value
         return self._weighed(value, self.success.log_weight(U))[0]
 
     def with_gradient(self, mean, std, U):
-        """Return scores (m,) and their derivatives in mean, standard deviation and place.
+        """Return scores (m,) and their derivatives in mean, standard deviation and input.
 
         Returns
         -------
         value, on_mean, on_std : ndarray of shape (m,)
         on_place : ndarray of shape (m, u), or None
-            None if the place alone does not change the score.
+            None if the input alone does not change the score.
         """
         on_place = None
         if self.margin is None:
@@ -172,7 +172,7 @@ class Score:
         return [np.broadcast_to(part, mean.shape) for part in (results if slopes else results[:1])]
 
     def _differences(self, mean, std, U, value):
-        """Derivatives (m, u) in the place, with the same mean and standard deviation."""
+        """Derivatives (m, u) in the input, with the same mean and standard deviation."""
         slopes = np.empty(U.shape)
         for i, column in enumerate(U.T):
             step, beside = np.where(column < 0.5, _STEP, -_STEP), U.copy()
@@ -196,7 +196,7 @@ def expected(value, log_weight, floor, loss):
     """Return expectations (m,) of scores that may fail, and their derivatives.
 
     With weight w a score above the floor is w score + (1 - w) floor. Where failure is more probable
-    than success, (1 - 2 w) loss is subtracted: a place that surely fails is below all others.
+    than success, (1 - 2 w) loss is subtracted: an input that surely fails is below all others.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def expected(value, log_weight, floor, loss):
 def _check(results, mean, std, acquisition, slopes):
     """Raise a ValueError unless what an acquisition function returned can be used.
 
-    A derivative may be one number for all places. It is checked with ``slopes``, and where the
+    A derivative may be one number for all inputs. It is checked with ``slopes``, and where the
     score is above -inf.
     """
     subject, shape = f"What {acquisition.name} returns", mean.shape
@@ -239,7 +239,7 @@ def _check(results, mean, std, acquisition, slopes):
 
 
 class ScipyClimber:
-    """An objective from Python functions, climbed by SciPy's L-BFGS-B from one place at a time.
+    """An objective from Python functions, climbed by SciPy's L-BFGS-B from one input at a time.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class ScipyClimber:
         return cls(values, value_and_gradient)
 
     def leading(self, U, n):
-        """Return the values (m,) at places (m, u)."""
+        """Return the values (m,) at inputs (m, u)."""
         return self.values(U)
 
     def climb(self, places, space, unit, until=np.inf):

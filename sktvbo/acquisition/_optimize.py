@@ -33,11 +33,11 @@ _N_ANCHORS = 12
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
 
-# A joint draw includes this many places around each anchor, at distances within this range.
+# A joint draw includes this many inputs around each anchor, at distances within this range.
 _N_AROUND = 32
 _NEAREST, _FARTHEST = 1e-3, 0.1
 
-# A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
+# A joint draw at m inputs costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
 
 # Random steps tried at a time where constraints only answer yes or no, and their first and last
@@ -65,8 +65,8 @@ def maximize(
     score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
         Called with arrays (m,).
     posterior : callable, (m, u) -> mean (m,), std (m,)
-        At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
-        returns mean, std and their gradients (u,) at one place (u,).
+        At inputs in unit form. For a domain with reals it also has ``with_gradient(place)``, which
+        returns mean, std and their gradients (u,) at one input (u,).
     domain : Box, FiniteSet, ParameterSpace or another domain
     rng : int, RandomState, Generator or None
     anchors : array-like of shape (k, u), default=None
@@ -105,7 +105,7 @@ def optimize(
 
     The anchors (k, u) may have another context, which is replaced, and lie outside of the domain:
     the nearest members are taken. At ``until``, a time of `time.process_time`, the search stops.
-    Places ``taken`` (j, u) are excluded, as in `search`.
+    Inputs ``taken`` (j, u) are excluded, as in `search`.
     """
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
@@ -120,12 +120,12 @@ def optimize(
 
 
 def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
-    """Return the place (u,) where an objective is largest.
+    """Return the input (u,) where an objective is largest.
 
     Candidates (m, u) that are all of the space settle it. Otherwise each of the best ``n_starts``
     is improved in turns: a climb moves the continuous coordinates, then a step to the best of the
     neighbours changes one integer or category, until there is nothing to gain, or no time left.
-    Places ``taken`` (j, u), for example by other queries of a batch, are excluded unless nothing
+    Inputs ``taken`` (j, u), for example by other queries of a batch, are excluded unless nothing
     else is found.
     """
     if len(candidates) >= space.size:
@@ -151,19 +151,19 @@ def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
         going = going[_step_aside(objective, space, places, values, going)]
         if not len(going):
             break
-    if len(taken):  # all climbs may end at such a place
+    if len(taken):  # all climbs may end at such an input
         places, values = np.vstack([places, candidates]), np.append(values, scores)
     return _best(places, values, space, taken)
 
 
 def _best(places, values, space, taken):
-    """Return the place (u,) of the largest value (m,), if possible without those ``taken``."""
+    """Return the input (u,) of the largest value (m,), if possible without those ``taken``."""
     places = places[np.argsort(-values, kind="stable")]
     return [*untaken(places, space, taken)[:1], places[0]][0]
 
 
 def untaken(places, space, taken):
-    """Return those of places (m, u) in a space that are not ``taken`` (j, u)."""
+    """Return those of inputs (m, u) in a space that are not ``taken`` (j, u)."""
     if not len(taken):
         return places
     k = space.domain.n_unit
@@ -172,7 +172,7 @@ def untaken(places, space, taken):
 
 
 def _step_aside(objective, space, places, values, going):
-    """Move each of the places ``going`` to its best neighbour; return which have improved."""
+    """Move each of the inputs ``going`` to its best neighbour; return which have improved."""
     around = [space.neighbours(places[i]) for i in going]
     improved = np.zeros(len(going), dtype=bool)
     if any(map(len, around)):
@@ -201,10 +201,10 @@ def _unit(scores):
 
 
 def _feasible_ends(values, space, starts, ends, unit):
-    """Return feasible places (b, u), no worse than feasible starts, for infeasible ends of climbs.
+    """Return feasible inputs (b, u), no worse than feasible starts, for infeasible ends of climbs.
 
-    Where constraints are numbers, sequential quadratic programming finds a place. Otherwise, and if
-    that place is infeasible, it is the last feasible one on the line from the start.
+    If constraints return numbers, sequential quadratic programming finds an input. Otherwise, and
+    if that input is infeasible, the result is the last feasible one on the line from the start.
     """
     ends = np.array(ends)
     for i, start in enumerate(starts):
@@ -219,7 +219,7 @@ def _feasible_ends(values, space, starts, ends, unit):
 
 
 def last_feasible(space, starts, ends, n_halvings=None):
-    """Return about the last feasible places (b, u) on the lines from feasible starts to ends."""
+    """Return about the last feasible inputs (b, u) on the lines from feasible starts to ends."""
     n_halvings = space.effort[1] if n_halvings is None else n_halvings
     feasible, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
     feasible[wrong] = starts[wrong]
@@ -244,7 +244,7 @@ def _random_walk(values, space, best):
         places = np.tile(best, (_N_TRIED, 1))
         steps = lengths[:, np.newaxis] * rng.standard_normal((_N_TRIED, len(free)))
         places[:, free] = np.clip(places[:, free] + steps, low, high)
-        # Constraints may be slow: they are not evaluated at places that would not be better.
+        # Constraints may be slow: they are not evaluated at inputs that would not be better.
         places = places[values(places) > value]
         starts = np.tile(best, (len(places), 1))
         places = last_feasible(space, starts, places, 6)  # halvings: fewer than those of a climb
@@ -264,7 +264,7 @@ def _random_walk(values, space, best):
 def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, taken=()):
     """Return the row (d,) where a function drawn from the posterior is largest: Thompson sampling.
 
-    The draw is made once, jointly, at the space's candidates, at the anchors and at 32 places
+    The draw is made once, jointly, at the space's candidates, at the anchors and at 32 inputs
     around each anchor: the anchor, or with equal chance one of its neighbours if it has any, its
     continuous coordinates shifted by Gaussians whose standard deviations are spread over
     [0.001, 0.1] on a logarithmic scale. So a late query is not bound to the spacing of the Sobol
@@ -272,12 +272,12 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, ta
 
     In a space that the candidates enumerate, nothing else is drawn. If these are more than 1024
     members, the draw is made at 1024 of them, chosen uniformly, and at each anchor and the 32
-    members nearest to it in unit form; other members cannot be found this time. All places differ.
+    members nearest to it in unit form; other members cannot be found this time. All inputs differ.
 
     Parameters
     ----------
     draw : callable, (m, u) -> (m,)
-        Values drawn at places in unit form.
+        Values drawn at inputs in unit form.
     space : SearchSpace
     rng : int, RandomState, Generator or None
     anchors : array-like of shape (k, u), default=None
@@ -285,7 +285,7 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, ta
     n_candidates : int, default=512
         Number of Sobol points, a power of two.
     taken : array-like of shape (j, u), default=()
-        Places that are excluded, as in `search`.
+        Inputs that are excluded, as in `search`.
     """
     candidates = space.candidates(n_candidates, rng)
     if len(candidates) >= space.size:
@@ -302,7 +302,7 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, ta
 
 
 def _around(anchor, space, rng):
-    """Return the anchor (u,) and places around it (_N_AROUND + 1, u)."""
+    """Return the anchor (u,) and inputs around it (_N_AROUND + 1, u)."""
     neighbours, free = space.neighbours(anchor), space.continuous
     places = np.tile(anchor, (_N_AROUND + 1, 1))
     if len(neighbours):

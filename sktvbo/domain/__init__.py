@@ -9,7 +9,7 @@ A domain maps between the two forms, draws uniform samples and validates points.
 
 # The modules, each of which imports only those before it:
 #   _lattice              integers under linear equations
-#   _feasible             how places that satisfy constraints are found
+#   _feasible             how inputs that satisfy constraints are found
 #   _search_space         what a maximizer sees: bounds, members, constraints, context, time
 #   _base                 rows and unit forms of points, and their validation
 #   _rules                constraints in the forms that users give, as functions of rows

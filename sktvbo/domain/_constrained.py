@@ -44,9 +44,9 @@ class Constrained(Domain):
           at most 200 times, unless nothing feasible is known yet;
         - a `Vectorized` function of many points.
 
-        On a domain with a context an optimizer's ``constraints`` may read it: a function of two
-        required arguments gets x and the context, each as a user gives it. A LinearConstraint then
-        has a column for each number of the context, after those of what is chosen.
+        On a domain with a context an optimizer's ``constraints`` may read it: a function with two
+        required arguments is called with x and the context, in the user's form. A LinearConstraint
+        then has a column for each number of the context, after the columns of x.
     owner : object or str, default=None
         Named in errors instead of this class.
 
@@ -68,9 +68,9 @@ class Constrained(Domain):
     -----
     Random points are accepted if they satisfy the constraints. If few do, linear constraints are
     solved, with integers by SciPy's ``milp``, and numbers of functions are searched. Hit-and-run
-    walks start from what is found; their steps are long in a set that is thin in some directions.
-    Integers walk along the lattice of steps that keep linear equations. A space of at most a
-    million members is enumerated where nothing else is found.
+    walks start from the points found; their steps are long in a set that is thin in some
+    directions. Integers walk along the lattice of steps that keep linear equations. A space of at
+    most a million members is enumerated if no point is found otherwise.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Constrained(Domain):
         self.constraints = as_list(constraints, owner)
         if isinstance(domain, Constrained | WithContext):
             expected = "a domain without constraints and without a context"
-            advice = "Give all constraints at once, and constrain only what is chosen."
+            advice = "Give all constraints at once, for a domain without a context."
             raise invalid_domain("domain", expected, domain, owner, advice=advice)
         if any(map(reads_context, self.constraints)):
             expected, got = "functions of x alone, without a context", "one of two arguments"
@@ -252,7 +252,7 @@ class ConstrainedInContext(WithContext):
         return Rules(constraints, self._all, owner)
 
     def _of_chosen(self, context):
-        """Return all constraints in a context (c,), of what is chosen; and a name for errors."""
+        """Return all constraints on x in a context (c,), and a name for errors."""
         values = self.context.decode_measured(context)
         numbers = self.context.numbers(context[np.newaxis])[0]
         bound = [in_context(constraint, numbers, values) for constraint in self.constraints]
@@ -284,7 +284,7 @@ class ConstrainedInContext(WithContext):
 
 
 def constrained(domain, constraints, owner):
-    """Return the domain with an optimizer's constraints on what is chosen."""
+    """Return the domain with an optimizer's constraints on x."""
     constraints = as_list(constraints, owner)
     if not constraints:
         return domain

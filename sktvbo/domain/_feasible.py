@@ -1,17 +1,17 @@
-"""Places that satisfy constraints: how they are found, and how a search moves among them.
+"""Inputs that satisfy constraints: how they are found, and how a search moves among them.
 
-Random places are drawn until enough of them satisfy the constraints. Where too few do, the linear
+Random inputs are drawn until enough of them satisfy the constraints. Where too few do, the linear
 constraints are satisfied first: reals are moved by projections, and integers by programs with
-integers (`sktvbo.domain._lattice`). Among places that satisfy these, some are drawn that satisfy
+integers (`sktvbo.domain._lattice`). Among inputs that satisfy these, some are drawn that satisfy
 the functions; the nearly feasible ones are moved, reals by sequential quadratic programming and
-integers step by step. Places that are known, such as start points and observations, are added.
+integers step by step. Inputs that are known, such as start points and observations, are added.
 
 From all these, walks fill the set: hit-and-run, whose directions are by turns random and
 differences of two walkers, so that a thin set is walked lengthwise. A step is drawn from a chord of
-the box, which shrinks towards the walker until the place drawn is a member (as in slice sampling:
-Neal 2003); so nothing else has to be known of the set. Integers walk along the steps of a lattice.
+the box, which shrinks towards the walker until the input drawn is a member (as in slice sampling:
+Neal 2003). This only needs the test of membership. Integers walk along the steps of a lattice.
 
-A slow function is called for few places, and at most a number of times in a step of the run.
+A slow function is called for few inputs, and at most a number of times in a step of the run.
 """
 
 import copy
@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from .._validation import check_random_state, invalid_domain
 from ._lattice import Lattice, LinearProgram, has_steps, row_values, two_steps
 
-# Places drawn to explore the set; those kept of them; those from which repairs start.
+# Inputs drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
 
 # If less than this part of the candidates are feasible, this many times more are drawn; if still
@@ -39,16 +39,16 @@ _N_STEPS, _N_MORE_STEPS, _N_SHRINKS = 8, 4, 16
 # Rounds of projections, and their distance inside of a constraint, in units of its coefficients.
 _N_ROUNDS, _INSIDE = 100, 1e-9
 
-# A place that a round moves by no more than this has come to its end.
+# An input that a round moves by no more than this has come to its end.
 _SETTLED = 1e-12
 
 # Finite differences of functions are taken over this distance in unit form.
 _STEP = 1e-7
 
-# Places around known ones, from which two integers differ.
+# Inputs around known ones, from which two integers differ.
 _N_AROUND = 2048
 
-# Programs with integers that are solved for first places.
+# Programs with integers that are solved for first inputs.
 _N_PROGRAMS = 8
 
 # Starts and rounds of a descent among integers to what satisfies functions.
@@ -59,7 +59,7 @@ _N_DESCENTS, _MAX_DESCENT = 16, 40
 _MAX_COUNTED, _MAX_ENUMERATED = 2**16, 2**20
 
 # Of slow functions: calls at the beginning of a run, and in each of its steps; members that are
-# enumerated; candidates that are tried, and those that suffice; places to which walks lead.
+# enumerated; candidates that are tried, and those that suffice; inputs to which walks lead.
 _FIRST_CALLS, STEP_CALLS, _MAX_SLOW, _N_TRIED, _N_ENOUGH, _N_FEW = 40, 150, 32, 40, 8, 4
 
 
@@ -72,7 +72,7 @@ class FeasibleSet:
         Without constraints, context and window.
     rules : Rules
     known : callable, () -> ndarray of shape (j, k), default=None
-        Returns places that may be feasible, such as those of observations.
+        Returns inputs that may be feasible, such as those of observations.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class FeasibleSet:
         self._linear = _LinearConstraints(rules, space.domain, space.continuous)
 
     def knowing(self, known, n_calls):
-        """Return the set in a step of a run: with known places, and calls of slow functions."""
+        """Return the set in a step of a run: with known inputs, and calls of slow functions."""
         if self.members is not None and not self.rules.is_slow:
             return self  # all are known
         here = copy.copy(self)
@@ -108,7 +108,7 @@ class FeasibleSet:
 
     @cached_property
     def known(self):
-        """Places (j, k) that may be feasible."""
+        """Inputs (j, k) that may be feasible."""
         if self.find_known is None:
             return np.empty((0, self.space.domain.n_unit))
         return self.find_known()
@@ -139,7 +139,7 @@ class FeasibleSet:
         return self._first._linear_part.knowing(self.find_known, math.inf)
 
     def check(self):
-        """Raise a DomainError if it is sure that no place is feasible."""
+        """Raise a DomainError if it is sure that no input is feasible."""
         part = self._linear_part if self.rules.has_functions else self
         if part is None or part.members is not None:
             return
@@ -148,14 +148,14 @@ class FeasibleSet:
             raise self._nothing(self._outcome)
 
     def allowed(self, U):
-        """Return which places (m, k) are feasible (m,)."""
+        """Return which inputs (m, k) are feasible (m,)."""
         allowed = self.space.allowed(U)
         if allowed.any():
             allowed[allowed] = self.rules.obeyed(self.space.decode(U[allowed]))
         return allowed
 
     def _some(self, U, n):
-        """Return the first feasible places of some (m, k): at least n, or all."""
+        """Return the first feasible inputs of some (m, k): at least n, or all."""
         if not self.rules.is_slow:
             return U[self.allowed(U)]
         found = U[:0]
@@ -166,7 +166,7 @@ class FeasibleSet:
         return found
 
     def candidates(self, n, rng=None):
-        """Return feasible places (m, k) from which a search starts."""
+        """Return feasible inputs (m, k) from which a search starts."""
         if self.members is not None:
             return self.members
         if self.rules.is_slow:
@@ -203,7 +203,7 @@ class FeasibleSet:
     def sample(self, n, rng=None):
         """Draw rows (n, d) uniformly, of a space without limits.
 
-        If few of random places are feasible, by walks, and so only about uniformly.
+        If few of random inputs are feasible, by walks, and so only about uniformly.
         """
         rng, space = check_random_state(rng), self.space
         if self.members is not None:
@@ -238,9 +238,9 @@ class FeasibleSet:
         return self.rules.gaps(X), self.rules.margins(X)
 
     def projected(self, U):
-        """Return places (m, k) moved to the nearest that satisfy the linear constraints.
+        """Return inputs (m, k) moved to the nearest that satisfy the linear constraints.
 
-        Places that satisfy them, and coordinates of integers and categories, stay.
+        Inputs that satisfy them, and coordinates of integers and categories, stay.
         """
         U, linear, space = np.array(U), self._linear, self.space
         if not len(linear.slopes):
@@ -262,9 +262,9 @@ class FeasibleSet:
 
     @cached_property
     def _seeds(self):
-        """Feasible places (m, k) that are far from each other; an error if none is known."""
+        """Feasible inputs (m, k) that are far from each other; an error if none is known."""
         known = self.known[self.allowed(self.known)]
-        # In a part of the space that changes with each step, what is known near is enough.
+        # In a part of the space that changes with each step, known inputs nearby are enough.
         is_enough = len(known) > 1 and (self.space.limited or self.rules.is_slow)
         found = known[:0] if is_enough else self._first._found
         if not len(found) and not len(known):
@@ -280,7 +280,7 @@ class FeasibleSet:
 
     @cached_property
     def _found(self):
-        """Feasible places (m, k) that are found without known ones."""
+        """Feasible inputs (m, k) that are found without known ones."""
         here, rng = self, np.random.RandomState(0)
         if self.rules.is_slow and math.isinf(self.rules.calls_left):
             here = copy.copy(self)
@@ -291,13 +291,13 @@ class FeasibleSet:
         return np.vstack([seeds, here._spread(seeds, rng)]) if len(seeds) else seeds
 
     def _spread(self, seeds, rng=None):
-        """Return places (n, k) at the ends of walks from some seeds (m, k)."""
+        """Return inputs (n, k) at the ends of walks from some seeds (m, k)."""
         rng = np.random.RandomState(0) if rng is None else rng
         n = _N_FEW if self.rules.is_slow else _N_SEEDS
         return self._walk(seeds, n, self._n_steps, rng)
 
     def _first_places(self, rng):
-        """Return feasible places (m, k), at least two if they are found."""
+        """Return feasible inputs (m, k), at least two if they are found."""
         drawn = self.space.candidates(_N_DRAWN, rng)
         is_slow, moved = self.rules.is_slow, drawn[:1024]
         seeds = self._some(drawn[:_N_ENOUGH] if is_slow else drawn, 2)[:_N_SEEDS]
@@ -319,7 +319,7 @@ class FeasibleSet:
 
     @property
     def _outcome(self):
-        """End of the error message when no feasible place was found."""
+        """End of the error message when no feasible input was found."""
         part = self if self._linear_part is None else self._linear_part
         if not part.rules.has_functions and part._first._program.has_none:
             return "linear ones that none satisfies"
@@ -330,7 +330,7 @@ class FeasibleSet:
         return LinearProgram(self.space, self.rules)
 
     def _programmed(self, places):
-        """Return feasible places (m, k) near some others, by programs with integers."""
+        """Return feasible inputs (m, k) near some others, by programs with integers."""
         rows = self.space.decode(places[:_N_PROGRAMS])
         found = []
         for row in rows:
@@ -342,7 +342,7 @@ class FeasibleSet:
         return moved[self.allowed(moved)]
 
     def _lacks(self, places, size=None):
-        """Return by how much places (m, k) violate constraints that are numbers (m,), and a size.
+        """Return by how much inputs (m, k) violate constraints that are numbers (m,), and a size.
 
         It is the sum of the violations, each relative to its size (j,): the median of its numbers.
         """
@@ -353,7 +353,7 @@ class FeasibleSet:
         return -np.minimum(margins / size, 0.0).sum(axis=1), size
 
     def _descended(self, places):
-        """Feasible places (m, k) to which steps of integers lead, each of which violates less."""
+        """Feasible inputs (m, k) to which steps of integers lead, each of which violates less."""
         lattice, found = self._lattice, []
         if not (len(lattice.columns) and len(places) and self.margins(places[:1])[1].shape[1]):
             return places[:0]
@@ -376,7 +376,7 @@ class FeasibleSet:
         return found[self.allowed(found)]
 
     def _enumerated(self, most):
-        """Return all feasible places (m, k); none if the space has more members than ``most``."""
+        """Return all feasible inputs (m, k); none if the space has more members than ``most``."""
         none, values = np.empty((0, self.space.domain.n_unit)), row_values(self.space)
         if values is None or self.rules.is_slow:
             return none
@@ -394,7 +394,7 @@ class FeasibleSet:
         return places[self.space.allowed(places)]
 
     def _repaired(self, places):
-        """Feasible places (m, k) to which quadratic programming leads from the nearly feasible."""
+        """Feasible inputs (m, k) to which quadratic programming leads from the nearly feasible."""
         if self.rules.is_slow:
             places = places[:_N_FEW]
         if not (len(places) and self.margins(places[:1])[1].shape[1]):
@@ -412,7 +412,7 @@ class FeasibleSet:
         return repaired[self.allowed(repaired)]
 
     def _walk(self, seeds, n, n_steps, rng):
-        """Feasible places (n, k), at the ends of random walks from feasible seeds (m, k)."""
+        """Feasible inputs (n, k), at the ends of random walks from feasible seeds (m, k)."""
         if self.rules.is_slow:
             n_steps = int(min(n_steps, self.rules.calls_left // n))
         walkers = seeds[rng.randint(len(seeds), size=n)]
@@ -452,7 +452,7 @@ class FeasibleSet:
     def _walk_steps(self, walkers, turn, rng):
         """Move the integers of walkers (n, k) along steps of the lattice, or their differences.
 
-        Where functions exclude places, two integers change by turns, by steps of their own.
+        If functions exclude inputs, two integers change in turn, each by its own step.
         """
         lattice, n = self._lattice, len(walkers)
         K = lattice.positions(walkers)
@@ -481,7 +481,7 @@ class FeasibleSet:
         self._shrink(walkers, back, ahead, moved, draw, 1.0)
 
     def _shrink(self, walkers, back, ahead, moved, draw, unit=0.0):
-        """Move walkers (n, k) along chords that shrink until the place drawn is feasible.
+        """Move walkers (n, k) along chords that shrink until the input drawn is feasible.
 
         Parameters
         ----------
@@ -489,10 +489,10 @@ class FeasibleSet:
             Changed in place.
         back, ahead : ndarray of shape (n,)
             Ends of the chords.
-        moved : callable, (going (m,), length (m,)) -> places (m, k)
+        moved : callable, (going (m,), length (m,)) -> inputs (m, k)
         draw : callable, (low (m,), high (m,)) -> length (m,)
         unit : float
-            What is drawn is a multiple of it; 0 for reals.
+            Lengths are multiples of it; 0 for reals.
         """
         going = np.flatnonzero(np.isfinite(back) & np.isfinite(ahead) & (back <= ahead))
         for _ in range(_N_SHRINKS):
@@ -508,7 +508,7 @@ class FeasibleSet:
             going = going[back[going] <= ahead[going]]
 
     def neighbours(self, u):
-        """Return feasible places (m, k) that differ from one (u,) by a step of the domain.
+        """Return feasible inputs (m, k) that differ from one (u,) by a step of the domain.
 
         Linear constraints that such a step violates are satisfied again by moving the reals. Where
         equations relate integers, or nothing else is feasible, two or more of them change.
@@ -593,7 +593,7 @@ class _LinearConstraints:
 
 
 def improved_by_sqp(space, values, start, unit):
-    """Return the end of sequential quadratic programming from a place, or None.
+    """Return the end of sequential quadratic programming from an input, or None.
 
     Parameters
     ----------
@@ -632,7 +632,7 @@ def improved_by_sqp(space, values, start, unit):
 
         return fun, jac
 
-    # An iteration needs values at about this many places.
+    # An iteration needs values at about this many inputs.
     n_rounds = int(min(50, space.feasible.rules.calls_left // (len(free) + 2)))
     constraints = []
     with np.errstate(invalid="ignore"):  # differences of infinities, where nothing is known

@@ -2,7 +2,7 @@
 
 Integers and listed numbers are counted by their position k = 0, 1, ... among their values. Where
 the values have equal distances, an equation between numbers is one between positions. Reals that
-are in an equation satisfy it by moving; what is left are equations M k = c between positions alone.
+are in an equation satisfy it by moving. The other equations, M k = c, are between positions alone.
 The steps v with M v = 0 are a lattice. Its basis follows from M by Euclid's algorithm, exactly, and
 is made short by reducing pairs of vectors.
 """
@@ -125,7 +125,7 @@ class Lattice:
 
     @property
     def _reals(self):
-        """Which coordinates of a row are reals that are free (d,)."""
+        """Mask (d,) of the coordinates of a row that are reals and free."""
         domain = self._space.domain
         return (domain.kinds == "straight") & self._space.continuous[domain.unit_columns]
 
@@ -143,12 +143,12 @@ class Lattice:
         return np.array(short, dtype=np.int64).reshape(-1, n)
 
     def positions(self, U):
-        """Return the positions (m, c) of places (m, u)."""
+        """Return the positions (m, c) of inputs (m, u)."""
         X = self._space.decode(U)
         return np.column_stack([column.positions(X[:, column.index]) for column in self.columns])
 
     def placed(self, U, K):
-        """Return places (m, u) with positions K (m, c) in place of their own."""
+        """Return inputs (m, u) with positions K (m, c) in place of their own."""
         domain, X = self._space.domain, self._space.decode(U)
         for column, k in zip(self.columns, K.T):
             X[:, column.index] = column.rows(k)
@@ -176,9 +176,9 @@ class Lattice:
         return np.ceil(back - _EQUAL), np.floor(ahead + _EQUAL)
 
     def neighbours(self, u):
-        """Return the places (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
+        """Return the inputs (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
 
-        The reals of the place stay.
+        The reals of the input stay.
         """
         K = self.positions(u[np.newaxis])
         steps = np.vstack([self.steps, -self.steps])
@@ -193,7 +193,7 @@ class Lattice:
         return self.placed(np.tile(u, (len(K), 1)), K)
 
     def around(self, u, n):
-        """Return about n other places (m, u), of which two positions are near those of one (u,)."""
+        """Return about n other inputs (m, u), of which two positions are near those of one (u,)."""
         here, pairs = self.positions(u[np.newaxis]), list(combinations(range(len(self.columns)), 2))
         if not pairs:
             return np.empty((0, len(u)))
@@ -258,7 +258,7 @@ def _terms_of(domain):
 
 
 def _without_reals(of_reals, of_steps):
-    """Return what is left of equations, rows of integers, after reals are eliminated.
+    """Return the equations that remain after reals are eliminated, as rows of integers.
 
     Parameters
     ----------

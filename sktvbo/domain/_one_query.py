@@ -42,6 +42,8 @@ def of_one_query(domain, fixed, available):
         return replaced(domain, chosen=of_one_query(domain.chosen, fixed, available))
     whole = domain.domain if isinstance(domain, Constrained) else domain
     terms, row, members = _terms(whole), np.full(whole.n_dims, np.nan), None
+    given = {"fixed": fixed, "available": available}
+    given = {name: value for name, value in given.items() if value is not None}
     if available is not None and not isinstance(available, Mapping):
         members, available = _members(whole, available), None
     for name, value in _named(fixed, "fixed", terms).items():
@@ -71,8 +73,9 @@ def of_one_query(domain, fixed, available):
     except DomainError as exc:
         is_empty, cause = True, exc
     if is_empty:
-        expected, got = "what some point of the domain has", f"{fixed} and {available}"
-        raise invalid_domain("What is fixed and available", expected, got=got) from cause
+        got = " and ".join(f"{name}={value}" for name, value in given.items())
+        expected = "values of some point of the domain"
+        raise invalid_domain(" and ".join(given), expected, got=got) from cause
     return replaced(domain, _whole=space)
 
 

@@ -312,7 +312,7 @@ class _FunctionConstraint:
                 description = ", ".join(map(repr, point))
             raise invalid_domain(
                 "constraints",
-                f"functions of what is chosen, {description}",
+                f"functions of the chosen parameters, {description}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
                 advice="A function that reads a context has it as second argument; one of many "
@@ -404,7 +404,7 @@ def coefficients(constraint):
 
 
 def reads_context(constraint, n_dims=None):
-    """Return True if a constraint is one of what is chosen and of the context.
+    """Return True if a constraint reads the context as well as x.
 
     A function then requires two arguments, and a LinearConstraint has ``n_dims`` columns, those of
     a row with its context.
@@ -421,7 +421,7 @@ def reads_context(constraint, n_dims=None):
 
 
 def in_context(constraint, row, context):
-    """Return a constraint that reads the context as one of what is chosen.
+    """Return a constraint that reads the context as a constraint on x alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Places of a domain, in unit form, among which a maximizer chooses."""
+"""Inputs of a domain, in unit form, among which a maximizer chooses."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SLACK = 1e-12
 # A finite domain of at most this many members is enumerated to find those within limits.
 _MAX_MEMBERS = 4096
 
-# Largest part of this many candidates that may be near avoided places: a search needs some.
+# Largest part of this many candidates that may be near avoided inputs: a search needs some.
 _MOST_AVOIDED, _N_TRIED = 0.8, 128
 
-# Places drawn around known ones are at distances from this part of the largest on. Candidates of
-# certified places are at most so far from known ones, in unit form.
+# Inputs drawn around known ones are at distances from this part of the largest on. Candidates of
+# certified inputs are at most so far from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
 # Center and radius of the circle on which the unit form of a cyclic parameter lies.
@@ -41,37 +41,37 @@ _ROUNDING = 1e-8
 class SearchSpace:
     """A domain as a maximizer sees it: with constraints, limits, a context and a window of time.
 
-    A place (u,) consists of k coordinates that are chosen, those of the context, which are fixed,
+    An input (u,) consists of k coordinates that are chosen, those of the context, which are fixed,
     and with a window the time, from 0 to 1. Made by ``domain.search_space()``, which adds
     constraints and context; then by `within`, `certified` and `during`.
 
     Attributes
     ----------
     domain : Domain
-        Domain of what is chosen, without constraints: it maps rows to the unit form and back.
+        Domain of the points, without constraints: it maps rows to the unit form and back.
     lower, upper : ndarray of shape (u,)
         Bounds; a coordinate where both are equal is fixed.
     continuous : ndarray of bool of shape (u,)
         Coordinates that a gradient may move.
     limited : bool
-        True if the bounds exclude places of the domain.
+        True if the bounds exclude inputs of the domain.
     beyond : ndarray of shape (b, k), or None
-        Members outside of the bounds that are places nevertheless.
+        Members outside of the bounds that may be chosen nevertheless.
     members : ndarray of shape (m, k), or None
-        All places, where limits or constraints left a few of finitely many.
+        All inputs, where limits or constraints left a few of finitely many.
     feasible : FeasibleSet or None
         None without constraints.
     avoided : (ndarray of shape (m, u), float), or None
-        Places that are left out, and the distance around them, see `avoiding`.
+        Inputs that are left out, and the distance around them, see `avoiding`.
     context : ndarray of shape (c,), or None
         Row of the context.
     window : (float, float) or None
         Earliest and latest time of a query, in the user's unit.
     fixed : ndarray of shape (d,), or None
-        Row of the values that all places have; NaN where they are free.
+        Row of the values that all inputs have; NaN where they are free.
     certificate : object, or None
         What measurements allow: ``at(t)``, or ``at(low, high)`` of a window, has ``succeeds(U)``,
-        which places (m, u) are allowed (m,). ``known`` (j, u) are places near which to search.
+        which inputs (m, u) are allowed (m,). ``known`` (j, u) are inputs near which to search.
     time : float, or None
         Time of a query, with a certificate and without a window.
     """
@@ -101,14 +101,14 @@ class SearchSpace:
         return cls(domain, np.zeros_like(upper), upper, domain.continuous)
 
     def constrained(self, rules: Any, known: Callable[[], Array] | None = None) -> SearchSpace:
-        """Return the part that satisfies constraints; ``known`` returns places (m, k) of it."""
+        """Return the part that satisfies constraints; ``known`` returns inputs (m, k) of it."""
         feasible = FeasibleSet(self, rules, known)
         return replace(self, feasible=feasible, members=feasible.members)
 
     def knowing(self, known: Callable[[], Array], n_calls: int) -> SearchSpace:
         """Return the space in a step of a run.
 
-        ``known`` returns places (m, k) that may satisfy its constraints. Functions that are slow
+        ``known`` returns inputs (m, k) that may satisfy its constraints. Functions that are slow
         may be called ``n_calls`` times.
         """
         feasible = self.feasible.knowing(known, n_calls)
@@ -120,7 +120,7 @@ class SearchSpace:
         It is the intersection with earlier limits, or the nearest end of these. A coordinate where
         both are equal is fixed. The columns of a category that is free are from 0 to 1; limits of a
         context do not matter. The members ``beyond`` (b, u) are allowed as well. If no member is
-        found, the one nearest to the middle of the limits is the only place.
+        found, the one nearest to the middle of the limits is the only input.
         """
         if self.certificate is not None:
             space = self.reachable.within(lower, upper, beyond)
@@ -147,14 +147,14 @@ class SearchSpace:
         return space if self.context is None else space.given(self.context, self.lower[k:])
 
     def among(self, U: Array) -> SearchSpace:
-        """Return the part of a space without a window that consists of some places (m, u)."""
+        """Return the part of a space without a window that consists of some inputs (m, u)."""
         return replace(self, members=U[:, : self.domain.n_unit])
 
     def avoiding(self, U: Array, distance: float) -> SearchSpace:
-        """Return the part of a space without a window that is not near some places (m, u).
+        """Return the part of a space without a window that is not near some inputs (m, u).
 
         Reals that differ by less than the distance are near. It is halved until some of the space
-        is left. Of a small space whose members are all among the places, nothing is left out.
+        is left. Of a small space whose members are all among the inputs, nothing is left out.
         """
         rest = replace(self, avoided=(U, distance))
         if math.isfinite(self.size):
@@ -168,7 +168,7 @@ class SearchSpace:
         return rest
 
     def _is_avoided(self, U):
-        """Return which places (m, u) are left out (m,)."""
+        """Return which inputs (m, u) are left out (m,)."""
         (places, distance), k = self.avoided, self.domain.n_unit
         moves = self.domain.continuous | self.domain.circular
         near = np.where(moves, distance, _ROUNDING)
@@ -212,7 +212,7 @@ class SearchSpace:
 
     @cached_property
     def size(self) -> float:
-        """Number of places, or infinity."""
+        """Number of inputs, or infinity."""
         if self.window is not None:
             return math.inf
         if self.certificate is not None and math.isfinite(self.reachable.size):
@@ -226,8 +226,14 @@ class SearchSpace:
         return self.domain.size if (self.lower < self.upper).any() else 1
 
     @property
+    def is_whole(self) -> bool:
+        """True if all members of the domain are places."""
+        parts = self.members, self.feasible, self.avoided, self.certificate
+        return not self.limited and all(part is None for part in parts)
+
+    @property
     def effort(self) -> tuple[int, int]:
-        """Climbs of a search, and halvings of a line that locate its last allowed place."""
+        """Climbs of a search, and halvings of a line that locate its last allowed input."""
         if self.is_slow:
             return 2, 6
         return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
@@ -238,7 +244,7 @@ class SearchSpace:
         return self.feasible is not None and self.feasible.rules.is_slow
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """Return places (m, u) from which a search starts: all of them if the space is small."""
+        """Return inputs (m, u) from which a search starts: all of them if the space is small."""
         if self.certificate is not None:
             return self._certified_candidates(n, rng)
         if self.members is not None:
@@ -255,7 +261,7 @@ class SearchSpace:
         return places if self.window is None else self._over_window(places, n)
 
     def _certified_candidates(self, n, rng):
-        """Return certified places (m, u) that are spread over the space, and near known ones."""
+        """Return certified inputs (m, u) that are spread over the space, and near known ones."""
         space, known = self.reachable, np.empty((0, len(self.lower)))
         places = space.candidates(n if space.size <= n else n // 2, rng)
         if space.size > n:
@@ -266,9 +272,9 @@ class SearchSpace:
         return np.vstack([known, places[self.allowed(places)]])
 
     def _over_window(self, places, n):
-        """Return places (m, u) at the beginning of the window, and at max(2, n // m) later times.
+        """Return inputs (m, u) at the beginning of the window, and at max(2, n // m) later times.
 
-        These all differ, and are spread evenly. In each part of the window the places take turns: a
+        These all differ, and are spread evenly. In each part of the window the inputs take turns: a
         Hammersley set, where they are Sobol points.
         """
         m = len(places)
@@ -279,7 +285,7 @@ class SearchSpace:
         return places
 
     def around(self, known: Array, n: int, farthest: float, rng: RandomState = None) -> Array:
-        """Return places (n, u) around known ones (m, u), more of them near than far."""
+        """Return inputs (n, u) around known ones (m, u), more of them near than far."""
         rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(self.continuous)
         places = known[rng.randint(len(known), size=n)]
         shifts = rng.standard_normal((n, len(free)))
@@ -288,7 +294,7 @@ class SearchSpace:
         return self.projected(places)
 
     def nearest(self, U: Array) -> Array:
-        """Return places (m, u) moved to the nearest members of the domain."""
+        """Return inputs (m, u) moved to the nearest members of the domain."""
         domain, places = self.domain, np.array(U)
         chosen = places[:, : domain.n_unit]
         moved = np.clip(chosen, 0.0, 1.0)
@@ -300,7 +306,7 @@ class SearchSpace:
         return places
 
     def with_current_context(self, U: Array) -> Array:
-        """Return places (m, u) with the chosen coordinates of U, which come first in it.
+        """Return inputs (m, u) with the chosen coordinates of U, which come first in it.
 
         The others are the context and the beginning of the window.
         """
@@ -310,7 +316,7 @@ class SearchSpace:
         return np.column_stack([U[:, : self.domain.n_unit], np.tile(fixed, (len(U), 1))])
 
     def allowed(self, U: Array) -> Mask:
-        """Return which places (m, u) are in the space (m,): limits, constraints, certificate."""
+        """Return which inputs (m, u) are in the space (m,): limits, constraints, certificate."""
         k, allowed = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
             allowed = self.feasible.allowed(U[:, :k])
@@ -321,7 +327,7 @@ class SearchSpace:
         return self._left_of(U, allowed)
 
     def _left_of(self, U, allowed):
-        """Return which of the allowed places (m, u) are neither avoided nor uncertified (m,)."""
+        """Return which of the allowed inputs (m, u) are neither avoided nor uncertified (m,)."""
         if self.avoided is not None:
             allowed &= ~self._is_avoided(U)
         if self.certificate is not None and allowed.any():
@@ -334,7 +340,7 @@ class SearchSpace:
         return self.certificate.at(*(self.window or (self.time,)))
 
     def neighbours(self, u: Array) -> Array:
-        """Return the places (m, u) that differ from one (u,) by a step of the domain.
+        """Return the inputs (m, u) that differ from one (u,) by a step of the domain.
 
         Linear constraints that such a step violates are satisfied again by moving the reals.
         """
@@ -346,14 +352,14 @@ class SearchSpace:
         return places[self.allowed(places) if is_free else self._left_of(places, feasible)]
 
     def projected(self, U: Array) -> Array:
-        """Return places (m, u) moved to the nearest that satisfy the linear constraints."""
+        """Return inputs (m, u) moved to the nearest that satisfy the linear constraints."""
         if self.feasible is None:
             return U
         k = self.domain.n_unit
         return np.column_stack([self.feasible.projected(U[:, :k]), U[:, k:]])
 
     def decode(self, U: Array) -> Array:
-        """Return the rows (m, d) of places (m, u), with the context and, in a window, the time.
+        """Return the rows (m, d) of inputs (m, u), with the context and, in a window, the time.
 
         The chosen coordinates are those of a member of the domain, exactly.
         """
@@ -366,14 +372,14 @@ class SearchSpace:
         return rows
 
     def _members(self, U):
-        """Return the rows (m, k) of the members nearest to places (m, u), with what is fixed."""
+        """Return the rows (m, k) of the members nearest to inputs (m, u), with fixed values."""
         rows = self.domain._from_unit(U)
         return rows if self.fixed is None else np.where(np.isnan(self.fixed), rows, self.fixed)
 
     # --- limits -----------------------------------------------------------------------------------
 
     def listed(self) -> Array | None:
-        """Return the chosen coordinates of all places (m, k); None if they are too many to list."""
+        """Return the chosen coordinates of all inputs (m, k); None if they are too many to list."""
         return self._listed_members() if self.members is None else self.members
 
     def _listed_members(self):
@@ -393,7 +399,7 @@ class SearchSpace:
         return members if len(members) else None
 
     def _drawn_together(self, places):
-        """Return places (m, k) of the domain, scaled into the limits."""
+        """Return inputs (m, k) of the domain, scaled into the limits."""
         domain = self.domain
         low, high = self.lower[: domain.n_unit], self.upper[: domain.n_unit]
         drawn = places
@@ -419,5 +425,5 @@ class SearchSpace:
 
 
 def _inside(U, low, high):
-    """Return which places (..., k) are within bounds, to rounding (...)."""
+    """Return which inputs (..., k) are within bounds, to rounding (...)."""
     return np.all((low - _SLACK <= U) & (high + _SLACK >= U), axis=-1)

@@ -29,9 +29,9 @@ class StepLimit(BaseEstimator):
     The previous query is the latest that was asked for, told or announced: the machine is there, or
     where it was told to be, see ``x`` of ``tell``. If it is cancelled, the one before it counts.
     The first query is free, and so is ``recommend``, which moves nothing. If the posterior mean at
-    an observation beyond reach exceeds the mean plus one standard deviation of the best place
+    an observation beyond reach exceeds the mean plus one standard deviation of the best input
     within, queries go there step by step. They go to each of the ``start_points`` in the same way,
-    and with ``safety`` to the nearest certified place if none is within reach; places on the way
+    and with ``safety`` to the nearest certified input if none is within reach; inputs on the way
     may be beyond a limit.
 
     Parameters
@@ -42,7 +42,7 @@ class StepLimit(BaseEstimator):
         direction can be reached however small the share is.
     per : {"query", "time"}, default="query"
         The share is per query, or per unit of time between the times of two queries, and may then
-        exceed 1. Queries of one batch are then at one place. The time for which an algorithm waits
+        exceed 1. Queries of one batch are then at one input. The time for which an algorithm waits
         is not counted.
 
     Examples

@@ -37,7 +37,7 @@ class NotPlainError(SktvboError, TypeError):
 
 @runtime_checkable
 class _SelfDescribing(Protocol):
-    """Object that is rebuilt from a dict of its own choice, in place of its attributes."""
+    """Object that defines the dict from which it is rebuilt, instead of its attributes."""
 
     def to_plain(self): ...
 
@@ -103,7 +103,7 @@ def types_within(*values):
 def qualified_name(cls):
     """Return the name of a class with that of the package that offers it, or else its module's.
 
-    So a class may move between private modules, and what was stored is still read.
+    A class may therefore move between private modules, and stored objects can still be read.
     """
     module = cls.__module__
     public = module.partition("._")[0]

@@ -77,11 +77,11 @@ class Journal:
     Notes
     -----
     With ``resume=True`` a file that holds a run is opened by the first step, or the first read of
-    an attribute. Algorithm, ``maximize``, ``time_unit`` and what is allowed must be those of the
-    run: ``domain``, ``constraints``, ``outcome_constraints``, ``safety``, ``max_step`` and
-    ``start_points``. A JournalError lists the differences, and how to go on with other limits:
-    ``with_parameters`` of the optimizer records them in the file, once for all programs. Other
-    parameters are those of the file, attributes show them, and a
+    an attribute. These parameters must be those of the run: the algorithm, ``maximize``,
+    ``time_unit``, ``domain``, ``constraints``, ``outcome_constraints``, ``safety``, ``max_step``
+    and ``start_points``. A JournalError lists the differences, and how to continue with other
+    limits: ``with_parameters`` of the optimizer records them in the file, once for all programs.
+    Other parameters are those of the file, attributes show them, and a
     warning names those that were given otherwise. Parameters with
     functions or objects of custom classes, which the file cannot hold, are those of the
     constructor.

@@ -67,7 +67,7 @@ def available() -> list[Available]:
 
 
 def published(name: str, domain: DomainLike | None = None, **parameters: Any) -> Any:
-    """Return an optimizer with an algorithm as its paper has it, in the setting of its experiments.
+    """Return an optimizer with an algorithm as in its paper, with the settings of its experiments.
 
     The classes of `sktvbo.optimizers` with the same names differ from the papers: they learn the
     hyperparameters with other bounds and a constant mean, explore less near the faces of a box, and
@@ -80,13 +80,13 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
         See `~sktvbo.optimizers.BayesianOptimizer`.
     **parameters : object
-        Quantities that the paper assumes known, in place of those of its experiments (see Notes),
+        Quantities that the paper assumes known, instead of those of its experiments (see Notes),
         and parameters of `~sktvbo.optimizers.BayesianOptimizer`.
 
     Returns
     -------
     BayesianOptimizer
-        Of the class of the same name, where that can be set as the paper has it.
+        An instance of the class of the same name, if that class can be set as in the paper.
 
     Raises
     ------
@@ -107,13 +107,14 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     and ``width`` (UI-TVBO); ``delta`` (ET-GP-UCB, ABO, SparQ-GP-UCB); ``lookahead`` (ABO);
     ``alpha`` (W-DBO); ``temporal_nu`` (W-DBO, BOLT).
 
-    Algorithms that count steps have ``clock="step"``; a time that is given is counted in steps.
-    ``horizon`` is the length of the run, which no experiment can stand for: it must be given. Every
-    search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time, that of ABO from
-    ``horizon``, in your unit. R-, SW-, BR- and W-GP-UCB take ``block_length``, ``window``,
-    ``reset_period`` and ``discount`` from it, in steps, and need one of both.
+    Algorithms that count steps have ``clock="step"``; times that you pass are counted in steps.
+    ``horizon`` is the length of the run. It has no default, because it is a property of your run
+    and not of an experiment. Every search of W-DBO and BOLT starts from a temporal lengthscale of
+    0.69 ``horizon``, that of ABO from ``horizon``, in your unit. R-, SW-, BR- and W-GP-UCB derive
+    ``block_length``, ``window``, ``reset_period`` and ``discount`` from it, in steps, and need
+    either.
 
-    A run in a journal is resumed with ``journal=Journal(path, resume=True)``, as any other.
+    To resume a run from a journal, pass ``journal=Journal(path, resume=True)`` as usual.
 
     Examples
     --------

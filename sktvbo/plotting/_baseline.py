@@ -126,7 +126,7 @@ class BaselineDisplay(Display):
             The fixed setting, for instance the one before the run.
         context : array-like of shape (c,), or a dict for named variables, default=None
             None: each observation is compared with the baseline in its own context. Otherwise all
-            are compared in this one, with predictions of what was set in place of y.
+            are compared in this context, with predictions at the queries instead of y.
         **labels : str
             ``time_unit``, ``value_label``: see `BaselineDisplay`.
 
@@ -144,8 +144,9 @@ class BaselineDisplay(Display):
         Notes
         -----
         Predictions are those of the present hyperparameters and all observations that are shown,
-        removed ones too. Far from all of them the baseline is uncertain: its deviation says so. The
-        gain counts no violations: with limits, the legend says how often the baseline is within.
+        removed ones too. Far from all of them the baseline has a large standard deviation. The gain
+        does not count violations: with limits, the legend has the share of times at which the
+        baseline is within them.
 
         More than 1000 observations are predicted in blocks of 500, each from its own observations
         and the 150 before and after. The deviation of the gain is then at most the one given, the
@@ -209,7 +210,7 @@ class BaselineDisplay(Display):
         times, ends = self._on_axis(self.times), 2.0 * self.baseline_std
         are_many = len(times) > N_VECTORS
         dots = {"color": "0.35", "markersize": 1.5 if are_many else 3.5, "rasterized": are_many}
-        label = "predicted at what was set" if self.predicted else "measured"
+        label = "predicted at the queries" if self.predicted else "measured"
         ax.plot(times, self.y, "o", **dots, label=label)
         fixed, known = "at the baseline", np.isfinite(self.recommended)
         if self.feasible is not None:
@@ -232,7 +233,7 @@ class BaselineDisplay(Display):
 
 
 def _in_hindsight(view, domain, order):
-    """Yield blocks of the told observations in ``order``, and surrogates that know them all.
+    """Yield blocks of the told observations in ``order``, and surrogates with all of them.
 
     The order is that of time. A surrogate is conditioned on the observations of its block, and on
     some before and after it.
@@ -266,7 +267,7 @@ def _in_unit_box(domain, rows):
 
 
 def _predictions(domain, surrogate, fixed, rows, best):
-    """Return predictions at a baseline, at what was set and at the best places.
+    """Return predictions at a baseline, at the queries and at the best inputs.
 
     Parameters
     ----------
@@ -280,7 +281,7 @@ def _predictions(domain, surrogate, fixed, rows, best):
     moments : ndarray of shape (4, n)
         Mean and standard deviation at the baseline, and means of the others.
     deviations : tuple of float
-        Of the sum over the baseline, and of the sum of differences from what was set.
+        Of the sum over the baseline, and of the sum of its differences from the queries.
     """
     n, known = len(fixed), np.isfinite(best).all(axis=1)
     places = _in_unit_box(domain, np.vstack([fixed, rows]))

@@ -1,4 +1,4 @@
-"""Shared parts of the displays: axes, styles, state of an optimizer, and places along one axis."""
+"""Shared parts of the displays: axes, styles, state of an optimizer, and inputs along one axis."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -36,7 +36,7 @@ def line_style(i):
 def merge_style(style, options, artist=None):
     """Return a display's style updated with the user's keywords, such as "lw" for "linewidth".
 
-    ``artist`` is the class of what is drawn; None: a line.
+    ``artist`` is the class of the artist drawn; None: a line.
     """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
@@ -107,13 +107,13 @@ class Display:
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
     def _draw_observations(self, ax, kept, removed, size):
-        """Draw observations, rows (place, time): red dots if kept, black crosses if removed.
+        """Draw observations, rows (input, time): red dots if kept, black crosses if removed.
 
         Return the two lines.
         """
         are_many = len(kept) + len(removed) > N_VECTORS
         many = {"rasterized": are_many}
-        if are_many:  # small ones, so that what is below them is seen
+        if are_many:  # small ones, so that they hide less of the plot
             size = 3.0
         dot = {"color": "red", "markersize": size, "markeredgecolor": "white"} | many
         dot |= {"markeredgewidth": 0.7, "label": f"kept ({len(kept)})"}
@@ -170,7 +170,7 @@ def outline(width, colour):
 
 
 def draw_best_places(ax, times, places, label, linewidth, **options):
-    """Draw the curve of the best place over time, and return its line in a list."""
+    """Draw the curve of the best input over time, and return its line in a list."""
     effects = outline(linewidth + 1.4, "black")
     style = {"color": "cyan", "linewidth": linewidth, "path_effects": effects}
     return ax.plot(times, places, label=label, **style, **options)
@@ -248,7 +248,7 @@ class OptimizerView:
         return float(t) if isinstance(t, Real) else run_of(self._snapshot).read_time(t)[0]
 
     def recommend(self, t, context):
-        """Return the point recommended at a time, which may be past: of it nobody is warned."""
+        """Return the point recommended at a time, which may be past, without a warning."""
         return without_warnings(LimitWarning, self.optimizer.recommend, t, context=context)
 
     def contexts(self, times, context=None):
@@ -264,7 +264,7 @@ class OptimizerView:
         return [self.domain.decode_context(row) for row in rows]
 
     def labels(self, labels):
-        """Return the labels of a display, with what it shows of the times."""
+        """Return the labels of a display, with its options for times."""
         return time_labels(self._snapshot, labels)
 
     def times(self, since, until, n_times):
@@ -279,7 +279,7 @@ class OptimizerView:
 
 
 def time_labels(optimizer, labels):
-    """Return the labels of a display, with what it shows of an optimizer's times."""
+    """Return the labels of a display, with its options for an optimizer's times."""
     if run_of(optimizer).time.kind in (None, NUMBERS):
         return labels
     return {"time_unit": optimizer.time_unit, "dates": True} | labels
@@ -289,7 +289,7 @@ def time_labels(optimizer, labels):
 
 
 def regressor_labels(gp, labels):
-    """Return the labels of a display, with what it shows of the times of a fitted regressor."""
+    """Return the labels of a display, with its options for the times of a fitted regressor."""
     if gp._fitted_kind in (NUMBERS, DURATIONS):
         return labels
     return {"time_unit": gp._fitted_unit, "dates": True} | labels

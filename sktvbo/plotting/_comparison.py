@@ -368,7 +368,7 @@ class DatasetSizeDisplay(CurveDisplay):
             raise invalid("optimizer", expected, got=got, error=AskTellError)
         name = name or optimizer.label or type(optimizer).__name__
         run, sizes = optimizer._current(), {name: history["n"]}
-        # What was told before the history that is shown counts as well.
+        # Observations told before the history that is shown count as well.
         told = run.history.n_told - len(run.shown) + np.arange(1, len(run.shown) + 1)
         labels = {"told": told, "time_unit": ""} | time_labels(optimizer, labels)
         return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, **labels)
@@ -404,7 +404,8 @@ class DatasetSizeDisplay(CurveDisplay):
     def plot(self, ax: Axes | None = None, *, log: bool = False, **line_options: Any) -> Self:
         """Draw a median curve per algorithm, and a band between its quartiles.
 
-        Of one optimizer, a dotted line is what was told, and the title says how many are kept.
+        For one optimizer, a dotted line is the number of observations told, and the title has the
+        number of those kept.
 
         Parameters
         ----------

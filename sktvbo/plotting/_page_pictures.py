@@ -85,7 +85,7 @@ def pictures(found, baseline, units):
     -------
     pictures : list of (title, svg)
     notes : list of str
-        What is not shown, and why.
+        Omitted pictures, with the reasons.
     beside : BaselineDisplay or None
     """
     made, notes, beside = [], [], None
@@ -108,7 +108,7 @@ def pictures(found, baseline, units):
 
 
 def _told(events):
-    """Return a display of what the events say that was told, without a run."""
+    """Return a display of the observations in the events, without a run."""
     told = [(event.body["t"], event.body["y"]) for event in events if event.kind == "tell"]
     if not told:
         return []

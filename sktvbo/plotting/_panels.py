@@ -279,7 +279,7 @@ class SliceDisplay(PanelDisplay):
 
 
 def _draw_slice(ax, part, i, group, n_groups, label, options):
-    """Draw the slice of the i-th group of times, and what is recommended at each of them."""
+    """Draw the slice of the i-th group of times, and the recommendation at each of them."""
     axis, mean, std = part.axis, part.mean[group[0]], part.std[group[0]]
     style = line_style(i) | {"label": label}
     if axis.discrete:

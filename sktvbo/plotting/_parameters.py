@@ -145,7 +145,7 @@ def rows_along(domain, i, values, row):
 
 
 def n_chosen_axes(domain):
-    """Return the number of axes of what is chosen, which come before those of a context."""
+    """Return the number of axes of the parameters, which come before those of a context."""
     chosen, _ = _split(domain)
     return 1 if isinstance(chosen, FiniteSet) else chosen.n_dims
 

@@ -1,4 +1,4 @@
-"""Displays over time and place: posterior mean, and relevancy of the observations."""
+"""Displays over time and input: posterior mean, and relevancy of the observations."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class PosteriorDisplay(Display):
     ----------
     times : ndarray of shape (n_times,)
     places : ndarray of shape (n_places,)
-        Places of a one-dimensional domain, or indices of the arms of a finite set.
+        Inputs of a one-dimensional domain, or indices of the arms of a finite set.
     mean : ndarray of shape (n_places, n_times)
         Posterior mean of the objective.
     kept : ndarray of shape (n_kept, 2)
-        Place and time of the observations in the data set.
+        Input and time of the observations in the data set.
     removed : ndarray of shape (n_removed, 2)
-        Place and time of the observations removed from it.
+        Input and time of the observations removed from it.
     now : float
         Present time of the optimizer.
     optimum : ndarray of shape (n_times,), default=None
-        Place of the optimum at each time; None: unknown.
+        Input of the optimum at each time; None: unknown.
     arms : bool, default=False
         True if ``places`` are indices of arms.
     maximize : bool, default=True
@@ -129,7 +129,7 @@ class PosteriorDisplay(Display):
         n_times : int, default=200
             Number of times.
         n_places : int, default=101
-            Number of places in a box; all members of a finite set are shown.
+            Number of inputs in a box; all members of a finite set are shown.
         **labels : str
             ``time_unit``, ``space_label``, ``value_label``: see `PosteriorDisplay`.
 
@@ -203,7 +203,7 @@ class PosteriorDisplay(Display):
             Approximate number of contour levels. The arms of a finite set have no order, so they
             are drawn as rows.
         coloured : float, default=0.5
-            Fraction of times and places, the best ones, that the colour scale covers. All worse
+            Fraction of times and inputs, the best ones, that the colour scale covers. All worse
             values have the same colour: regions far from the optimum would take most of the scale.
 
         Returns
@@ -252,7 +252,7 @@ class PosteriorDisplay(Display):
         return ax.axvline(now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
-        """Return times and places of the optimum, with NaN at its jumps to break the line."""
+        """Return times and inputs of the optimum, with NaN at its jumps to break the line."""
         if self.arms:
             # The optimum at an arm is a horizontal line, as wide as the cells of its times.
             step = 0.5 * (self.times[1] - self.times[0])
@@ -277,9 +277,9 @@ def _round_levels(low, high, n):
 
 @display_data
 class RelevancyDisplay(Display):
-    """Time, place and relevancy of the observations.
+    """Time, input and relevancy of the observations.
 
-    On a domain with one axis the display shows place against time, otherwise relevancy against
+    On a domain with one axis the display shows input against time, otherwise relevancy against
     time. Made by `from_estimator` or `from_optimizer`.
 
     Parameters
@@ -291,11 +291,11 @@ class RelevancyDisplay(Display):
     now : float
         Present time.
     places : ndarray of shape (n,), default=None
-        Places of the observations, or indices of arms; None: several axes.
+        Inputs of the observations, or indices of arms; None: several axes.
     removed_times : ndarray of shape (n_removed,), default=()
         Times of the observations removed from the data set.
     removed_places : ndarray of shape (n_removed,), default=None
-        Places of the removed observations; None if ``places`` is None.
+        Inputs of the removed observations; None if ``places`` is None.
     time_unit : str, default=""
     dates : bool, default=False
         Times are dates, in this unit since 1970.
@@ -480,11 +480,11 @@ class RelevancyDisplay(Display):
         return self._finish(ax)
 
 
-# --- places along one axis ------------------------------------------------------------------------
+# --- inputs along one axis ------------------------------------------------------------------------
 
 
 def _has_one_axis(domain):
-    """Return True if all places of a domain can be drawn along one axis."""
+    """Return True if all inputs of a domain can be drawn along one axis."""
     return isinstance(domain, FiniteSet) or domain.continuous.tolist() == [True]
 
 
@@ -494,5 +494,5 @@ def _along_axis(domain, X):
 
 
 def _place_label(label, arms):
-    """Return the user's label of the axis of places, or the default one for None."""
+    """Return the user's label of the axis of inputs, or the default one for None."""
     return ("index of the arm" if arms else "x") if label is None else label

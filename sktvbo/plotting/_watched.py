@@ -45,9 +45,9 @@ class Watched:
     position : Position
         End of the journal.
     problem : str
-        What is wrong with the journal, or "".
+        Damage of the journal, in words, or "".
     unknown : str
-        Why the optimizer is not known, or "".
+        Reason why the optimizer is unknown, or "".
     """
 
     name: str = ""
@@ -68,7 +68,7 @@ class Watched:
     def has_journal(self):
         return bool(self.name)
 
-    # --- what the events say ----------------------------------------------------------------------
+    # --- from the events --------------------------------------------------------------------------
 
     def _seconds(self, *kinds):
         found = (event.body.get("seconds") for event in self.events if event.kind in kinds)
@@ -86,7 +86,7 @@ class Watched:
 
     @cached_property
     def answers(self):
-        """When queries were answered, in seconds since 1970, and seconds until then: (n, 2)."""
+        """Times of the answers, in seconds since 1970, and seconds from query to answer (n, 2)."""
         asked, answers = {}, []
         for event in self.events:
             if event.kind == "ask":
@@ -113,7 +113,7 @@ class Watched:
             In seconds since 1970.
         """
         if self.problem and not self.events:
-            return "unreadable", "Nothing can be read of this journal.", None
+            return "unreadable", "Nothing can be read from this journal.", None
         if not self.events:
             n = len(self.run.pending_now)
             said = f"{n} queries have no answer yet" if n else "between two steps"
@@ -137,7 +137,7 @@ class Watched:
             return "waiting", f"The run waits {said}. The latest query was asked", asked
         return "running", "The last step was", last.at
 
-    # --- what the run says ------------------------------------------------------------------------
+    # --- from the run -----------------------------------------------------------------------------
 
     @property
     def n_late(self):
@@ -154,15 +154,15 @@ class Watched:
         return sum(query.id not in pending.untold for query in expired)
 
     @property
-    def share_within(self):
-        """Share of the shown observations within all limits, None without limits or outcomes."""
+    def within(self):
+        """Mask (n,) of the shown observations within all limits, None without limits or rows."""
         run = self.run
         if not (run.config.limits and len(run.shown)):
             return None
         outcomes = np.array([entry.outcomes or () for entry in run.shown], dtype=np.float64)
         outcomes = outcomes.reshape(len(run.shown), len(measured(run)))
         distances = beyond_limits(run, outcomes, np.array([entry.y for entry in run.shown]))
-        return float(np.mean(~(distances > 0.0).any(axis=0)))
+        return ~(distances > 0.0).any(axis=0)
 
 
 def watched(source):
@@ -204,7 +204,7 @@ def _read(found, content):
 def recommended(found):
     """Return the recommendation now: row (d,), mean, deviation and probability of the limits.
 
-    What is not known is None; all of it is before the first observation.
+    Unknown values are None, and so are all before the first observation.
     """
     run = found.run
     if run is None or not len(run.data):

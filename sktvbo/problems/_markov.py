@@ -91,7 +91,7 @@ class GridGP(Problem):
     def _samples(self, n):
         """Return independent samples (n, m) of the process."""
         A = _factor(*self._factor_key)
-        # Rounding changes the rank: what is drawn must not depend on it.
+        # Rounding changes the rank: the random numbers must not depend on it.
         Z = self._function_rng.standard_normal((n, len(A)))
         return Z[:, : A.shape[1]] @ A.T
 

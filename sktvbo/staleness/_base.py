@@ -43,7 +43,7 @@ class RunSoFar:
         Largest data set that a ``step_budget`` allows. Rows that a policy leaves beyond it are
         removed by another one, which takes longer.
     domain : Domain or None
-        Of the queries: its ``from_unit`` and ``described`` give places as users see them.
+        Of the queries: its ``from_unit`` and ``described`` give inputs as users see them.
     columns : dict of str to list of int
         Columns of ``surrogate.X_train_`` by parameter, or by variable of a context: one each, or
         for a category one for each value. The last column of ``X_train_`` is the time.
@@ -92,14 +92,14 @@ class StaleDataPolicy(BaseEstimator):
     wants_late_rows : bool
         True if late observations are as good as others, see Notes.
     summarizes : bool
-        True if rows that the policy drops are irrelevant, and not wrong: what they said of a part
-        of f that never changes remains, see `~sktvbo.gaussian_process.QuadraticMean`.
+        True if rows that the policy drops are irrelevant, and not wrong: their information on the
+        part of f that never changes is kept, see `~sktvbo.gaussian_process.QuadraticMean`.
 
     Notes
     -----
-    An observation is late if it is older than the newest one in the data set: it says nothing about
-    the present. `before_add` and `before_outcome` are not called for it, and it never takes the
-    place of all others: where `after_add` would leave a late row alone, the data set stays as it
+    An observation is late if it is older than the newest one in the data set: it tells nothing
+    about the present. `before_add` and `before_outcome` are not called for it, and it never
+    replaces all others: where `after_add` would leave a late row alone, the data set stays as it
     is. ``wants_late_rows = True`` of a class lifts this rule.
 
     A reset is a `before_add` that returns all rows, or a `before_outcome` that returns True. An

@@ -146,8 +146,8 @@ class Surrogate(Protocol):
         Returns
         -------
         posterior : callable
-            ``posterior(S)`` gives mean and standard deviation (m,) at places S (m, d);
-            ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,): for
+            ``posterior(S)`` gives mean and standard deviation (m,) at inputs S (m, d);
+            ``posterior.with_gradient(s)`` both at one input (d,), and their gradients (d,): for
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
             `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
             ``mean(S)``, and ``compiled()``, see ``sktvbo.acquisition._compiled.objective_of``.

@@ -227,7 +227,7 @@ def test_points_are_decoded_together(answer, monkeypatch):
         (ARMS, lambda x: x[0] > 2.0, "Got none among 100 instead. An equation is a LinearConstr"),
         (COUNTS, LinearConstraint([1, 1, 1], 7.5, 7.5), "Got none among 1000 instead"),
         (MADE["roomy"], lambda x: True, "Give all constraints at once"),
-        ({"a": ["u"], "b": Context(0, 1)}, lambda x: True, "constrain only what is chosen"),
+        ({"a": ["u"], "b": Context(0, 1)}, lambda x: True, "for a domain without a context"),
     ],
 )
 def test_what_makes_no_sense_is_refused(domain, constraints, message):

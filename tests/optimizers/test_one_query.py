@@ -166,8 +166,8 @@ def test_what_is_completely_fixed_is_asked_again_after_a_cancel():
         ({"available": {"c": []}}, InvalidObservationError, "a list of at least one value"),
         ({"available": {"x": [0.1, 0.2]}}, DomainError, "of a parameter that has steps"),
         ({"available": [[0.1]]}, InvalidObservationError, "members of a finite set"),
-        ({"fixed": {"c": "A"}, "available": {"c": ["B"]}}, DomainError, "what some point"),
-        ({"fixed": {"x": 0.9, "n": 4}}, DomainError, "what some point"),
+        ({"fixed": {"c": "A"}, "available": {"c": ["B"]}}, DomainError, "values of some point"),
+        ({"fixed": {"x": 0.9, "n": 4}}, DomainError, "values of some point"),
     ],
 )
 @pytest.mark.parametrize("n_told", [0, 5])
