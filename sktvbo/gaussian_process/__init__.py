@@ -1,5 +1,6 @@
 """Gaussian process regressors of functions that change with time."""
 
+from ._earlier_fits import hyperpriors_from
 from ._exact import TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
@@ -13,4 +14,5 @@ __all__ = [
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
     "WeightedTimeVaryingGPRegressor",
+    "hyperpriors_from",
 ]
