@@ -82,6 +82,10 @@ if TYPE_CHECKING:
 # Searches of a robust fit after the first one, at most.
 _MAX_SEARCHES = 10
 
+# With fewer rows an optional prior mean is not used: its coefficients explain any few rows, and what
+# is left is noise.
+_FEWEST_FOR_MEAN = 10
+
 # The other choice of prior mean is searched again if it is predicted to gain this, in nats.
 _LARGE_GAIN = 1.0
 
@@ -508,14 +512,18 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
         is searched as well: at the first fit always, later from its own latest hyperparameters, and
         only if the predicted likelihood is larger, or if they are so far from its maximum that the
-        prediction is inaccurate.
+        prediction is inaccurate. A few rows without a summary of others have none.
         """
+        optional = self.prior_mean is not None and self.prior_mean.only_if_likelier
+        if optional and rows.n < _FEWEST_FOR_MEAN and rows.static is None:
+            rows = rows.with_prior_mean(None)
+            return (yield from self._learn_one(rows, start, record, **options))
         gp, latest = held = yield from self._learn_one(rows, start, record, **options)
-        if self.prior_mean is None or not self.prior_mean.only_if_likelier:
+        if not optional:
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        if record is None and rows.n < _MANY_ROWS:
+        if rows.n < _MANY_ROWS and (record is None or record.other is None):
             other = yield from self._learn_one(rows, **options)
         elif record is None:
             start = gp.covariance.theta
