@@ -13,13 +13,13 @@ fades without a rule for when.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 # Least deviation of the logarithm of a hyperparameter over fits.
 LEAST_SPREAD = 0.5
 
 # Weight W of what earlier fits say.
 _WEIGHT = 0.9
+_LOG_WEIGHT, _LOG_REST = np.log(_WEIGHT) - 0.5 * np.log(2.0 * np.pi), np.log1p(-_WEIGHT)
 
 # Number of places at which a density is integrated.
 _N_GRID = 201
@@ -59,28 +59,25 @@ class LogMixture:
     def of(cls, median, spread, other, bounds):
         """Return the mixture of a log-normal distribution and another one within bounds (k, 2)."""
         theta = np.linspace(*np.log(bounds).T, _N_GRID)
-        width = np.diff(np.log(bounds))[:, 0]
-        if other is None:
-            return cls(median, spread, None, np.log(width))
-        density = np.exp(other.logpdf(np.exp(theta)))
-        return cls(median, spread, other, np.log(np.mean(density, axis=0) * width))
+        log_scale = np.log(theta[-1] - theta[0])
+        if other is not None:
+            log_scale += np.log(np.mean(np.exp(other.logpdf(np.exp(theta))), axis=0))
+        return cls(median, spread, other, log_scale)
 
     def _terms(self, x):
-        """Return the logarithms (2, k) of the weighted densities of log x."""
+        """Return the logarithms (k,) of both weighted densities of log x, and z (k,)."""
         z = np.log(x / self.median) / self.spread
-        learnt = -0.5 * z * z - np.log(self.spread * np.sqrt(2.0 * np.pi))
-        other = 0.0 if self.other is None else self.other.logpdf(x)
-        return np.array(
-            [np.log(_WEIGHT) + learnt, np.log1p(-_WEIGHT) + other - self.log_scale]
-        )
+        learnt = _LOG_WEIGHT - 0.5 * z * z - np.log(self.spread)
+        other = _LOG_REST - self.log_scale
+        return learnt, other if self.other is None else other + self.other.logpdf(x), z
 
     def logpdf(self, x):
         """Return the log density of log x, at positive x (k,)."""
-        return logsumexp(self._terms(x), axis=0)
+        return np.logaddexp(*self._terms(x)[:2])
 
     def log_slope(self, x):
         """Return the derivative of the log density in log x, at positive x (k,)."""
-        terms = self._terms(x)
-        share = np.exp(terms[0] - logsumexp(terms, axis=0))
+        learnt, other, z = self._terms(x)
+        share = 1.0 / (1.0 + np.exp(other - learnt))
         slope = 0.0 if self.other is None else self.other.log_slope(x)
-        return -share * np.log(x / self.median) / self.spread**2 + (1.0 - share) * slope
+        return (1.0 - share) * slope - share * z / self.spread

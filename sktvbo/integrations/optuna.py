@@ -40,7 +40,6 @@ from ..optimizers._names import as_optimizer
 from ..optimizers._outcomes import OBJECTIVE
 
 if TYPE_CHECKING:
-    from optuna.study import Study
     from optuna.trial import FrozenTrial
 
     from .._typing import Real
@@ -53,7 +52,7 @@ try:
         IntDistribution,
     )
     from optuna.samplers import BaseSampler, PartialFixedSampler, TPESampler
-    from optuna.study import StudyDirection
+    from optuna.study import Study, StudyDirection
     from optuna.trial import TrialState
 
     from ._branches import Branch, Values
@@ -93,6 +92,7 @@ _REFUSED = {
     "constraints": "Use trial.set_constraint(name, value) in the objective.",
     "max_step": "Use the optimizer's ask() and tell() without a study.",
     "safety": "Use the optimizer's ask() and tell() without a study.",
+    "earlier": "Give earlier studies to the sampler: TimeVaryingSampler(earlier=[study]).",
 }
 
 
@@ -119,6 +119,10 @@ class TimeVaryingSampler(BaseSampler):
     seed : int, default=None
         Random draws depend on it and on the trial's number: processes with the same seed draw
         different values (see Notes). None takes the algorithm's ``random_state``.
+    earlier : list of optuna.study.Study, default=None
+        Studies of the same direction that this one learns from, see the parameter of
+        `~sktvbo.optimizers.BayesianOptimizer`. They are read when a group of parameters is first
+        modelled; of each, trials that have all of its parameters within their ranges count.
 
     Raises
     ------
@@ -183,6 +187,7 @@ class TimeVaryingSampler(BaseSampler):
         group: bool = True,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         seed: int | None = None,
+        earlier: Sequence[Study] | None = None,
     ) -> None:
         if not (constraints_func is None or callable(constraints_func)):
             raise invalid("constraints_func", "a callable or None", constraints_func, self)
@@ -206,6 +211,13 @@ class TimeVaryingSampler(BaseSampler):
         if seed is None and template.random_state is not None:
             rng = copy.deepcopy(check_random_state(template.random_state))
             self._seed = int(rng.randint(2**31))
+        if earlier and "earlier" not in parameters:
+            raise invalid("earlier", f"None with {type(template).__name__}", earlier, self)
+        for other in earlier or ():
+            if not isinstance(other, Study):
+                raise invalid("earlier", "a list of optuna.study.Study", earlier, self)
+            _check_one_objective(other)
+        self._earlier, self._priors = list(earlier or ()), {}
         self._memory = _Memory()
         self._lock = Lock()
 
@@ -250,7 +262,7 @@ class TimeVaryingSampler(BaseSampler):
                 model = memory.models.get(tuple(axes))
                 if model is None or model.space.distributions != axes:
                     model = self._new_model(study, axes)
-                models.append(self._with_trials(model, study, memory.ended))
+                models.append(self._with_trials(model, study, memory))
             params, models = self._queries(models, study, trial, running, fixed)
             models = {tuple(model.space.distributions): model for model in models}
             memory.models = models
@@ -293,8 +305,7 @@ class TimeVaryingSampler(BaseSampler):
 
     def _read(self, study, trial):
         """Return the memory, updated with the study's ended trials, and the other running ones."""
-        # The storage has all trials: the study filtered by Hyperband has one bracket.
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=_KNOWN)
+        trials = _trials(study)
         ended = [other for other in trials if other.state != TrialState.RUNNING]
         running = [other for other in trials if other.state == TrialState.RUNNING]
         key = study.study_name, study.direction
@@ -305,21 +316,43 @@ class TimeVaryingSampler(BaseSampler):
         self._memory.add(ended)
         return self._memory, [other for other in running if other.number != trial.number]
 
-    def _new_model(self, study, axes):
+    def _new_model(self, study, axes, **options):
+        """Return a model without trials, which begins as earlier studies ended."""
         space = _Space(axes)
+        if self._earlier and not options:
+            options = {"earlier": self._prior(study, axes)}
         optimizer = clone(self._template).set_params(
             domain=space.domain,
             maximize=study.direction == StudyDirection.MAXIMIZE,
             random_state=self._seed,
+            **options,
         )
         return _Model(space, with_new_run(optimizer))
 
-    def _with_trials(self, model, study, ended):
-        """Return a model with all of these trials told, in the order of their times."""
-        new, limited = list(model.waiting), self._limited
+    def _prior(self, study, axes):
+        """Return what earlier studies say of some parameters, learnt once."""
+        known, prior = self._priors.get(tuple(axes), ({}, None))
+        if known == axes:
+            return prior
+        learnt = []
+        for other in self._earlier:
+            if other.direction != study.direction:
+                expected = f"studies to {study.direction.name.lower()}, as this one"
+                raise invalid("earlier", expected, got=f"{other.study_name!r}", owner=self)
+            memory = _Memory()
+            memory.add([trial for trial in _trials(other) if trial.state != TrialState.RUNNING])
+            model = self._new_model(other, axes, earlier=None)
+            learnt.append(self._with_trials(model, other, memory).optimizer)
+        prior = self._new_model(study, axes, earlier=learnt).optimizer.prior_
+        self._priors[tuple(axes)] = axes, prior
+        return prior
+
+    def _with_trials(self, model, study, memory):
+        """Return a model with all trials of a memory told, in the order of their times."""
+        new, limited, ended = list(model.waiting), self._limited, memory.ended
         for trial in ended[max(model.n_read, len(ended) - _N_TOLD) :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
-            y = None if failed else self._memory.curves.final_value(trial)
+            y = None if failed else memory.curves.final_value(trial)
             point = None if y is None and not failed else model.space.encode(trial.params)
             if point is not None:
                 outcomes = [math.nan if failed else trial.constraints[name] for name in limited]
@@ -515,6 +548,12 @@ class _Memory:
 
 
 _number = attrgetter("number")
+
+
+def _trials(study):
+    """Return all trials of a study that may be known."""
+    # The storage has all of them: the study filtered by Hyperband has one bracket.
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=_KNOWN)
 
 
 def _check_one_objective(study):

@@ -2,6 +2,7 @@
 
 from ._base import BayesianOptimizer
 from ._drifting import ABO, TVGPUCB, UITVBO, WGPUCB
+from ._earlier import Prior
 from ._relevancy import BOLT, WDBO
 from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from ._sparq import SparQGPUCB
@@ -22,6 +23,7 @@ __all__ = [
     "WDBO",
     "WGPUCB",
     "BayesianOptimizer",
+    "Prior",
     "Query",
     "RandomSearch",
     "SparQGPUCB",

@@ -103,6 +103,15 @@ class BayesianOptimizer(AskTell):
     exploration : float in [0, 1), default=0.0
         Share of the queries that are at a random place far from the latest 60, whatever the
         surrogate expects there (see Notes). Not with a custom surrogate.
+    earlier : list of optimizers, str, path-like or `~sktvbo.optimizers.Prior`, default=None
+        Earlier runs of the same kind, from which this one learns before its first query: running or
+        finished optimizers, their JSON, paths of their journals, or a ``prior_``; also one without
+        a list. They are only read, when the run begins (see Notes).
+
+    Attributes
+    ----------
+    prior_ : Prior or None
+        What earlier runs have taught this one, a value: its repr has medians and spreads.
 
     Notes
     -----
@@ -155,6 +164,16 @@ class BayesianOptimizer(AskTell):
     latest 60 observations, with failures and with pending queries is below ½: about a lengthscale
     away. It is within all limits, with probability ½ or ``safety``. If there is no such place, for
     instance within ``max_step``, the query is as usual.
+
+    With ``earlier`` the first query of "auto" is at the typical setting of the earlier runs, and the
+    third one follows the surrogate. Categories and members of small sets that all earlier runs
+    rejected are not visited at first. The default surrogate has hyperparameters with priors around
+    those of the earlier runs, in the user's units, and for the first 10 observations their location
+    and scale of y. What the observations contradict loses its weight (:doc:`/guide/fleet`). Domains
+    may differ in their bounds and in the values of a category; names, kinds, ``maximize`` and
+    ``time_unit`` are the same. Runs with fewer than 30 observations are left out, with a warning.
+    With ``safety`` only the noise of outcomes is learnt, as nothing else may certify a place. JSON
+    and journals contain the prior: a resumed run does not need the earlier ones.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 

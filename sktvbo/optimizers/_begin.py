@@ -290,8 +290,11 @@ def _makes_other_model(run, after):
     This is the only comparison of models: that of ``run`` and that of ``after``, both in the domain
     and at the times of ``after``.
     """
-    times = after.data.rows[:, -1]
-    config = replaced(run.config, domain=after.domain)
+    times, algorithm = after.data.rows[:, -1], copy.copy(run.algorithm)
+    prior = after.algorithm.earlier
+    if prior is not None and algorithm.earlier is not None:
+        algorithm.earlier = algorithm.earlier.over(prior.domain, "earlier", algorithm)
+    config = replaced(run.config, domain=after.domain, algorithm=algorithm)
     before = replaced(after, config=config, policy=run.policy)
     return _differ(*(new_surrogate(objective(each), times) for each in (before, after)))
 

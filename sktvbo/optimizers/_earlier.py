@@ -38,6 +38,7 @@ from ..journal._read import opened
 from ._durable import Durable, read_json, read_optimizer
 from ._models import models_of
 from ._outcomes import OBJECTIVE
+from ._serialization import state_errors
 
 # A run with fewer observations is left out.
 _MIN_TOLD = 30
@@ -52,13 +53,10 @@ _N_EARLY, _N_COMPARED = 48, 200
 # A value that has a smaller share of these in each run is no contender.
 _LEAST_SHARE = 0.05
 
-# All runs together say as much about the static part as this many observations.
-_N_STATIC = 30.0
+# A run says as much about the static part of others as this many observations.
+_N_STATIC = 3.0
 
-# Their location and scale of y are used for fewer observations of a new run.
-_N_SCALED = 10
-
-# They are not used if y differs from the location by more of these scales.
+# Their location and scale of y are not used if y differs from the location by more of these scales.
 _FARTHEST = 5.0
 
 
@@ -140,7 +138,9 @@ class ModelPrior:
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
         if static is not None:
             n_known = scale**2 * np.trace(static.information) / len(static.shift)
-            static = static.faded(min(_N_STATIC / n_known, 1.0)) if n_known > 0.0 else None
+            static = (
+                static.faded(min(_N_STATIC * len(known) / n_known, 1.0)) if n_known > 0.0 else None
+            )
         return cls(names, np.array([model.logs for model in same]), location, scale, static)
 
     @cached_property
@@ -150,11 +150,7 @@ class ModelPrior:
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
-    def suits(self, y):
-        """Return True if a few values of y have the location and scale of the earlier runs."""
-        return 0 < len(y) < _N_SCALED and np.abs(y - self.location).max() < _FARTHEST * self.scale
-
-    def informed(self, surrogate, y):
+    def informed(self, surrogate, y, is_early, names=None):
         """Return an unfitted regressor that begins as earlier runs ended, with their priors.
 
         Parameters
@@ -162,30 +158,41 @@ class ModelPrior:
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
+        is_early : bool
+            Location and scale are those of the earlier runs, unless y contradicts them.
+        names : tuple of str, default=None
+            The only hyperparameters with priors; None: all.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
         scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        if self.suits(y):
+        farthest = np.abs(y - self.location).max(initial=0.0)
+        if is_early and farthest < _FARTHEST * self.scale:
             scale = self.scale
             known = {"location": self.location, "scale": scale, "standardize": False}
-        mean = surrogate.prior_mean
-        if mean is not None and mean.spread and self.static is not None:
-            known["static"] = replaced(
-                self.static, deviation=mean.spread / np.sqrt(len(self.static.shift))
-            )
         surrogate._known_of_rows = known
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
-            if name in self.pooled and not isinstance(bounds, str):
+            is_known = name in self.pooled and names in (None, (name,))
+            if is_known and not isinstance(bounds, str):
                 log, spread = self.pooled[name]
                 median = np.exp(log) / scale**2
                 changes[name] = float(np.clip(median, *bounds)[0])
                 priors[name] = _mixture(median, spread, priors.get(name), [bounds])
         for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             kernel = getattr(surrogate, part)
-            if kernel is not None:
+            if kernel is not None and names is None:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
+
+    def static_for(self, surrogate):
+        """Return the static part of the rows of an unfitted regressor, in a dict, if it has one."""
+        mean, static = surrogate.prior_mean, self.static
+        if static is None or mean is None or not mean.spread:
+            return {}
+        if not np.array_equal(mean.columns, static.columns):
+            return {}
+        deviation = StaticPart.empty(static.columns, mean.spread).deviation
+        return {"static": replaced(static, deviation=deviation)}
 
     def _informed_kernel(self, kernel, part, priors):
         """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
@@ -224,15 +231,33 @@ def sum_of(statics):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """What earlier runs have taught a run, the value of ``earlier`` and ``prior_``.
+    """What earlier runs have taught: ``prior_`` of an optimizer, and a value for ``earlier``.
+
+    Its repr has the typical setting, and for y and each limited outcome location, scale, and the
+    median of each hyperparameter with the factor of its spread. Variances are in units of y²,
+    lengthscales of reals in the user's units, others in sides of the unit box.
 
     Attributes
     ----------
     domain : Domain
-        Without constraints.
+        Of the run that it was made for, without constraints.
     maximize : bool
     time_unit : str
     runs : tuple of EarlierRun
+        What each run has learnt.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> monday = WDBO([(0.0, 10.0)], random_state=0)
+    >>> for t in range(40):
+    ...     x = monday.ask(t)
+    ...     monday.tell(x, -((x[0] - 7.0) ** 2))
+    >>> tuesday = WDBO([(0.0, 10.0)], earlier=[monday], random_state=1)
+    >>> bool(abs(tuesday.ask(0.0)[0] - 7.0) < 0.5)
+    True
+    >>> print(repr(tuesday.prior_).splitlines()[0])
+    Prior of 1 earlier run with 40 observations
     """
 
     domain: object
@@ -240,10 +265,17 @@ class Prior:
     time_unit: str
     runs: tuple
 
-    def model(self, name):
-        """Return the `ModelPrior` of an outcome, or of the objective; None if none has it."""
-        known = [run.models[name] for run in self.runs if name in run.models]
-        return ModelPrior.of(known) if known else None
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "models"}
+
+    @cached_property
+    def models(self):
+        """The `ModelPrior` of each outcome, and of the objective, by name (dict)."""
+        known = {}
+        for run in self.runs:
+            for name, model in run.models.items():
+                known.setdefault(name, []).append(model)
+        return {name: ModelPrior.of(models) for name, models in known.items()}
 
     # --- the domain -------------------------------------------------------------------------------
 
@@ -267,10 +299,18 @@ class Prior:
         return np.array(chosen)
 
     def may_be_best(self, rows):
-        """Return which rows (m, d) of a finite domain were among the best in an earlier run (m,)."""
+        """Return which rows (m, d) of a finite domain an earlier run may have found best (m,)."""
         best = np.ones(len(rows), dtype=bool)
         for i in range(len(self.runs[0].contenders)):
             best &= self.has_contenders(i, rows[:, i])
+        return best
+
+    def may_have_best(self, domain):
+        """Return which unit coordinates (u,) are no categories that earlier runs have rejected."""
+        best = np.ones(domain.n_unit, dtype=bool)
+        for columns in domain.categories:
+            i = np.searchsorted(domain.unit_columns, columns[0], side="right") - 1
+            best[columns] = self.has_contenders(i, columns - domain.unit_columns[i])
         return best
 
     def has_contenders(self, i, values):
@@ -280,29 +320,54 @@ class Prior:
             return np.ones(len(values), dtype=bool)
         return np.isin(values, np.concatenate(known))
 
-    def in_domain(self, domain, what, owner):
-        """Return the runs in the unit form of another domain, see `Move`."""
+    def over(self, domain, what, owner):
+        """Return the prior over another domain, see `Move`."""
         if domain == self.domain:
-            return self.runs
+            return self
         move = Move.between(self.domain, domain, what, owner)
-        return tuple(filter(None, (move.run(run) for run in self.runs)))
+        runs = tuple(filter(None, map(move.run, self.runs)))
+        return Prior(domain, self.maximize, self.time_unit, runs)
 
     # --- text -------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Return the prior as JSON, for `from_json` and ``earlier``."""
+        """Return the prior as JSON, which ``earlier`` takes.
+
+        Returns
+        -------
+        text : str
+        """
         return json.dumps({"prior": encode(self)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Prior:
-        """Restore the prior of `to_json`."""
-        return decode(json.loads(text)["prior"])
+        """Restore the prior of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        prior : Prior
+
+        Raises
+        ------
+        JournalError
+            The text is another one.
+        """
+        with state_errors("JSON"):
+            prior = decode(json.loads(text)["prior"])
+            logs = [model.logs for run in prior.runs for model in run.models.values()]
+            if not np.isfinite(np.concatenate(logs)).all():
+                raise ValueError("a hyperparameter that is not finite")
+        return prior
 
     def __repr__(self):
         n_told = sum(run.n_told for run in self.runs)
-        lines = [f"Prior of {len(self.runs)} earlier runs with {n_told} observations"]
-        for name in dict.fromkeys(name for run in self.runs for name in run.models):
-            model = self.model(name)
+        runs = "1 earlier run" if len(self.runs) == 1 else f"{len(self.runs)} earlier runs"
+        lines = [f"Prior of {runs} with {n_told} observations"]
+        for name, model in self.models.items():
             sign = 1.0 if self.maximize or name != OBJECTIVE else -1.0
             lines.append(f"{name}: about {sign * model.location:.3g}, scale {model.scale:.3g}")
             for hyperparameter, (logs, spreads) in model.pooled.items():
@@ -368,8 +433,8 @@ class Move:
         except DomainError as exc:
             reason = str(exc).partition(" For another one")[0].removeprefix("The new domain must ")
             raise DomainError(
-                f"{what} of {type(owner).__name__} must be a run with the parameters of this one, "
-                f"by name and kind; its domain is another. The domain of this run should {reason}"
+                f"{what} of {type(owner).__name__} must be a run over the same parameters, by name "
+                f"and kind; bounds may differ. To go with it, the domain of this run must {reason}"
             ) from exc
         order = [old.columns.index(name) for name in new.columns]
         scales = change.scales[change.domain.unit_columns][order]
@@ -448,9 +513,7 @@ def _keys(domain):
 
 # --- what is given --------------------------------------------------------------------------------
 
-_EXPECTED = (
-    "a list of optimizers with a model, their JSON, paths of their journals, or a prior_; or one"
-)
+_EXPECTED = "an optimizer, its JSON, the path of its journal, or a prior_"
 
 
 def as_prior(earlier, owner):
@@ -474,7 +537,7 @@ def as_prior(earlier, owner):
         known = _prior_of(given, what, owner)
         if known is not None:
             _check_same(known, what, owner)
-            runs += known.in_domain(domain, what, owner)
+            runs += known.over(domain, what, owner).runs
     return Prior(domain, owner.maximize, owner.time_unit, runs) if runs else None
 
 
@@ -496,25 +559,31 @@ def _prior_of(given, what, owner):
     if isinstance(given, Prior):
         return given
     if isinstance(given, str) and given.lstrip().startswith("{"):
-        if "prior" in json.loads(given):
+        if given.lstrip().startswith('{"prior"'):
             return Prior.from_json(given)
-        given = read_json(Durable, given, _NOT_NEEDED)
+        given = read_json(_family(owner), given, _NOT_NEEDED)
     elif isinstance(given, str | os.PathLike):
         with opened(given) as content:
-            given = read_optimizer(Durable, content, _N_ROWS, _NOT_NEEDED)
-    if not (isinstance(given, Durable) and hasattr(given, "predict")):
+            given = read_optimizer(_family(owner), content, _N_ROWS, _NOT_NEEDED)
+    if not isinstance(given, _family(owner)):
         raise invalid(what, _EXPECTED, given, owner)
     run = given._resumed()
     n_told = 0 if run is None else run.history.n_told
     if n_told < _MIN_TOLD or not isinstance(run.surrogate, FittedGP):
+        lacks = "no model of this package" if n_told >= _MIN_TOLD else f"{n_told} observations"
         warn_caller(
-            f"{what} has {n_told} observations, and is left out: a run with a default surrogate "
-            f"teaches something from {_MIN_TOLD} on. Leave it out, or give it later.",
+            f"{what} has {lacks}, and is left out: a run teaches others from {_MIN_TOLD} "
+            "observations on, with a surrogate of this package.",
             ModelWarning,
         )
         return None
     algorithm, domain = run.algorithm, _plain(run.domain)
     return Prior(domain, algorithm.maximize, algorithm.time_unit, (learnt_from(run, domain),))
+
+
+def _family(owner):
+    """Return the base of all optimizers."""
+    return [base for base in type(owner).__mro__ if issubclass(base, Durable)][-2]
 
 
 # Parameters of an earlier run without which it is read, if a file cannot hold them.
@@ -528,7 +597,7 @@ def learnt_from(run, domain):
     some = rows[:: max(len(rows) // _N_COMPARED, 1)]
     chosen = getattr(domain, "chosen", domain)
     setting = some[_by_centrality(chosen, some)[0]]
-    models = {OBJECTIVE: _learnt_model(run.surrogate, chosen)}
+    models = {OBJECTIVE: _learnt_model(run.surrogate, domain)}
     for model, limit in zip(models_of(run), run.config.measured_limits):
         if isinstance(model.surrogate, FittedGP):
             models[limit.name] = _learnt_model(model.surrogate, None)

@@ -42,6 +42,13 @@ _MAX_LEARNT = 1000
 _N_RECENT = 50
 
 
+# Location and scale of y that earlier runs have learnt are used for fewer observations.
+N_SCALED = 10
+
+# Their priors hold for fewer observations told.
+N_INFORMED = 10**9
+
+
 # --- targets --------------------------------------------------------------------------------------
 
 
@@ -72,13 +79,11 @@ class Target:
         """`ModelPrior` of earlier runs, or None."""
         earlier = self.run.algorithm.earlier
         name = OBJECTIVE if self.limit is None else self.limit.name
-        return None if earlier is None else earlier.model(name)
+        return None if earlier is None else earlier.models.get(name)
 
-    def follows_scale(self, n):
-        """Return True if location and scale of n rows follow their values."""
-        if n < self.min_to_learn:
-            return False
-        return True
+    def follows_scale(self, surrogate, n):
+        """Return True if location and scale of n rows of a surrogate follow their values."""
+        return n >= self.min_to_learn and not (n < N_SCALED and _has_known_scale(surrogate))
 
     @cached_property
     def min_to_learn(self):
@@ -174,47 +179,61 @@ def with_models(run, models):
 def new_surrogate(target, times, y=None):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted.
 
-    Values y of the data, by default those of the target, scale what earlier runs have learnt.
+    What earlier runs have learnt is scaled by the values y of the data, those of the target if they
+    are not given.
     """
     run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
-        surrogate = _default_surrogate(target, times)
+        surrogate = _own_surrogate(target, times, run.sign * target.data.y if y is None else y)
+    known = surrogate
     surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
-    surrogate = surrogate.set_params(robust=True) if run.config.robust else surrogate
-    if target.prior is None or run.config.surrogate is not None:
-        return surrogate
-    return target.prior.informed(surrogate, run.sign * target.data.y if y is None else y)
+    if run.config.surrogate is None and _takes_prior(target, surrogate):
+        surrogate._known_of_rows = known._known_of_rows | target.prior.static_for(surrogate)
+    return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
-def _default_surrogate(target, times):
-    """Return the algorithm's own surrogate, with seasons."""
+def _own_surrogate(target, times, y):
+    """Return the algorithm's own surrogate, with seasons and what earlier runs have learnt."""
     run = target.run
     surrogate = run.algorithm._make_surrogate(times_of(run, times, target.limit is not None))
-    return seasonal(surrogate, run.periods) if run.periods else surrogate
+    surrogate = seasonal(surrogate, run.periods) if run.periods else surrogate
+    if not _takes_prior(target, surrogate):
+        return surrogate
+    is_limited = target.limit is not None or any(
+        limit.name == OBJECTIVE for limit in run.config.limits
+    )
+    if is_limited and run.config.safety is not None:
+        # Long lengthscales and small variances would certify places.
+        return target.prior.informed(surrogate, y, False, ("noise_variance",))
+    return target.prior.informed(surrogate, y, not is_limited and run.history.n_told < N_SCALED)
 
 
-def temporal_kernel_for(target, times):
-    """Return the default temporal kernel, whose bounds follow the times, as an argument of `refit`.
+def _takes_prior(target, surrogate):
+    """Return True if there are earlier runs, and a regressor can begin as they ended."""
+    if target.prior is None or target.run.history.n_told >= N_INFORMED:
+        return False
+    return isinstance(surrogate, TimeVaryingGP)
 
-    No argument for a surrogate that the user gave.
+
+def _has_known_scale(surrogate):
+    """Return True if location and scale of y are those of earlier runs."""
+    return isinstance(surrogate, FittedGP) and "scale" in surrogate.model._known_of_rows
+
+
+def _before_search(target, surrogate, data, times):
+    """Return a surrogate with its priors for a search, and the kernel in time for `refit`, a dict.
+
+    The bounds of the default kernel follow the times, and priors from earlier runs the scale of y.
+    A surrogate that the user gave stays.
     """
     if target.run.config.surrogate is not None:
-        return {}
-    if target.prior is not None:
-        return {"temporal_kernel": new_surrogate(target, times).temporal_kernel}
-    return {"temporal_kernel": _default_surrogate(target, times).temporal_kernel}
-
-
-def _with_prior(target, surrogate, data):
-    """Return a surrogate with what earlier runs say of y on a scale that the data have now."""
-    if target.prior is None or not isinstance(surrogate, FittedGP):
-        return surrogate
-    X, y, *_ = training(target.run, data)
-    if target.run.config.surrogate is not None:
-        return surrogate
-    new, model = new_surrogate(target, X[:, -1], y), copy.copy(surrogate.model)
-    model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
-    return replaced(surrogate, model=model)
+        return surrogate, {}
+    new = _own_surrogate(target, times, training(target.run, data)[1])
+    if target.prior is not None and isinstance(surrogate, FittedGP):
+        model = copy.copy(surrogate.model)
+        model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
+        surrogate = replaced(surrogate, model=model)
+    return surrogate, {"temporal_kernel": new.temporal_kernel}
 
 
 def times_of(run, times, of_outcome=False):
@@ -247,20 +266,20 @@ def training(run, data):
 
 def conditioned(target, surrogate, data):
     """Return a surrogate with the same hyperparameters, conditioned on a data set."""
-    follow = len(data) >= target.min_to_learn
+    follow = target.follows_scale(surrogate, len(data))
     return surrogate.with_rows(*training(target.run, data), restandardize=follow)
 
 
 def without_rows(target, surrogate, drop, n):
     """Return a surrogate without some rows, of which n are left."""
-    return surrogate.without(drop, restandardize=n >= target.min_to_learn)
+    return surrogate.without(drop, restandardize=target.follows_scale(surrogate, n))
 
 
 def summarized(target, surrogate, drop, n):
     """Return a surrogate without some rows, whose information about the static part stays."""
     if not isinstance(surrogate, FittedGP):
         return without_rows(target, surrogate, drop, n)
-    return surrogate.summarized(drop, restandardize=n >= target.min_to_learn)
+    return surrogate.summarized(drop, restandardize=target.follows_scale(surrogate, n))
 
 
 def static_of(surrogate):
@@ -337,23 +356,25 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     run, (surrogate, search, sliced), n = target.run, target.model, len(data)
     early = run.algorithm._searches_for_the_past
     early = early and data.rows[-1, -1] < surrogate.X_train_[:, -1].min()
+    ends = n >= N_SCALED and _has_known_scale(surrogate)
     if sliced is not None and sliced.optimum is not None and not early:
         return _with_optimum(target, sliced, None, data)
     if fresh or n == 1:
         surrogate = conditioned(target, surrogate, data)
     else:
         surrogate = without_rows(target, surrogate, drop, n) if len(drop) else surrogate
-        surrogate = surrogate.condition_on(*latest, restandardize=n >= target.min_to_learn)
+        follow = target.follows_scale(surrogate, n)
+        surrogate = surrogate.condition_on(*latest, restandardize=follow)
     search = SearchState(search.age + 1, search.size)
     in_slices = run.timer is not None and not early
     goes_on = sliced is not None and in_slices
-    if hold or goes_on or not search_is_due(target, surrogate, n, early):
+    if hold or goes_on or not search_is_due(target, surrogate, n, early or ends):
         return Model(surrogate, search, sliced)
     if in_slices and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(target, surrogate, data))
-    surrogate = _with_prior(target, surrogate, data)
+    surrogate, arguments = _search_arguments(target, surrogate, data)
     start = _on_relevant_rows(target, surrogate, data)
-    optimum = start.refit(**_search_arguments(target, surrogate, data))
+    optimum = start.refit(**arguments)
     if start is not surrogate:
         optimum = conditioned(target, optimum, data)
     return Model(optimum, SearchState(0, n))
@@ -417,7 +438,7 @@ def search_is_due(target, surrogate, n, required=False):
 
 
 def _search_arguments(target, surrogate, data):
-    """Return the arguments of a surrogate's ``refit``, a dict."""
+    """Return a surrogate with its priors, and the arguments of its ``refit``, a dict."""
     run, n_missing = target.run, target.min_to_learn - len(data)
     times, extra = surrogate.X_train_[:, -1], None
     if n_missing > 0:
@@ -426,7 +447,8 @@ def _search_arguments(target, surrogate, data):
         if removed:
             extra = training(run, target.data_of(removed))
             times = np.concatenate([times[:-1], extra[0][:, -1], times[-1:]])
-    return {"extra_rows": extra, **temporal_kernel_for(target, times)}
+    surrogate, kernel = _before_search(target, surrogate, data, times)
+    return surrogate, {"extra_rows": extra, **kernel}
 
 
 def _on_relevant_rows(target, surrogate, data):
@@ -441,8 +463,8 @@ def _on_relevant_rows(target, surrogate, data):
 
 def begun_search(target, surrogate, data):
     """Return a search of a surrogate's hyperparameters in slices, before its first one."""
-    timer, arguments = target.run.timer, _search_arguments(target, surrogate, data)
-    surrogate = _on_relevant_rows(target, _with_prior(target, surrogate, data), data)
+    surrogate, arguments = _search_arguments(target, surrogate, data)
+    timer, surrogate = target.run.timer, _on_relevant_rows(target, surrogate, data)
     n = len(surrogate.X_train_)
     return Search(surrogate, arguments, 0.0 if timer is None else timer.expected(SEARCH, n))
 
@@ -488,8 +510,8 @@ def searched(target, deadline):
     if not can_be_searched(model.surrogate):
         return model
     if not isinstance(model.surrogate, FittedGP):
-        surrogate = model.surrogate.refit(**_search_arguments(target, model.surrogate, data))
-        return Model(surrogate, SearchState(0, len(data)))
+        surrogate, arguments = _search_arguments(target, model.surrogate, data)
+        return Model(surrogate.refit(**arguments), SearchState(0, len(data)))
     sliced = model.sliced_search or begun_search(target, model.surrogate, data)
     sliced = sliced.continued(until, n_sure=1)
     if sliced.optimum is None:
@@ -529,8 +551,8 @@ def learnt(target, observations, holds):
     if holds:
         return surrogate
     data = target.data.joined(new)
-    surrogate = _with_prior(target, surrogate, data)
-    arguments = temporal_kernel_for(target, surrogate.X_train_[:, -1])
+    times = surrogate.X_train_[:, -1]
+    surrogate, arguments = _before_search(target, surrogate, data, times)
     return _on_relevant_rows(target, surrogate, data).refit(**arguments)
 
 

@@ -254,6 +254,9 @@ class Visits(Part):
             return space
         members = space.candidates(_MANY_MEMBERS)
         latest, fails = _latest_visits(choice, members), choice.fails(members)
+        prior = choice.run.algorithm.earlier
+        if prior is not None:  # earlier runs have visited the others
+            latest[(latest < 0) & ~prior.may_be_best(space.decode(members))] = 0
         # No member becomes due before the next turn.
         n, is_few = choice.run.history.total + every, size <= _FEW_MEMBERS
         least = np.where(fails, _FAILING_LASTS, _LASTS if is_few else 0)
@@ -279,6 +282,9 @@ def _with_rare_categories(choice, space, n_trials):
         return space
     latest = choice.run.history.latest(_N_LATEST)
     tried = np.count_nonzero(choice.places_of([entry.row for entry in latest]), axis=0)
+    prior = choice.run.algorithm.earlier
+    if prior is not None and choice.number < _TRIED_BY:  # earlier runs have tried the others
+        tried[~prior.may_have_best(space.domain)] = n_trials
     for columns in categories:
         n, needed = tried[columns], min(n_trials, space.domain.size / len(columns))
         if (n >= needed).all():
