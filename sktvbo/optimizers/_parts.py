@@ -73,7 +73,7 @@ class Start(Part):
         """Return a sampler of initial points: the middle, then far from all others.
 
         The others were told, have failed, are pending, or were asked in the step. The points are
-        within reach, or near the first start point.
+        within reach; with start points they are near the first one, and none is in the middle.
         """
         run = choice.run
         if run.surrogate is not None or not run.config.spreads_initial:
@@ -82,7 +82,7 @@ class Start(Part):
             points = allowed_in_context(run.domain, run.config.start_points)
             if len(points):
                 space = neighbourhood(run.domain, space, points[0], _NEAR_START)
-        if not len(choice.places_of(run.data.rows)):
+        if not (len(run.config.start_points) or len(choice.places_of(run.data.rows))):
             return central(space)
         return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 

@@ -65,7 +65,7 @@ def test_all_members_are_visited_within_five_times_as_many_steps(algorithm, spac
 @pytest.mark.parametrize("seed", [1, 3])
 def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
     members = FiniteSet(np.random.RandomState(seed).uniform(size=(60, 2)))
-    queries = asked_of(WDBO(members, random_state=seed), lambda x: -((x - 0.5) ** 2).sum(), 60)
+    queries = asked_of(WDBO(members, random_state=seed), lambda x: -((x - 0.3) ** 2).sum(), 60)
     asked, n_turns = [members.index(x) for x in queries], 0
     for i in range(5, 60):
         before = asked[:i]
