@@ -72,7 +72,7 @@ def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
         if before[-1] == before[-2] and before.count(before[-1]) in (4, 8, 16, 32):
             assert asked[i] not in before
             n_turns += 1
-    assert n_turns >= 4
+    assert n_turns >= 2
     # After every repeated query it would be 23 members.
     assert len(set(asked)) <= 16
 
