@@ -565,7 +565,8 @@ class FittedGP(Learnt):
         if rows.weights is not None:
             weights = np.append(rows.weights, np.ones(n_extra))
             known = weights, np.append(rows.scores, np.zeros(n_extra))
-        searched = model._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
+        mean = rows.prior_mean and model.prior_mean.polynomial(rows.S.shape[1])
+        searched = model._make_rows(*arrays, known=known).with_prior_mean(mean)
         searched = searched.with_static(rows.static)
         if model.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)

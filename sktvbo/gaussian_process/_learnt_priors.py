@@ -1,7 +1,7 @@
 """Priors of hyperparameters that are learnt from earlier fits.
 
-The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s, at
-least 0.5. A further fit has
+The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s: the
+largest of that between the fits, of that which their data leave, and of 0.5. A further fit has
 
     p(θ) = W N(θ; m, s² (1 + 1/R)) + (1 − W) q(θ),
 
@@ -14,8 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._prior_mean import QuadraticMean
+
 # Least deviation of the logarithm of a hyperparameter over fits.
 LEAST_SPREAD = 0.5
+
+# Largest deviation that a fit leaves.
+_WIDEST = 3.0
 
 # Weight W of what earlier fits say.
 _WEIGHT = 0.9
@@ -25,12 +30,36 @@ _LOG_WEIGHT, _LOG_REST = np.log(_WEIGHT) - 0.5 * np.log(2.0 * np.pi), np.log1p(-
 _N_GRID = 201
 
 
-def pooled(logs):
-    """Return median and deviation (k,) of further logarithms, from those of earlier fits (R, k)."""
+def uncertainties(covariance, record):
+    """Return the variances (n_theta,) of the logarithms of hyperparameters after a search.
+
+    One at a bound is only known to be beyond it.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    record : SearchRecord
+    """
+    hessian, n = record.hessian, len(covariance.theta)
+    if hessian is None or len(hessian) != n:
+        return np.full(n, _WIDEST**2)
+    at_bound = np.isclose(covariance.theta[:, np.newaxis], covariance.bounds).any(axis=1)
+    variances = np.diag(np.linalg.inv(hessian + np.eye(n) / _WIDEST**2))
+    return np.where(at_bound, _WIDEST**2, variances)
+
+
+def pooled(logs, variances):
+    """Return median and deviation (k,) of the logarithms of hyperparameters in a further fit.
+
+    Parameters
+    ----------
+    logs, variances : ndarray of shape (R, k)
+        Those of earlier fits, and what is not known of them, see `uncertainties`.
+    """
     n = len(logs)
-    spread = np.std(logs, axis=0, ddof=1) if n > 1 else 0.0
-    spread = np.maximum(spread, LEAST_SPREAD) * np.sqrt(1.0 + 1.0 / n)
-    return np.median(logs, axis=0), np.broadcast_to(spread, np.shape(logs)[1:])
+    between = np.var(logs, axis=0, ddof=1) if n > 1 else np.zeros(np.shape(logs)[1])
+    spread = np.sqrt(np.maximum(between, np.mean(variances, axis=0)))
+    return np.median(logs, axis=0), np.maximum(spread, LEAST_SPREAD) * np.sqrt(1.0 + 1.0 / n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +88,8 @@ class LogMixture:
     def of(cls, median, spread, other, bounds):
         """Return the mixture of a log-normal distribution and another one within bounds (k, 2)."""
         theta = np.linspace(*np.log(bounds).T, _N_GRID)
-        log_scale = np.log(theta[-1] - theta[0])
-        if other is not None:
-            log_scale += np.log(np.mean(np.exp(other.logpdf(np.exp(theta))), axis=0))
-        return cls(median, spread, other, log_scale)
+        density = np.ones_like(theta) if other is None else np.exp(other.logpdf(np.exp(theta)))
+        return cls(median, spread, other, np.log(np.trapezoid(density, theta, axis=0)))
 
     def _terms(self, x):
         """Return the logarithms (k,) of both weighted densities of log x, and z (k,)."""
@@ -81,3 +108,29 @@ class LogMixture:
         share = 1.0 / (1.0 + np.exp(other - learnt))
         slope = 0.0 if self.other is None else self.other.log_slope(x)
         return (1.0 - share) * slope - share * z / self.spread
+
+
+class LearntMean(QuadraticMean):
+    """Quadratic prior mean that earlier fits have learnt.
+
+    Parameters
+    ----------
+    depth, columns, only_if_likelier, spread
+        Of the mean that holds without earlier fits, see `QuadraticMean`.
+    static : StaticPart
+        What earlier fits say of it.
+    scale : float
+        By which y is divided.
+    """
+
+    # It needs less likelihood by what the hyperparameters of earlier fits have as well.
+    log_odds = float(np.log(_WEIGHT / (1.0 - _WEIGHT)))
+    min_rows = 0
+
+    def __init__(self, depth, columns, only_if_likelier, spread, static, scale):
+        super().__init__(depth, columns, only_if_likelier, spread)
+        self.static = static
+        self.scale = scale
+
+    def polynomial(self, n_dims):
+        return self.static.mean(super().polynomial(n_dims), self.scale, n_dims)

@@ -15,7 +15,7 @@ the flat prior had the density 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -205,6 +205,13 @@ class QuadraticMean(BaseEstimator):
     >>> gp.fit(X, [0.1, 0.3]).predict(late).round(2)
     array([ 0.79, -1.58])
     """
+
+    # Logarithm of the prior odds of the mean to none, with ``only_if_likelier``.
+    log_odds: ClassVar[float] = 0.0
+
+    # With fewer rows there is none, with ``only_if_likelier``: its coefficients explain any few
+    # rows, and what is left is noise.
+    min_rows: ClassVar[int] = 10
 
     def __init__(
         self,

@@ -82,10 +82,6 @@ if TYPE_CHECKING:
 # Searches of a robust fit after the first one, at most.
 _MAX_SEARCHES = 10
 
-# With fewer rows an optional prior mean is not used: its coefficients explain any few rows, and what
-# is left is noise.
-_FEWEST_FOR_MEAN = 10
-
 # The other choice of prior mean is searched again if it is predicted to gain this, in nats.
 _LARGE_GAIN = 1.0
 
@@ -140,7 +136,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
 
-    # Location, scale and static part of the rows, if they are known before.
+    # Location and scale of the rows, if they are known before.
     _known_of_rows: ClassVar[dict] = {}
 
     # Result of the latest hyperparameter search, for the next one.
@@ -515,7 +511,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         prediction is inaccurate. A few rows without a summary of others have none.
         """
         optional = self.prior_mean is not None and self.prior_mean.only_if_likelier
-        if optional and rows.n < _FEWEST_FOR_MEAN and rows.static is None:
+        if optional and rows.n < self.prior_mean.min_rows and rows.static is None:
             rows = rows.with_prior_mean(None)
             return (yield from self._learn_one(rows, start, record, **options))
         gp, latest = held = yield from self._learn_one(rows, start, record, **options)
@@ -523,6 +519,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
+        value += self.prior_mean.log_odds * (-1.0 if other is not None else 1.0)
         if rows.n < _MANY_ROWS and (record is None or record.other is None):
             other = yield from self._learn_one(rows, **options)
         elif record is None:

@@ -113,7 +113,8 @@ class StaticPart:
         c, weight = len(self.columns), 1.0 / self.deviation**2
         start = np.zeros(2 * c)
         if prior is not None:
-            start[c:] = prior.square[self.columns] / _SQUARE
+            linear, square = prior.linear[self.columns], prior.square[self.columns]
+            start[:c], start[c:] = (linear + square) / _LINEAR, square / _SQUARE
         information = scale * scale * self.information
         information[np.diag_indices(2 * c)] += weight
         w = np.linalg.solve(information, scale * self.shift + weight * start)

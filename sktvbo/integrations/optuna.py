@@ -211,12 +211,14 @@ class TimeVaryingSampler(BaseSampler):
         if seed is None and template.random_state is not None:
             rng = copy.deepcopy(check_random_state(template.random_state))
             self._seed = int(rng.randint(2**31))
-        if earlier and "earlier" not in parameters:
-            raise invalid("earlier", f"None with {type(template).__name__}", earlier, self)
-        for other in earlier or ():
-            if not isinstance(other, Study):
+        if earlier is not None:
+            if "earlier" not in parameters:
+                raise invalid("earlier", f"None with {type(template).__name__}", earlier, self)
+            is_list = isinstance(earlier, list | tuple)
+            if not (is_list and all(isinstance(other, Study) for other in earlier)):
                 raise invalid("earlier", "a list of optuna.study.Study", earlier, self)
-            _check_one_objective(other)
+            for other in earlier:
+                _check_one_objective(other)
         self._earlier, self._priors = list(earlier or ()), {}
         self._memory = _Memory()
         self._lock = Lock()

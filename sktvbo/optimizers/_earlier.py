@@ -17,6 +17,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -31,7 +32,7 @@ from ..exceptions import DomainError, ModelWarning
 from ..gaussian_process._data import Moments
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._learnt_priors import LogMixture, pooled
+from ..gaussian_process._learnt_priors import LearntMean, LogMixture, pooled, uncertainties
 from ..gaussian_process._static_part import StaticPart, information_of
 from ..journal._encoding import decode, encode
 from ..journal._read import opened
@@ -39,6 +40,10 @@ from ._durable import Durable, read_json, read_optimizer
 from ._models import models_of
 from ._outcomes import OBJECTIVE
 from ._serialization import state_errors
+
+if TYPE_CHECKING:
+    from .._typing import Array, Mask
+    from ..domain._base import Domain
 
 # A run with fewer observations is left out.
 _MIN_TOLD = 30
@@ -56,8 +61,10 @@ _LEAST_SHARE = 0.05
 # A run says as much about the static part of others as this many observations.
 _N_STATIC = 3.0
 
-# Their location and scale of y are not used if y differs from the location by more of these scales.
-_FARTHEST = 5.0
+# Location and scale of y are those of earlier runs unless y differs from this location by more of
+# these scales on average, or, from the third number of values on, varies by a part of the scale
+# beyond the second ones.
+_FARTHEST, _VARIES, _N_VARYING = 5.0, (0.1, 10.0), 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +77,8 @@ class LearntModel:
         Names of the hyperparameters, as in ``hyperpriors``, one for each entry of ``logs``.
     logs : ndarray of shape (n_theta,)
         Their logarithms: variances in units of y², lengthscales in sides of the unit box.
+    variances : ndarray of shape (n_theta,)
+        What the run does not know of these logarithms.
     location, scale : float
         Of y, with the sign with which it is maximized.
     static : StaticPart or None
@@ -78,6 +87,7 @@ class LearntModel:
 
     names: tuple
     logs: np.ndarray
+    variances: np.ndarray
     location: float
     scale: float
     static: StaticPart | None = None
@@ -116,13 +126,14 @@ class ModelPrior:
     Attributes
     ----------
     names : tuple of str
-    logs : ndarray of shape (n_runs, n_theta)
+    logs, variances : ndarray of shape (n_runs, n_theta)
     location, scale : float
     static : StaticPart or None
     """
 
     names: tuple
     logs: np.ndarray
+    variances: np.ndarray
     location: float
     scale: float
     static: StaticPart | None
@@ -133,24 +144,29 @@ class ModelPrior:
         names = Counter(model.names for model in models).most_common(1)[0][0]
         same = [model for model in models if model.names == names]
         known = [model.static for model in models if model.static is not None]
-        static = sum_of(known) if known else None
         location = float(np.median([model.location for model in models]))
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
-        if static is not None:
-            n_known = scale**2 * np.trace(static.information) / len(static.shift)
-            static = (
-                static.faded(min(_N_STATIC * len(known) / n_known, 1.0)) if n_known > 0.0 else None
-            )
-        return cls(names, np.array([model.logs for model in same]), location, scale, static)
+        static = static_of_others(known, scale) if known else None
+        known = (np.array([getattr(each, name) for each in same]) for name in ("logs", "variances"))
+        return cls(names, *known, location, scale, static)
 
     @cached_property
     def pooled(self):
         """Medians and deviations of the logarithms by name, a dict of (k,) and (k,)."""
-        medians, spreads = pooled(self.logs)
+        medians, spreads = pooled(self.logs, self.variances)
         where = {name: [i for i, n in enumerate(self.names) if n == name] for name in self.names}
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
-    def informed(self, surrogate, y, is_early, names=None):
+    def suits(self, y):
+        """Return True if values of y may have the location and scale of the earlier runs."""
+        if not len(y):
+            return False
+        n, mean, std = Moments.of(y)
+        low, high = _VARIES
+        varies = n < _N_VARYING or low * self.scale < std < high * self.scale
+        return varies and abs(mean - self.location) < _FARTHEST * self.scale
+
+    def informed(self, surrogate, y, *, with_location):
         """Return an unfitted regressor that begins as earlier runs ended, with their priors.
 
         Parameters
@@ -158,41 +174,40 @@ class ModelPrior:
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
-        is_early : bool
-            Location and scale are those of the earlier runs, unless y contradicts them.
-        names : tuple of str, default=None
-            The only hyperparameters with priors; None: all.
+        with_location : bool
+            Location and scale of y are those of the earlier runs, unless it contradicts them.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
         scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        farthest = np.abs(y - self.location).max(initial=0.0)
-        if is_early and farthest < _FARTHEST * self.scale:
+        if with_location and self.suits(y):
             scale = self.scale
             known = {"location": self.location, "scale": scale, "standardize": False}
         surrogate._known_of_rows = known
+        if surrogate.prior_mean is not None:
+            changes["prior_mean"] = self._informed_mean(surrogate.prior_mean, scale)
         for name in ("signal_variance", "noise_variance"):
             bounds = getattr(surrogate, f"{name}_bounds")
-            is_known = name in self.pooled and names in (None, (name,))
-            if is_known and not isinstance(bounds, str):
+            if name in self.pooled and not isinstance(bounds, str):
                 log, spread = self.pooled[name]
                 median = np.exp(log) / scale**2
                 changes[name] = float(np.clip(median, *bounds)[0])
                 priors[name] = _mixture(median, spread, priors.get(name), [bounds])
         for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             kernel = getattr(surrogate, part)
-            if kernel is not None and names is None:
+            if kernel is not None:
                 changes[part] = self._informed_kernel(kernel, part, priors)
         return surrogate.set_params(hyperpriors=priors, **changes)
 
-    def static_for(self, surrogate):
-        """Return the static part of the rows of an unfitted regressor, in a dict, if it has one."""
-        mean, static = surrogate.prior_mean, self.static
-        if static is None or mean is None or not mean.spread:
-            return {}
-        if not np.array_equal(mean.columns, static.columns):
-            return {}
+    def _informed_mean(self, mean, scale):
+        """Return a prior mean with what earlier runs say of it."""
+        static = self.static
+        if mean is None or static is None or not mean.spread:
+            return mean
         deviation = StaticPart.empty(static.columns, mean.spread).deviation
-        return {"static": replaced(static, deviation=deviation)}
+        static, known = replaced(static, deviation=deviation), mean.get_params()
+        return LearntMean(
+            **known | {"columns": static.columns.tolist()}, static=static, scale=scale
+        )
 
     def _informed_kernel(self, kernel, part, priors):
         """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
@@ -221,12 +236,33 @@ def _mixture(median, spread, other, bounds):
     return LogMixture.of(median, spread, other, np.array(bounds))
 
 
-def sum_of(statics):
-    """Return the information of all of some static parts."""
+def static_of_others(statics, scale):
+    """Return what static parts (list) of some runs say of that of another run.
+
+    With C the covariance of their mean w, of which each run is `_N_STATIC` observations, and S the
+    variances between the runs, the coefficients of another run are N(w, C + S).
+
+    Parameters
+    ----------
+    statics : list of StaticPart
+    scale : float
+        Of y.
+    """
     first, *others = statics
+    total = first
     for other in others:
-        first = first.plus(other.information, other.shift)
-    return first
+        total = total.plus(other.information, other.shift)
+    n_known = scale**2 * np.trace(total.information) / len(total.shift)
+    total = total.faded(min(_N_STATIC * len(statics) / max(n_known, 1e-300), 1.0))
+    if not others:
+        return total
+    # Hardly any prior information, for coefficients that no run has seen.
+    least = 1e-3 / scale**2 * np.eye(len(total.shift))
+    known = [np.linalg.solve(each.information + least, each.shift) for each in statics]
+    covariance = np.linalg.inv(total.information + least) + np.diag(np.var(known, axis=0, ddof=1))
+    information = np.linalg.inv(covariance)
+    w = np.linalg.solve(total.information + least, total.shift)
+    return replaced(total, information=information, shift=information @ w)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -269,8 +305,8 @@ class Prior:
         return {name: value for name, value in vars(self).items() if name != "models"}
 
     @cached_property
-    def models(self):
-        """The `ModelPrior` of each outcome, and of the objective, by name (dict)."""
+    def models(self) -> dict[str, ModelPrior]:
+        """What they say of each outcome, and of the objective, by name."""
         known = {}
         for run in self.runs:
             for name, model in run.models.items():
@@ -279,10 +315,20 @@ class Prior:
 
     # --- the domain -------------------------------------------------------------------------------
 
-    def start_points(self, domain):
-        """Return the settings (k, d) that are asked first: the typical one of all runs.
+    def start_points(self, domain: Domain) -> Array:
+        """Return the settings that are asked first: the typical one of all runs.
 
         Those of single runs follow where they have another member, integer or category.
+
+        Parameters
+        ----------
+        domain : Domain
+            That of the prior, perhaps with constraints.
+
+        Returns
+        -------
+        ndarray of shape (k, d)
+            NaN for contexts.
         """
         points = np.array([run.setting for run in self.runs])
         k = domain.n_chosen
@@ -298,30 +344,67 @@ class Prior:
                 chosen.append(point)
         return np.array(chosen)
 
-    def may_be_best(self, rows):
-        """Return which rows (m, d) of a finite domain an earlier run may have found best (m,)."""
+    def may_be_best(self, rows: Array) -> Mask:
+        """Return which members of a finite domain an earlier run may have found best.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, d)
+
+        Returns
+        -------
+        ndarray of bool of shape (m,)
+        """
         best = np.ones(len(rows), dtype=bool)
         for i in range(len(self.runs[0].contenders)):
-            best &= self.has_contenders(i, rows[:, i])
+            best &= self._has_contenders(i, rows[:, i])
         return best
 
-    def may_have_best(self, domain):
-        """Return which unit coordinates (u,) are no categories that earlier runs have rejected."""
+    def may_have_best(self, domain: Domain) -> Mask:
+        """Return which unit coordinates are no categories that earlier runs have rejected.
+
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        ndarray of bool of shape (n_unit,)
+        """
         best = np.ones(domain.n_unit, dtype=bool)
         for columns in domain.categories:
             i = np.searchsorted(domain.unit_columns, columns[0], side="right") - 1
-            best[columns] = self.has_contenders(i, columns - domain.unit_columns[i])
+            best[columns] = self._has_contenders(i, columns - domain.unit_columns[i])
         return best
 
-    def has_contenders(self, i, values):
+    def _has_contenders(self, i, values):
         """Return which values (m,) of the i-th coordinate were asked often in an earlier run."""
         known = [run.contenders[i] for run in self.runs]
         if any(each is None for each in known):
             return np.ones(len(values), dtype=bool)
         return np.isin(values, np.concatenate(known))
 
-    def over(self, domain, what, owner):
-        """Return the prior over another domain, see `Move`."""
+    def over(self, domain: Domain, what: str, owner: object) -> Prior:
+        """Return the prior over another domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Without constraints.
+        what : str
+            Name of the prior in messages.
+        owner : object
+            Whose parameter it is, for messages.
+
+        Returns
+        -------
+        prior : Prior
+
+        Raises
+        ------
+        DomainError
+            Names or kinds of the parameters differ.
+        """
         if domain == self.domain:
             return self
         move = Move.between(self.domain, domain, what, owner)
@@ -477,14 +560,15 @@ class Move:
 
     def model(self, model):
         """Return a `LearntModel` with lengthscales, and a static part, of the new unit form."""
-        logs = np.array(model.logs)
+        logs, variances = np.array(model.logs), np.array(model.variances)
         where = [i for i, name in enumerate(model.names) if name == _LENGTHS]
         if len(where) == len(self.order) > 1:
             logs[where] = logs[where][self.order] + np.log(self.scales)
+            variances[where] = variances[where][self.order]
         elif where:
             logs[where] += np.log(self.typical)
         static = None if model.static is None else self._static(model.static)
-        return replaced(model, logs=logs, static=static)
+        return replaced(model, logs=logs, variances=variances, static=static)
 
     def _static(self, static):
         """Return a static part over the new box."""
@@ -626,5 +710,6 @@ def _learnt_model(surrogate, domain):
     if type(gp) is Dense and len(columns):
         static = rows.static or StaticPart.empty(columns, 1.0)
         static = static.plus(*information_of(gp, np.arange(rows.n)[-_N_ROWS:], static))
-    known = tuple(covariance.names), logs, surrogate.mean_, rows.scale
+    variances = uncertainties(covariance, surrogate.record)
+    known = tuple(covariance.names), logs, variances, surrogate.mean_, rows.scale
     return LearntModel(*known, static)

@@ -22,6 +22,7 @@ from sklearn.base import clone
 from .._values import replaced
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
+from ..gaussian_process._learnt_priors import LearntMean
 from ..gaussian_process._regressor import TimeVaryingGP, as_fitted
 from ..gaussian_process._relevancy import most_relevant
 from ._budget import MODEL, SEARCH, Search
@@ -40,13 +41,6 @@ _MAX_LEARNT = 1000
 
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
-
-
-# Location and scale of y that earlier runs have learnt are used for fewer observations.
-N_SCALED = 10
-
-# Their priors hold for fewer observations told.
-N_INFORMED = 10**9
 
 
 # --- targets --------------------------------------------------------------------------------------
@@ -78,12 +72,20 @@ class Target:
     def prior(self):
         """`ModelPrior` of earlier runs, or None."""
         earlier = self.run.algorithm.earlier
-        name = OBJECTIVE if self.limit is None else self.limit.name
-        return None if earlier is None else earlier.models.get(name)
+        if earlier is None or (self.is_limited and self.run.config.safety is not None):
+            return None  # earlier runs certify no place
+        return earlier.models.get(OBJECTIVE if self.limit is None else self.limit.name)
+
+    @property
+    def is_limited(self):
+        """True if there is a limit of the target."""
+        limits = self.run.config.limits
+        return self.limit is not None or any(limit.name == OBJECTIVE for limit in limits)
 
     def follows_scale(self, surrogate, n):
-        """Return True if location and scale of n rows of a surrogate follow their values."""
-        return n >= self.min_to_learn and not (n < N_SCALED and _has_known_scale(surrogate))
+        """Return True if location and scale follow n rows of a surrogate, not earlier runs."""
+        is_known = isinstance(surrogate, FittedGP) and "scale" in surrogate.model._known_of_rows
+        return n >= self.min_to_learn and not is_known
 
     @cached_property
     def min_to_learn(self):
@@ -185,10 +187,10 @@ def new_surrogate(target, times, y=None):
     run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
         surrogate = _own_surrogate(target, times, run.sign * target.data.y if y is None else y)
-    known = surrogate
+    known = getattr(surrogate, "_known_of_rows", {})
     surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
-    if run.config.surrogate is None and _takes_prior(target, surrogate):
-        surrogate._known_of_rows = known._known_of_rows | target.prior.static_for(surrogate)
+    if known:
+        surrogate._known_of_rows = known
     return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
@@ -199,25 +201,13 @@ def _own_surrogate(target, times, y):
     surrogate = seasonal(surrogate, run.periods) if run.periods else surrogate
     if not _takes_prior(target, surrogate):
         return surrogate
-    is_limited = target.limit is not None or any(
-        limit.name == OBJECTIVE for limit in run.config.limits
-    )
-    if is_limited and run.config.safety is not None:
-        # Long lengthscales and small variances would certify places.
-        return target.prior.informed(surrogate, y, False, ("noise_variance",))
-    return target.prior.informed(surrogate, y, not is_limited and run.history.n_told < N_SCALED)
+    # A location within a limit would make places seem allowed.
+    return target.prior.informed(surrogate, y, with_location=not target.is_limited)
 
 
 def _takes_prior(target, surrogate):
     """Return True if there are earlier runs, and a regressor can begin as they ended."""
-    if target.prior is None or target.run.history.n_told >= N_INFORMED:
-        return False
-    return isinstance(surrogate, TimeVaryingGP)
-
-
-def _has_known_scale(surrogate):
-    """Return True if location and scale of y are those of earlier runs."""
-    return isinstance(surrogate, FittedGP) and "scale" in surrogate.model._known_of_rows
+    return target.prior is not None and isinstance(surrogate, TimeVaryingGP)
 
 
 def _before_search(target, surrogate, data, times):
@@ -232,6 +222,8 @@ def _before_search(target, surrogate, data, times):
     if target.prior is not None and isinstance(surrogate, FittedGP):
         model = copy.copy(surrogate.model)
         model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
+        if isinstance(new.prior_mean, LearntMean):
+            model.prior_mean = new.prior_mean
         surrogate = replaced(surrogate, model=model)
     return surrogate, {"temporal_kernel": new.temporal_kernel}
 
@@ -356,7 +348,6 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     run, (surrogate, search, sliced), n = target.run, target.model, len(data)
     early = run.algorithm._searches_for_the_past
     early = early and data.rows[-1, -1] < surrogate.X_train_[:, -1].min()
-    ends = n >= N_SCALED and _has_known_scale(surrogate)
     if sliced is not None and sliced.optimum is not None and not early:
         return _with_optimum(target, sliced, None, data)
     if fresh or n == 1:
@@ -368,7 +359,7 @@ def next_model(target, drop, data, latest, *, hold=False, fresh=False):
     search = SearchState(search.age + 1, search.size)
     in_slices = run.timer is not None and not early
     goes_on = sliced is not None and in_slices
-    if hold or goes_on or not search_is_due(target, surrogate, n, early or ends):
+    if hold or goes_on or not search_is_due(target, surrogate, n, early):
         return Model(surrogate, search, sliced)
     if in_slices and isinstance(surrogate, FittedGP):
         return Model(surrogate, search, begun_search(target, surrogate, data))

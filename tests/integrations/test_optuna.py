@@ -55,6 +55,29 @@ def params(study, name="x"):
 # --- tracking -------------------------------------------------------------------------------------
 
 
+def test_earlier_studies():
+    """The first modelled trials are where they ended; groups and ranges may differ."""
+
+    def with_choice(trial):
+        y = (trial.suggest_float("x", 0.0, 10.0) - 7.0) ** 2
+        return y + (trial.suggest_categorical("c", ["a", "b"]) == "a")
+
+    first = new_study(small())
+    first.optimize(with_choice, n_trials=40)
+    sampler = small(earlier=[first], seed=1)
+    study = new_study(pickle.loads(pickle.dumps(sampler)))
+    study.optimize(with_choice, n_trials=4)
+    assert np.abs(np.array(params(study)[1:]) - 7.0).max() < 1.0
+    assert params(study, "c")[1:] == ["b"] * 3
+    with pytest.raises(ValueError, match="studies to maximize"):
+        new_study(sampler, direction="maximize").optimize(with_choice, n_trials=3)
+    for wrong in (first, [1]):
+        with pytest.raises(ValueError, match="list of optuna"):
+            small(earlier=wrong)
+    with pytest.raises(ValueError, match="earlier studies"):
+        TimeVaryingSampler(WDBO(earlier=[]))
+
+
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_it_follows_the_optimum(direction):
     study = new_study(direction=direction)
