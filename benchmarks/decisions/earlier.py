@@ -1,6 +1,7 @@
 """Regret of the first queries: designs of the first points, and what earlier runs teach.
 
-    python benchmarks/decisions/earlier.py FOLDER --seeds 6 --queries 48 --set held-out
+    python benchmarks/decisions/earlier.py FOLDER --seeds 6 --queries 48
+    python benchmarks/decisions/earlier.py FOLDER --seeds 4 --queries 48 --set held-out
     python benchmarks/decisions/earlier.py FOLDER --kinds taught --designs five default one six
     python benchmarks/decisions/earlier.py FOLDER --designs default six --other-kinds --seeds 2
     python benchmarks/decisions/earlier.py FOLDER --designs five default six --variants
@@ -163,14 +164,19 @@ def main():
         for kind, of, variant in cases:
             name = f"{of} -> {kind}" if of != kind else kind
             name += f", {variant}" if variant != "same" else ""
-            yield name, np.array(
-                [
+            yield (
+                name,
+                np.array(
                     [
-                        runs.regrets(kind, seed, design, of if design in N_EARLIER else None, variant)
-                        for seed in range(arguments.seeds)
+                        [
+                            runs.regrets(
+                                kind, seed, design, of if design in N_EARLIER else None, variant
+                            )
+                            for seed in range(arguments.seeds)
+                        ]
+                        for design in arguments.designs
                     ]
-                    for design in arguments.designs
-                ]
+                ),
             )
 
     print(f"{'':26}" + "".join(f"  | {design:43}" for design in arguments.designs))

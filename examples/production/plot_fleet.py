@@ -35,7 +35,10 @@ def lost(x, t, machine):
 
 
 def run(folder, machine, prior=None):
-    """Return the power lost (n,) in a machine's queries, and the seconds of a step."""
+    """Return the power lost (n,) in a machine's queries, seconds, and queries made before.
+
+    A call may be repeated, also one that was completed on a worker that has died since.
+    """
     journal = Journal(Path(folder, f"machine-{machine}.db"), resume=True)
     optimizer = WDBO(
         DOMAIN, maximize=False, earlier=prior, random_state=machine, journal=journal, clock="step"
@@ -48,7 +51,7 @@ def run(folder, machine, prior=None):
         query = optimizer.pending_[0] if optimizer.pending_ else optimizer.suggest(t)
         noise = np.random.default_rng([machine, t]).normal()
         optimizer.tell(query, 75.0 + lost(query.x, t, machine) + 0.3 * noise)
-    seconds = (time.process_time() - begun) / (N_QUERIES - n_before)
+    seconds = time.process_time() - begun
     asked = optimizer.to_frame()
     optimizer.close()
     points = [{"speed": speed, "valve": valve} for speed, valve in asked[[*DOMAIN]].to_numpy()]
@@ -76,8 +79,11 @@ def main():
 if __name__ == "__main__":
     runs = main()
     regrets = np.array([regret for regret, *_ in runs])
-    milliseconds = 1e3 * np.mean([seconds for _, seconds, _ in runs])
-    print(f"{milliseconds:.1f} ms a step; resumed after {runs[DIES[0]][2]} queries")
+    _, seconds, n_before = map(np.array, zip(*runs))
+    milliseconds = 1e3 * seconds.sum() / (N_QUERIES - n_before).sum()
+    print(
+        f"{milliseconds:.1f} ms a step; machine {DIES[0]} resumed after {n_before[DIES[0]]} queries"
+    )
 
     fig, (left, right) = plt.subplots(
         1, 2, figsize=(10.0, 4.0), width_ratios=[2, 1], layout="constrained"
