@@ -80,7 +80,7 @@ class Runs:
         lines = self._file.read_text().splitlines() if self._file.exists() else []
         self._done = {tuple(key): values for key, values in map(json.loads, lines)}
 
-    def regrets(self, kind, seed, design, of=None, variant="same"):
+    def regrets(self, kind, seed, design, of, variant):
         """Return the regret (n_parts,) over that of uniform queries in each part of a run.
 
         Parameters
@@ -88,17 +88,17 @@ class Runs:
         kind : str
         seed : int
         design : str
-        of : str, default=None
-            Kind of the earlier runs, if any; None is that of the run.
+        of : str
+            Kind of the earlier runs, if there are any.
         variant : str
         """
-        key = kind, seed, design, of or kind, variant, self.n
+        key = kind, seed, design, of, variant, self.n
         if key not in self._done:
             system = System(kind, seed, 0, self.held_out, **VARIANTS[variant])
             options = dict(system.options)
             if design in N_EARLIER:
                 earlier = range(1, 1 + N_EARLIER[design])
-                options["earlier"] = [self.earlier(of or kind, seed, i) for i in earlier]
+                options["earlier"] = [self.earlier(of, seed, i) for i in earlier]
             make = Five if design == "five" else WDBO
             optimizer = make(
                 system.domain, constraints=system.constraints, random_state=seed, **options
@@ -164,20 +164,14 @@ def main():
         for kind, of, variant in cases:
             name = f"{of} -> {kind}" if of != kind else kind
             name += f", {variant}" if variant != "same" else ""
-            yield (
-                name,
-                np.array(
-                    [
-                        [
-                            runs.regrets(
-                                kind, seed, design, of if design in N_EARLIER else None, variant
-                            )
-                            for seed in range(arguments.seeds)
-                        ]
-                        for design in arguments.designs
-                    ]
-                ),
-            )
+            values = [
+                [
+                    runs.regrets(kind, seed, design, of if design in N_EARLIER else kind, variant)
+                    for seed in range(arguments.seeds)
+                ]
+                for design in arguments.designs
+            ]
+            yield name, np.array(values)
 
     print(f"{'':26}" + "".join(f"  | {design:43}" for design in arguments.designs))
     means = np.array(list(table(rows())))

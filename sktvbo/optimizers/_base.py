@@ -127,7 +127,8 @@ class BayesianOptimizer(AskTell):
     The first initial point of "auto" is the middle of the domain, or the allowed place nearest to
     it; what has no middle, as categories, is drawn. Each further one is the one of 16 Sobol points,
     or random members, that is farthest from all that is told, failed or pending. It is within
-    ``max_step``, and satisfies the constraints. Before there is a surrogate, ``recommend`` and ``predict`` fit one for each call.
+    ``max_step``, and satisfies the constraints. Before there is a surrogate, ``recommend`` and
+    ``predict`` fit one for each call.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
