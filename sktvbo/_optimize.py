@@ -154,8 +154,8 @@ def optimize(
         ``context(t)``, or ``context()`` if it requires no argument, returns what is measured before
         a query, on a domain with a `~sktvbo.domain.Context`; and before the recommendation.
     **options
-        Parameters of the optimizer, such as ``maximize=False`` or ``random_state=0``. Only with a
-        ``domain``.
+        Parameters of the optimizer, such as ``maximize=False``, ``random_state=0``, or
+        ``earlier=[...]`` to learn from earlier runs. Only with a ``domain``.
 
     Returns
     -------

@@ -134,6 +134,14 @@ def test_names_parameters_and_optimizers():
     assert (found.optimizer.maximize, given.domain) == (False, None)
 
 
+def test_it_learns_from_earlier_runs():
+    first = optimize(lambda x, t: -((x[0] - 7.0) ** 2), [(0.0, 10.0)], n_calls=32, clock="step")
+    second = optimize(
+        lambda x, t: -((x[0] - 7.0) ** 2), [(0.0, 10.0)], n_calls=2, earlier=[first.optimizer]
+    )
+    assert abs(second.calls[0].x[0] - 7.0) < 0.5
+
+
 def test_an_optimizer_of_another_package():
     found = optimize(moving, optimizer=Foreign(), n_calls=3, clock=StepClock())
     assert found.optimizer.last == ([2.0], moving([2.0], 2.0), 2.0)

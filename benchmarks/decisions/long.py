@@ -3,13 +3,14 @@
     python benchmarks/decisions/long.py --steps 20000
     python benchmarks/decisions/long.py --steps 3000 --systems circle-90 still --seeds 2
     python benchmarks/decisions/long.py --variants default unlimited BOLT --steps 5000
+    python benchmarks/decisions/long.py --systems still --variants random --steps 200000 --journal
     python benchmarks/decisions/long.py --systems walk --steps 20000 --journal
 
 A run has one query a step, at equal intervals, with noise of 0.05. For each part of the run
 (``--part`` steps) it prints the rows of the data set at its end, the median and the 99th percentile
 of the processor time of a step in milliseconds (``ask`` and ``tell``), the memory of the process at
-its end, and the mean regret. With ``--journal`` the run has one, whose size follows. Each run has a
-process of its own.
+its end, and the mean regret. With ``--journal`` the run has one, and its size follows, with the
+seconds of what reads the whole history. Each run has a process of its own.
 
 The value is 1 less the squared distance from a best place, in units of 0.35 (in more than two
 parameters of 0.35 √(d/2)).
@@ -43,7 +44,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sktvbo import BOLT, TVGPUCB, WDBO
+from sktvbo import BOLT, TVGPUCB, WDBO, RandomSearch
+from sktvbo import journal as journals
 from sktvbo.domain import Arms
 from sktvbo.exceptions import ModelWarning
 
@@ -59,6 +61,7 @@ VARIANTS = {
     "alpha=0.05": (WDBO, {"alpha": 0.05, "max_size": None}),
     "BOLT": (BOLT, {}),
     "TV-GP-UCB-300": (TVGPUCB, {"max_size": 300}),
+    "random": (RandomSearch, {}),
 }
 
 
@@ -160,8 +163,33 @@ def run(system, variant, n_steps, seed, part, journal):
                 flush=True,
             )
     if journal:
-        optimizer.close()
-        print(f"  journal {Path(journal).stat().st_size / 2**20:.1f} MB", flush=True)
+        print_storage(optimizer, journal)
+
+
+def print_storage(optimizer, path):
+    """Print sizes and seconds of what reads or writes a whole run, and of a tell after resuming."""
+    frame, in_frame = timed(optimizer.to_frame)
+    text, in_writing = timed(optimizer.to_json)
+    _, in_reading = timed(type(optimizer).from_json, text)
+    optimizer.close()
+    _, in_check = timed(journals.check, path)
+    resumed, in_resume = timed(type(optimizer).resume, path)
+    _, in_tell = timed(lambda: resumed.tell(resumed.ask(), 0.0))
+    resumed.close()
+    print(
+        f"  journal {path.stat().st_size / 2**20:.1f} MB, checked in {in_check:.1f} s, resumed in "
+        f"{in_resume:.2f} s, then a step {in_tell:.2f} s; JSON {len(text) / 2**20:.1f} MB, written "
+        f"in {in_writing:.2f} s, read in {in_reading:.2f} s; to_frame {len(frame)} rows in "
+        f"{in_frame:.2f} s",
+        flush=True,
+    )
+
+
+def timed(function, *arguments):
+    """Return the value of a call, and its seconds of processor time."""
+    start = time.process_time()
+    value = function(*arguments)
+    return value, time.process_time() - start
 
 
 def main():

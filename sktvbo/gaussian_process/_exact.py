@@ -261,8 +261,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     With ``max_size`` memory is bounded. `fit` learns the hyperparameters from all its rows.
     `partial_fit` drops a twentieth of the rows once they exceed ``max_size``: those least relevant
-    to the future, or the oldest with the Kalman solver or without relevancies. "auto" is dense up
-    to 1000 rows then. `condition_on` and `refit` keep all rows.
+    to the future, or the oldest with the Kalman solver or without relevancies. With a
+    ``prior_mean`` that has a ``spread`` they leave what they said of what never changes. "auto" is
+    dense up to 1000 rows then. `condition_on` and `refit` keep all rows.
 
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50

@@ -474,6 +474,13 @@ class FittedGP(Learnt):
         gp = replaced(gp, rows=gp.rows.with_static(static))
         return replaced(self, gp=gp).without(indices, restandardize=restandardize)
 
+    def unsummarized(self, indices: Indices) -> Self:
+        """Return the model whose static part is not told again by rows that have come back."""
+        gp, static = self.gp, self.gp.rows.static
+        if static is None:
+            return self
+        return self.with_static(static.minus(*information_of(gp, indices, static)))
+
     def with_static(self, static: StaticPart | None) -> Self:
         """Return the model with another static part, which rows of an earlier state had left."""
         return replaced(self, gp=self.gp._recomputed(self.gp.rows.with_static(static)))

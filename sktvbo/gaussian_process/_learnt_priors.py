@@ -132,5 +132,10 @@ class LearntMean(QuadraticMean):
         self.static = static
         self.scale = scale
 
+    @property
+    def default(self):
+        """The mean that holds without earlier fits."""
+        return QuadraticMean(self.depth, self.columns, self.only_if_likelier, self.spread)
+
     def polynomial(self, n_dims):
         return self.static.mean(super().polynomial(n_dims), self.scale, n_dims)

@@ -187,8 +187,8 @@ class QuadraticMean(BaseEstimator):
         without it. Every hyperparameter search makes the choice again.
     spread : float, default=0.0
         Prior standard deviation, over places that are uniform in the box, of a static part of f
-        around this mean: linear and quadratic terms of each column. Rows that an optimizer removes
-        leave what they said of it, see :doc:`/theory`. 0: none.
+        around this mean: linear and quadratic terms of each column. Rows that ``max_size``, or the
+        policy of an optimizer, removes leave what they said of it, see :doc:`/theory`. 0: none.
 
     References
     ----------

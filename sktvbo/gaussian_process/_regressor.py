@@ -841,13 +841,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 def _reduced(fitted, size):
     """Return a fitted value with at most ``size`` rows: the most relevant, or else the latest.
 
-    Of a filter, or of more than 2 ``size`` rows, the latest: this bounds time and memory.
+    Of a filter, or of more than 2 ``size`` rows, the latest: this bounds time and memory. The
+    others leave what they said of the static part.
     """
     gp = fitted.gp
     n_oldest = gp.rows.n - (2 * size if isinstance(gp, Dense) else size)
     if n_oldest > 0:
-        fitted = fitted.without(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
-    return fitted.without(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
+        fitted = fitted.summarized(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
+    return fitted.summarized(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
 
 
 def as_fitted(surrogate):

@@ -37,6 +37,9 @@ from ._prior_mean import Polynomial
 # Scales of the orthonormal polynomials x − ½ and (x − ½)² − 1/12 over [0, 1].
 _LINEAR, _SQUARE = np.sqrt(12.0), np.sqrt(180.0)
 
+# Directions with a smaller part of the largest information have none.
+_ROUNDING = 1e-10
+
 
 @dataclass(frozen=True, eq=False)
 class StaticPart:
@@ -74,6 +77,14 @@ class StaticPart:
     def plus(self, information, shift):
         """Return this and further information."""
         return replaced(self, information=self.information + information, shift=self.shift + shift)
+
+    def minus(self, information, shift):
+        """Return the information that is left, in the directions in which some is left."""
+        values, directions = np.linalg.eigh(self.information - information)
+        left = directions[:, values > _ROUNDING * np.abs(values).max(initial=0.0)]
+        project = left @ left.T
+        information = project @ (self.information - information) @ project
+        return replaced(self, information=information, shift=project @ (self.shift - shift))
 
     def faded(self, part):
         """Return a part of the information."""

@@ -168,13 +168,13 @@ class BayesianOptimizer(AskTell):
 
     With ``earlier`` the first query of "auto" is at the typical setting of the earlier runs, and
     the third one follows the surrogate. Categories and members of small sets that all earlier runs
-    rejected are not visited at first. The default surrogate has priors around what they have
-    learnt, in the user's units: hyperparameters, location and scale of y, and a static part. What
-    the observations contradict loses its weight (:doc:`/guide/fleet`). Domains may differ in their
-    bounds and in the values of a category; names, kinds, ``maximize`` and ``time_unit`` are the
-    same. Runs with fewer than 30 observations are left out, with a warning. With ``safety`` the
-    models of limited outcomes learn from this run alone. JSON and journals contain the prior: a
-    resumed run does not need the earlier ones.
+    rejected are not visited at first. The default surrogate has their location and scale of y, and
+    for the first 60 observations priors around what they have learnt, in the user's units:
+    hyperparameters, and a mean over the domain. What the observations contradict loses its weight
+    (:doc:`/guide/fleet`). Domains may differ in their bounds and in the values of a category;
+    names, kinds, ``maximize`` and ``time_unit`` are the same. Runs with fewer than 30 observations
+    are left out, with a warning. With ``safety`` the models of limited outcomes learn from this run
+    alone. JSON and journals contain the prior: a resumed run does not need the earlier ones.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 

@@ -32,7 +32,13 @@ from ..exceptions import DomainError, ModelWarning
 from ..gaussian_process._data import Moments
 from ..gaussian_process._exact_posterior import Dense
 from ..gaussian_process._fitted import FittedGP
-from ..gaussian_process._learnt_priors import LearntMean, LogMixture, pooled, uncertainties
+from ..gaussian_process._learnt_priors import (
+    LEAST_SPREAD,
+    LearntMean,
+    LogMixture,
+    pooled,
+    uncertainties,
+)
 from ..gaussian_process._static_part import StaticPart, information_of
 from ..journal._encoding import decode, encode
 from ..journal._read import opened
@@ -60,6 +66,10 @@ _LEAST_SHARE = 0.05
 
 # A run says as much about the static part of others as this many observations.
 _N_STATIC = 3.0
+
+# Typical settings of single runs are asked for as well if a discrete parameter differs by more than
+# this part of its range, but not more than the second number.
+_SAME, _MOST_POINTS = 0.25, 5
 
 # Location and scale of y are those of earlier runs unless y differs from this location by more of
 # these scales on average, or, from the third number of values on, varies by a part of the scale
@@ -91,11 +101,6 @@ class LearntModel:
     location: float
     scale: float
     static: StaticPart | None = None
-
-    @property
-    def in_time(self):
-        """Names of the hyperparameters in time, which mean the same for the same kernel."""
-        return tuple(name for name in self.names if name.startswith(("temporal", "level")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,7 @@ class ModelPrior:
         known = [model.static for model in models if model.static is not None]
         location = float(np.median([model.location for model in models]))
         scale = float(np.exp(np.median(np.log([model.scale for model in models]))))
-        static = static_of_others(known, scale) if known else None
+        static = static_of_another(known, scale) if known else None
         known = (np.array([getattr(each, name) for each in same]) for name in ("logs", "variances"))
         return cls(names, *known, location, scale, static)
 
@@ -166,23 +171,28 @@ class ModelPrior:
         varies = n < _N_VARYING or low * self.scale < std < high * self.scale
         return varies and abs(mean - self.location) < _FARTHEST * self.scale
 
-    def informed(self, surrogate, y, *, with_location):
-        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+    def scaled(self, surrogate, y):
+        """Return an unfitted regressor with their location and scale, unless y contradicts them.
 
         Parameters
         ----------
         surrogate : TimeVaryingGP
         y : ndarray of shape (n,)
             Values that it is fitted to.
-        with_location : bool
-            Location and scale of y are those of the earlier runs, unless it contradicts them.
+        """
+        if self.suits(y):
+            known = {"location": self.location, "scale": self.scale, "standardize": False}
+            surrogate._known_of_rows = known
+        return surrogate
+
+    def informed(self, surrogate, y):
+        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+
+        Parameters are those of `scaled`.
         """
         priors, changes = dict(surrogate.hyperpriors or {}), {}
-        scale, known = (Moments.of(y).std if len(y) else 0.0) or 1.0, {}
-        if with_location and self.suits(y):
-            scale = self.scale
-            known = {"location": self.location, "scale": scale, "standardize": False}
-        surrogate._known_of_rows = known
+        scale = surrogate._known_of_rows.get("scale")
+        scale = scale or (Moments.of(y).std if len(y) else 0.0) or 1.0
         if surrogate.prior_mean is not None:
             changes["prior_mean"] = self._informed_mean(surrogate.prior_mean, scale)
         for name in ("signal_variance", "noise_variance"):
@@ -204,10 +214,8 @@ class ModelPrior:
         if mean is None or static is None or not mean.spread:
             return mean
         deviation = StaticPart.empty(static.columns, mean.spread).deviation
-        static, known = replaced(static, deviation=deviation), mean.get_params()
-        return LearntMean(
-            **known | {"columns": static.columns.tolist()}, static=static, scale=scale
-        )
+        known = mean.get_params() | {"columns": static.columns.tolist()}
+        return LearntMean(**known, static=replaced(static, deviation=deviation), scale=scale)
 
     def _informed_kernel(self, kernel, part, priors):
         """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
@@ -225,7 +233,7 @@ class ModelPrior:
             bounds = np.array(h.bounds)
             if part != "spatial_kernel" and h.name.endswith("length_scale"):
                 # The data are still shorter than what earlier runs have seen.
-                bounds[:, 1] = np.maximum(bounds[:, 1], np.exp(log + 2.0 * spread))
+                bounds[:, 1] = np.maximum(bounds[:, 1], np.exp(log + 2.0 * LEAST_SPREAD))
                 kernel.set_params(**{f"{h.name}_bounds": tuple(bounds[0])})
             priors[name] = _mixture(np.exp(log), spread, priors.get(name), bounds)
             values.append(np.clip(log, *np.log(bounds).T))
@@ -236,29 +244,29 @@ def _mixture(median, spread, other, bounds):
     return LogMixture.of(median, spread, other, np.array(bounds))
 
 
-def static_of_others(statics, scale):
-    """Return what static parts (list) of some runs say of that of another run.
+def static_of_another(parts, scale):
+    """Return what the static parts of some runs say of that of another run.
 
     With C the covariance of their mean w, of which each run is `_N_STATIC` observations, and S the
     variances between the runs, the coefficients of another run are N(w, C + S).
 
     Parameters
     ----------
-    statics : list of StaticPart
+    parts : list of StaticPart
     scale : float
         Of y.
     """
-    first, *others = statics
+    first, *others = parts
     total = first
     for other in others:
         total = total.plus(other.information, other.shift)
     n_known = scale**2 * np.trace(total.information) / len(total.shift)
-    total = total.faded(min(_N_STATIC * len(statics) / max(n_known, 1e-300), 1.0))
+    total = total.faded(min(_N_STATIC * len(parts) / max(n_known, 1e-300), 1.0))
     if not others:
         return total
     # Hardly any prior information, for coefficients that no run has seen.
     least = 1e-3 / scale**2 * np.eye(len(total.shift))
-    known = [np.linalg.solve(each.information + least, each.shift) for each in statics]
+    known = [np.linalg.solve(each.information + least, each.shift) for each in parts]
     covariance = np.linalg.inv(total.information + least) + np.diag(np.var(known, axis=0, ddof=1))
     information = np.linalg.inv(covariance)
     w = np.linalg.solve(total.information + least, total.shift)
@@ -318,7 +326,7 @@ class Prior:
     def start_points(self, domain: Domain) -> Array:
         """Return the settings that are asked first: the typical one of all runs.
 
-        Those of single runs follow where they have another member, integer or category.
+        Those of single runs follow where they have another member or category, or a far integer.
 
         Parameters
         ----------
@@ -336,13 +344,15 @@ class Prior:
         points = points[domain.queryable(points)]
         if not len(points):
             return points
-        first, *others = points[_by_centrality(domain, points)]
-        steps = ~np.isin(domain.kinds[:k], _NUMBERS)
-        chosen = [first]
-        for point in others:
-            if all((point[:k] != known[:k])[steps].any() for known in chosen):
-                chosen.append(point)
-        return np.array(chosen)
+        points = points[_by_centrality(domain, points)]
+        discrete = ~np.isin(domain.kinds, _NUMBERS) & (np.arange(domain.n_dims) < k)
+        places = domain.unit_of(points)[:, domain.unit_mask(discrete)]
+        chosen = [0]
+        for i, place in enumerate(places):
+            gaps = np.abs(place - places[chosen]).max(axis=1, initial=0.0)
+            if gaps.min() > _SAME and len(chosen) < _MOST_POINTS:
+                chosen.append(i)
+        return points[chosen]
 
     def may_be_best(self, rows: Array) -> Mask:
         """Return which members of a finite domain an earlier run may have found best.

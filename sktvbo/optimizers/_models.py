@@ -42,6 +42,10 @@ _MAX_LEARNT = 1000
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
+# What earlier runs have learnt of the hyperparameters, and of the mean over the domain, holds for
+# fewer observations told: later the run knows better.
+N_INFORMED = 60
+
 
 # --- targets --------------------------------------------------------------------------------------
 
@@ -202,7 +206,10 @@ def _own_surrogate(target, times, y):
     if not _takes_prior(target, surrogate):
         return surrogate
     # A location within a limit would make places seem allowed.
-    return target.prior.informed(surrogate, y, with_location=not target.is_limited)
+    if not target.is_limited:
+        surrogate = target.prior.scaled(surrogate, y)
+    is_early = run.history.n_told < N_INFORMED
+    return target.prior.informed(surrogate, y) if is_early else surrogate
 
 
 def _takes_prior(target, surrogate):
@@ -224,6 +231,8 @@ def _before_search(target, surrogate, data, times):
         model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
         if isinstance(new.prior_mean, LearntMean):
             model.prior_mean = new.prior_mean
+        elif isinstance(model.prior_mean, LearntMean):
+            model.prior_mean = model.prior_mean.default
         surrogate = replaced(surrogate, model=model)
     return surrogate, {"temporal_kernel": new.temporal_kernel}
 
@@ -272,6 +281,11 @@ def summarized(target, surrogate, drop, n):
     if not isinstance(surrogate, FittedGP):
         return without_rows(target, surrogate, drop, n)
     return surrogate.summarized(drop, restandardize=target.follows_scale(surrogate, n))
+
+
+def unsummarized(surrogate, indices):
+    """Return a surrogate with rows that have come back, which its static part knows no longer."""
+    return surrogate.unsummarized(indices) if isinstance(surrogate, FittedGP) else surrogate
 
 
 def static_of(surrogate):

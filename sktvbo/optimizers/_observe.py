@@ -31,6 +31,7 @@ from ._models import (
     static_of,
     summarized,
     training,
+    unsummarized,
     with_models,
     with_static,
     without_rows,
@@ -381,7 +382,8 @@ def _without_observation(run, position):
     entry, is_latest = run.history.log.take([position])[0], position == run.history.positions[-1]
     data, history = _data_without(run, position, entry, is_latest), run.history.take_back(position)
     surrogate, policy, time = run.surrogate, run.policy, replaced(run.time, resets=())
-    if is_latest and run.policy_before is not None:
+    is_restored = is_latest and run.policy_before is not None
+    if is_restored:
         policy = run.policy_before
         surrogate = with_static(surrogate, run.static_before)
     if surrogate is not None:
@@ -391,6 +393,9 @@ def _without_observation(run, position):
             time = run.time.in_force(data.rows[:, -1])
             if len(data) != len(run.data) or (data.positions != run.data.positions).any():
                 surrogate = conditioned(objective(run), surrogate, data)
+                back = np.flatnonzero(~np.isin(data.positions, run.data.positions))
+                if len(back) and not is_restored:
+                    surrogate = unsummarized(surrogate, back)
     return replaced(
         run,
         objective=Model(surrogate, run.search),  # an unfinished search may have learnt from it

@@ -71,6 +71,39 @@ def test_the_posterior_is_that_given_all_rows(parts, mean_prior_std, monkeypatch
     assert np.abs(after.gp.rows.static.information).max() > 0.0
 
 
+def test_partial_fit_beyond_max_size_keeps_what_all_rows_said(monkeypatch):
+    monkeypatch.setattr(_fitted, "_STAYS", 1.0)
+    options = {"normalize_y": False, "mean_prior_std": 0.0}
+    later = X[:1] + np.array([0.0, 0.0, 1e4])  # so late that what is lost of h does not concern it
+    bounded = fitted(max_size=20, **options).regressor().partial_fit(later, Y[:1])
+    everything = fitted(**options).condition_on(later, Y[:1])
+    assert len(bounded.X_train_) <= 20
+    found = posterior(bounded.fitted_, bounded.fitted_.gp.rows.static)
+    for one, other in zip(found, posterior(everything, StaticPart.empty([0, 1], 2.0))):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+def test_rows_that_come_back_are_not_told_twice(monkeypatch):
+    monkeypatch.setattr(_fitted, "_STAYS", 1.0)
+    known = without(fitted(0.0), [[3, 7]])
+    after = without(fitted(0.0), [[3, 7], [50, 11]])
+    again = after.condition_on(X[[50, 11]], Y[[50, 11]]).unsummarized([N - 4, N - 3])
+    for name in ("information", "shift"):
+        one, other = (getattr(gp.gp.rows.static, name) for gp in (again, known))
+        assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+    plain = fitted(spread=0.0)
+    assert plain.unsummarized([3]) is plain
+
+
+def test_more_than_is_known_cannot_be_taken_back():
+    rng = np.random.RandomState(0)
+    square = rng.normal(size=(4, 4))
+    static = StaticPart.empty([0, 1], 2.0).plus(square @ square.T, rng.normal(size=4))
+    less = static.minus(2.0 * static.information, 2.0 * static.shift)
+    assert not less.information.any()
+    assert not less.shift.any()
+
+
 def test_what_is_conditioned_on_equals_that_from_the_rows_alone():
     """Weights are those of y less the mean of the static part, after every update."""
     gp = without(fitted(normalize_y=True), PARTS[0])

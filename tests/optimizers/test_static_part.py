@@ -68,6 +68,17 @@ def test_untell_of_the_latest_restores_it(text):
     assert_allclose(np.sort(opt.X_, axis=0), np.sort(rows, axis=0))
 
 
+def test_untell_of_an_older_one_does_not_count_rows_twice(text):
+    opt = WDBO.from_json(text)
+    known = np.trace(static_of(opt).information)
+    opt.tell([0.3, 0.3], 5.0, t=60.0)
+    told = np.trace(static_of(opt).information)
+    opt.tell([0.5, 0.6], 0.5, t=61.0)
+    opt.untell([0.3, 0.3])
+    assert known < 0.9 * told
+    assert np.trace(static_of(opt).information) < 0.5 * (known + told)
+
+
 def test_another_domain_goes_on_with_it(text):
     opt = WDBO.from_json(text)
     wider = opt.with_parameters(domain=[(-0.5, 1.5), (-0.5, 1.5)])
