@@ -71,18 +71,21 @@ def write(page):
 
 
 def draw(page, picture, width, scheme):
-    """Draw a page as a picture, by a browser."""
+    """Draw the top of a page as a picture, by a browser, in few colours: a small file."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         path = playwright.chromium.executable_path
         path = None if Path(path).exists() else shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-        tab = browser.new_page(**options, device_scale_factor=1.5)
+        options = {"viewport": {"width": width, "height": 1230}, "color_scheme": scheme}
+        tab = browser.new_page(**options, device_scale_factor=1.25)
         tab.goto(Path(page).resolve().as_uri())
         tab.screenshot(path=picture)
         browser.close()
+    with Image.open(picture) as image:
+        image.convert("RGB").quantize(128).save(picture, optimize=True)
 
 
 def main():

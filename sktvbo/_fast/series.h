@@ -189,7 +189,7 @@ SKTVBO_EXPANDED double sktvbo_observed(const ptrdiff_t R, const sktvbo_series *S
 
 /* Filter rows first to last in place; returns 0, or the row + 1 whose variance is not positive.
    ``sums`` (k, k + 1) is increased by E' E, its last column by log |S|. ``kept`` receives m and P
-   before each observation; ``work`` has 18 lines + N numbers. */
+   before each observation; ``work`` has 18 lines + N + k + k k numbers. */
 SKTVBO_EXPANDED ptrdiff_t sktvbo_filter_rows(const ptrdiff_t R, const ptrdiff_t k,
                                              const sktvbo_series *S, ptrdiff_t first,
                                              ptrdiff_t last, double *m_out, double *P_out,
@@ -197,10 +197,12 @@ SKTVBO_EXPANDED ptrdiff_t sktvbo_filter_rows(const ptrdiff_t R, const ptrdiff_t 
 {
     ptrdiff_t i, j, l, q, a, N = R ? R : S->N, size = (k + N) * N;
     ptrdiff_t chains = R ? 1 : S->chains, lines = R ? 1 : S->lines;
-    double own_m[6], own_P[9], own_work[21], E[2], squares[4] = {0.0};
+    double own_m[6], own_P[9], own_work[27];
     double product = 1.0, total = 0.0;
     double *m = R ? own_m : m_out, *P = R ? own_P : P_out;
-    double *A = R ? own_work : work, *Q = A + 9 * lines, *c = Q + 9 * lines;
+    double *A = R ? own_work : work, *Q = A + 9 * lines, *c = Q + 9 * lines, *E = c + N;
+    double *squares = E + k;
+    memset(squares, 0, sizeof(double) * k * k);
     if (R) {
         memcpy(m, m_out, sizeof(double) * k * N);
         memcpy(P, P_out, sizeof(double) * N * N);
@@ -276,7 +278,7 @@ SKTVBO_EXPANDED ptrdiff_t sktvbo_filter_rows(const ptrdiff_t R, const ptrdiff_t 
    ``on_weight`` (chains,), if given, ``on_rate`` (lines,) and ``on_R`` (n,) receive twice the
    derivatives of the log likelihood, of the rates in their logarithm; so does ``on_H`` (n, chains),
    if given. ``out`` (n, k + 1), if given, receives smoothed means and variances of f.
-   ``work`` has 18 lines + N N + 2 N numbers. */
+   ``work`` has 18 lines + N N + 2 N + k numbers. */
 SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, const sktvbo_series *S,
                                         ptrdiff_t first, ptrdiff_t last, const double *kept,
                                         double *r_out, double *Lambda_out, double *on_weight,
@@ -285,9 +287,10 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
 {
     ptrdiff_t i, j, l, a, b, e, N = R ? R : S->N, size = (k + N) * N;
     ptrdiff_t chains = R ? 1 : S->chains, lines = R ? 1 : S->lines;
-    double own_r[6], own_Lambda[9], own_work[33];
+    double own_r[6], own_Lambda[9], own_work[35];
     double *r = R ? own_r : r_out, *Lambda = R ? own_Lambda : Lambda_out;
     double *A = R ? own_work : work, *Q = A + 9 * lines, *c = Q + 9 * lines, *x = c + N, *G = x + N;
+    double *u = G + N * N;
     if (R) {
         memcpy(r, r_out, sizeof(double) * k * N);
         memcpy(Lambda, Lambda_out, sizeof(double) * N * N);
@@ -295,7 +298,7 @@ SKTVBO_EXPANDED void sktvbo_smooth_rows(const ptrdiff_t R, const ptrdiff_t k, co
     for (i = last - 1; i >= first; i--) {
         const double *h = R ? NULL : S->H + i * S->chains;
         const double *m = kept + (i - first) * size, *P = m + k * N;
-        double v = sktvbo_observed(R, S, h, P, c), noise = S->R[i], inverse, share, u[2], g = 0.0;
+        double v = sktvbo_observed(R, S, h, P, c), noise = S->R[i], inverse, share, g = 0.0;
         /* Without an observation the variance s is infinite, and the share of R in it 1. */
         inverse = noise == INFINITY ? 0.0 : 1.0 / (v + noise);
         share = noise == INFINITY ? 1.0 : noise * inverse;

@@ -55,7 +55,7 @@ cdef class Chains:
     gap : (n,)
         Time since the row before; 0 for none.
     Y : (n, k)
-        One or two columns of targets.
+        Columns of targets, one or two without H.
     R : (n,)
         Noise variances, infinite in rows that are only queried.
     H : (n, chains) or None
@@ -72,8 +72,10 @@ cdef class Chains:
         cdef Py_ssize_t i, chains = line.shape[0], n = gap.shape[0]
         if chains == 0 or n == 0 or order.shape[0] != rate.shape[0] or weight.shape[0] != chains:
             raise ValueError("order, rate (lines,) and line, weight (chains,) do not fit together")
-        if not 1 <= Y.shape[1] <= 2 or Y.shape[0] != n or R.shape[0] != n:
-            raise ValueError("gap (n,), Y (n, 1 or 2) and R (n,) do not fit together")
+        if Y.shape[1] == 0 or Y.shape[0] != n or R.shape[0] != n:
+            raise ValueError("gap (n,), Y (n, k) and R (n,) do not fit together")
+        if H is None and Y.shape[1] > 2:
+            raise ValueError("more than two columns of Y and H None do not fit together")
         if chains > 1 if H is None else (H.shape[0] != n or H.shape[1] != chains):
             raise ValueError("H must be (n, chains), or None for a single chain")
         for i in range(order.shape[0]):
@@ -93,7 +95,7 @@ cdef class Chains:
         self.S.Y, self.S.R, self.S.H = &Y[0, 0], &R[0], NULL
         if H is not None:
             self.S.H = &H[0, 0]
-        self.n_work = 18 * self.S.lines + (self.S.N + 2) * self.S.N
+        self.n_work = 18 * self.S.lines + (self.S.N + 2) * self.S.N + (self.S.k + 1) * self.S.k
 
     cdef int _check(self, double[:, ::1] m, double[:, ::1] P) except -1:
         if (m.shape[0] != self.S.k or m.shape[1] != self.S.N or P.shape[0] != self.S.N

@@ -76,6 +76,8 @@ class Domain:
     steps : ndarray of shape (d,)
         Mean distance between neighbouring values of each parameter in unit form: 0 for reals, NaN
         for categories and in a set of points.
+    learnt : ndarray of bool of shape (d,)
+        Coordinates, of a context, whose range is not declared and follows what is measured.
     n_chosen : int
         Number of dimensions that are chosen rather than measured; they come first in a row.
     """
@@ -97,6 +99,7 @@ class Domain:
         self.kinds = np.repeat("steps", len(lower))
         self.unit_columns = np.arange(len(lower))
         self.steps = np.full(len(lower), np.nan)
+        self.learnt = np.zeros(len(lower), dtype=bool)
         self.n_unit = len(continuous)
         self.size = size
         for array in (lower, upper, continuous):
@@ -490,7 +493,9 @@ class Domain:
         return ", ".join(map(repr, self._arguments()))
 
     def __reduce__(self):
-        return type(self), self._arguments()
+        # A range that was learnt is no argument.
+        state = (vars(self),) if self.learnt.any() else ()
+        return type(self), self._arguments(), *state
 
     # --- validation of points ---------------------------------------------------------------------
 

@@ -35,8 +35,16 @@ class Change:
 
     @classmethod
     def between(cls, old, new):
-        """Return the change between two domains, or raise a DomainError if there is none."""
-        domain, positions = _converted(old, new)
+        """Return the change between two domains, or raise a DomainError if there is none.
+
+        Ranges that are learnt stay those of the old one.
+        """
+        return cls.of_ranges(old, *_converted(old, new))
+
+    @classmethod
+    def of_ranges(cls, old, domain, positions=None):
+        """Return the change to a domain that differs in the ranges, and in ``positions``."""
+        positions = positions or {}
         ends, scales = np.array([old.lower, old.upper]), np.ones(domain.n_unit)
         new_ends = renumbered(ends, positions)
         before = np.diff(old.unit_of(ends), axis=0)[0][old.unit_columns]
@@ -97,7 +105,8 @@ def _converted_terms(old, new):
             after = type(before)([choice.value for choice in choices], after.queried)
             positions[i] = np.array([float(choices.index(choice)) for choice in before.choices])
         terms[name] = after
-    return ParameterSpace({name: term.spec for name, term in terms.items()}), positions
+    space = ParameterSpace({name: term.spec for name, term in terms.items()})
+    return space.ranging(old.lower, old.upper), positions
 
 
 def _merged(before, after, name):

@@ -43,9 +43,10 @@ class Context:
     *spec
         Two numbers, its usual range, by which it is scaled. Values beyond are accepted. A range
         ten times too wide, or three times too narrow, costs regret: a ModelWarning says so, and
-        ``with_parameters(domain=...)`` changes it. Or another parameter of a `ParameterSpace`:
-        ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``. An hour, a weekday or an
-        angle is `cyclic`.
+        ``with_parameters(domain=...)`` changes it. ``Context(None, None)`` learns the range from
+        the latest values. Or another parameter of a `ParameterSpace`: ``Context("log-real", 1.0,
+        1e3)``, or ``("log-real", None, None)``, ``Context(["day", "night"])``. An hour, a weekday
+        or an angle is `cyclic`.
 
     Examples
     --------
@@ -90,9 +91,6 @@ class Context:
         tuple or list
         """
         spec = self.spec
-        if len(spec) == 2 and spec[0] is None and spec[1] is None:
-            advice = "A rough one will do: with_parameters(domain=...) changes it in a run."
-            raise invalid_domain("A Context", "two numbers, its usual range", spec, advice=advice)
         if len(spec) == 1:
             return spec[0]
         return spec if spec and isinstance(spec[0], str) else ("real", *spec)
@@ -160,7 +158,7 @@ class WithContext(Domain):
     """
 
     def __init__(self, domain: DomainLike, context: object) -> None:
-        self.chosen, self.context = _without_context(domain), _without_context(context)
+        self.chosen, self.context = _chosen(domain), _without_context(context)
         self.current = None
         if isinstance(self.chosen, WithContext):
             expected = "a domain without a context; give all of it at once"
@@ -179,6 +177,7 @@ class WithContext(Domain):
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
         self.steps = np.hstack([part.steps for part in parts])
+        self.learnt = np.hstack([part.learnt for part in parts])
         self._are_labels = np.isin(self.context.kinds, ["labels", "unordered"])
         self.n_chosen = self.chosen.n_dims
         self.is_named = self.chosen.is_named or self.context.is_named
@@ -256,6 +255,20 @@ class WithContext(Domain):
         WithContext
         """
         return replaced(self, current=context)
+
+    def learnt_from(self, rows: Array) -> WithContext:
+        """Return the domain in which ranges that are not declared follow rows (n, d)."""
+        return self._with_ranges(self.context.learnt_from(rows[:, self.n_chosen :]))
+
+    def ranging(self, lower: Array, upper: Array) -> WithContext:
+        """Return the domain with bounds (d,) of the variables whose ranges are learnt."""
+        k = self.n_chosen
+        return self._with_ranges(self.context.ranging(lower[k:], upper[k:]))
+
+    def _with_ranges(self, context):
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        lower[self.n_chosen :], upper[self.n_chosen :] = context.lower, context.upper
+        return replaced(self, context=context, lower=lower, upper=upper)
 
     def knowing(self, rows: Callable[[], Array], n_calls: int) -> WithContext:
         chosen = self.chosen.knowing(lambda: rows()[:, : self.n_chosen], n_calls)
@@ -440,7 +453,18 @@ def as_domain(domain: DomainLike) -> Domain:
         if measured:
             chosen = {k: v for k, v in domain.items() if k not in measured}
             return WithContext(ParameterSpace(chosen), ParameterSpace(measured))
-    return _without_context(domain)
+    return _chosen(domain)
+
+
+def _chosen(domain):
+    """Return a domain from any form, whose parameters have declared ranges unless measured."""
+    domain = _without_context(domain)
+    unknown = domain.learnt[: domain.n_chosen]
+    if unknown.any():
+        name = f"The range of {domain._label(np.argmax(unknown))}"
+        advice = "Only that of a Context is learnt."
+        raise invalid_domain(name, "two numbers", (None, None), advice=advice)
+    return domain
 
 
 def _without_context(domain):

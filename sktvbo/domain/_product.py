@@ -58,6 +58,7 @@ class _Product(Domain):
             math.inf if any(infinite) else math.prod(term.size for term in terms),
         )
         self.kinds = np.repeat([term.order for term in terms], n_dims)
+        self.learnt = np.repeat([term.is_learnt for term in terms], n_dims)
         self.steps = np.repeat([_mean_step(term) for term in terms], n_dims)
         widths = np.repeat([term.n_unit // term.n_dims for term in terms], n_dims)
         self.unit_columns = np.cumsum(widths) - widths
@@ -359,6 +360,25 @@ class ParameterSpace(_Product):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.names
+
+    def learnt_from(self, rows: Array) -> ParameterSpace:
+        """Return the space in which ranges that are not declared follow rows (n, d)."""
+        return self._with_terms(lambda term, i: term.learnt_from(rows[:, i]))
+
+    def ranging(self, lower: Array, upper: Array) -> ParameterSpace:
+        """Return the space with bounds (d,) of the parameters whose ranges are learnt."""
+        bounds = list(zip(lower.tolist(), upper.tolist()))
+        return self._with_terms(lambda term, i: term.ranging(*bounds[i]))
+
+    def _with_terms(self, change):
+        """Return the space after a change (term, column) of terms whose ranges are learnt."""
+        new = ParameterSpace(self.parameters)
+        new._parameters = {
+            name: change(term, i) if term.is_learnt else term
+            for i, (name, term) in enumerate(self._parameters.items())
+        }
+        _Product.__init__(new, list(new._parameters.values()))
+        return new
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -226,6 +226,12 @@ class SearchSpace:
         return self.domain.size if (self.lower < self.upper).any() else 1
 
     @property
+    def is_whole(self) -> bool:
+        """True if all members of the domain are places."""
+        parts = self.members, self.feasible, self.avoided, self.certificate
+        return not self.limited and all(part is None for part in parts)
+
+    @property
     def effort(self) -> tuple[int, int]:
         """Climbs of a search, and halvings of a line that locate its last allowed place."""
         if self.is_slow:

@@ -86,6 +86,12 @@ class Real:
     size = math.inf
     has_steps, listed, climbs = False, None, True
 
+    # True if the range is not declared: it follows values, see `learnt_from`.
+    is_learnt = False
+
+    # Range before it is learnt; None: it must be declared.
+    _unknown = 0.0, 1.0
+
     def __init__(self, low, high):
         self.low = low
         self.high = high
@@ -94,6 +100,8 @@ class Real:
 
     @classmethod
     def from_spec(cls, name, *bounds):
+        if bounds == (None, None) and cls._unknown is not None:
+            return cls(*cls._unknown)._learnt()
         if len(bounds) != 2:
             got = f"{len(bounds)} bound(s)"
             raise invalid_domain(name, f"({cls.kind!r}, low, high)", got=got)
@@ -110,9 +118,34 @@ class Real:
         if not low < high:
             raise invalid_domain(name, "low < high", (low, high))
 
+    def _learnt(self):
+        self.is_learnt = True
+        return self
+
+    def ranging(self, low, high):
+        """Return the term with another range; itself if its range is declared, or this one."""
+        if not self.is_learnt or (low, high) == (self.low, self.high):
+            return self
+        return type(self)(low, high)._learnt()
+
+    def learnt_from(self, values):
+        """Return the term with the range of the central 90 % of values (n,).
+
+        It is itself if its range is declared, or as wide as that within a factor of 2, or if the
+        values are constant.
+        """
+        low, high = np.quantile(values, (0.05, 0.95)).tolist()
+        if low == high:
+            low, high = float(np.min(values)), float(np.max(values))
+        width = np.ptp(self.to_unit(np.array([low, high])))
+        is_constant = high - low <= TOLERANCE * max(abs(low), abs(high))
+        return self if is_constant or 0.5 <= width <= 2.0 else self.ranging(low, high)
+
     @property
     def spec(self):
         """The parameter in the form of users."""
+        if self.is_learnt:
+            return self.kind, None, None
         return self.kind, self.decode(self.low), self.decode(self.high)
 
     @property
@@ -167,7 +200,7 @@ class Cyclic(Real):
     kind = "cyclic"
     order = "cyclic"
     expected = "a finite number"
-    climbs = False
+    climbs, _unknown = False, None
 
     # Steps of a search, in parts of the circle, in both directions.
     _STEPS = np.outer([-1.0, 1.0], 0.5 ** np.arange(1, 25)).ravel()
@@ -218,6 +251,7 @@ class LogReal(_Logarithmic, Real):
 
     kind = "log-real"
     order = "curved"
+    _unknown = 1.0, 10.0
 
     @classmethod
     def check(cls, low, high, name):
@@ -244,7 +278,7 @@ class Integer(Real):
     kind = "integer"
     order = "steps"
     expected = "a whole number from {:.0f} to {:.0f}"
-    has_steps = True
+    has_steps, _unknown = True, None
 
     # An integer up to this power of two is unchanged by scaling to [0, 1] and back.
     largest = 50

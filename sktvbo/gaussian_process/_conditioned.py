@@ -4,7 +4,6 @@ For many evaluations, the posterior at one time or in an interval of time.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from .._fast import posterior as _posterior
 from .._validation import RESOLUTION, invalid
 from .._values import replaced
 from ._cholesky import draws, matvec
+from ._linear_mean import estimate_coefficients
 from ._prior_mean import ZERO, estimate_mean
 
 LOG_2PI = np.log(2.0 * np.pi)
@@ -31,27 +31,30 @@ class ProcessPosterior(ABC):
         Constant mean of the standardized y.
     """
 
-    def posterior(self, S, t, return_std=False, return_cov=False):
-        """Return mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
+    def posterior(self, S, t, return_std=False, return_cov=False, F=None):
+        """Return mean, and standard deviation or covariance, at places (m, d) and times (m,).
+
+        F (m, q) are the features of a linear mean there, if the rows have one.
+        """
         if not (return_std or return_cov):
-            return self._mean(S, t)
-        scale, (mean, spread) = self.rows.scale, self.joint(S, t, full=return_cov)
+            return self._mean(S, t, F)
+        scale, (mean, spread) = self.rows.scale, self.joint(S, t, return_cov, F)
         if return_cov:
             return mean, scale * (scale * spread)
         return mean, scale * np.sqrt(np.maximum(spread, 0.0))
 
-    def draws(self, S, t, Z):
+    def draws(self, S, t, Z, F=None):
         """Return joint draws (k, m) of f, from standard normal Z (k, m), which is overwritten."""
-        mean, cov = self.joint(S, t)
+        mean, cov = self.joint(S, t, True, F)
         prior = np.append(self.covariance.variance(S, t), cov.diagonal()).max()
         return mean + self.rows.scale * draws(cov, prior, Z)
 
     @abstractmethod
-    def joint(self, S, t, full=True):
+    def joint(self, S, t, full=True, F=None):
         """Return mean (m,), and covariance or variances (m,) in units of the standardized y."""
 
     @abstractmethod
-    def _mean(self, S, t):
+    def _mean(self, S, t, F):
         """Return the mean (m,)."""
 
 
@@ -77,16 +80,16 @@ class BasisPosterior(ProcessPosterior):
 
     def _apart_from_level(self, time):
         """Return the posterior without the deviations of level and mean, see `during`."""
-        mean = self.mean.value
+        level = 0.0
         if self.covariance.level is not None:
             place, basis = np.zeros((1, self.covariance.n_dims)), self.basis
             k = self.covariance.of_level.cross(place, np.array([time]), *basis)[0]
-            mean = mean + k @ self.weights
-        mean = replace(self.mean, value=float(mean), share=0.0)
+            level = k @ self.weights
+        mean = self.mean.of_differences(level)
         return replaced(self, covariance=self.covariance.varying, mean=mean)
 
     @abstractmethod
-    def variance_reduction(self, K, full=False):
+    def variance_reduction(self, K, full=False, F=None):
         """Return prior minus posterior variance (m,), or covariance, from K (m, b); overwrites K.
 
         For a known mean, in units of the standardized y; b is the number of basis points.
@@ -96,30 +99,49 @@ class BasisPosterior(ProcessPosterior):
     def half_gradient(self, k):
         """Return half the gradient (b,) of `variance_reduction` in a place's covariances k (b,)."""
 
-    def variance_reduction_with_slope(self, k):
+    def variance_reduction_with_slope(self, k, f=None):
         """Return prior minus posterior variance at a place, and half its gradient (b,) in k."""
         slope = self.half_gradient(k)
         reduction = k @ slope
-        slope, variance = self.mean.corrected_weights(k, slope)
+        slope, variance = self.mean.corrected_weights(k, slope, f)
         return reduction - variance, slope
 
-    def _mean(self, S, t):
-        return self._mean_at(S, self.covariance.cross(S, t, *self.basis))
+    def half_slope_in_features(self, k, f):
+        """Return half the gradient (q,) of the posterior variance in the features of a place."""
+        return self.mean.half_slope(k, f)
 
-    def joint(self, S, t, full=True):
+    def _mean(self, S, t, F=None):
+        return self._mean_at(S, self.covariance.cross(S, t, *self.basis), F)
+
+    def joint(self, S, t, full=True, F=None):
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
-        mean = self._mean_at(S, K)
-        of_mean = self.mean.covariance(K, full)
+        mean = self._mean_at(S, K, F)
+        of_mean = self.mean.covariance(K, full, F)
         prior = covariance.cross(S, t) if full else covariance.variance(S, t)
-        return mean, prior - self.variance_reduction(K, full) + of_mean
+        return mean, prior - self.variance_reduction(K, full, F) + of_mean
 
-    def _mean_at(self, S, K):
+    def _mean_at(self, S, K, F):
         """Return the posterior mean (m,) at places (m, d) with covariances K (m, b)."""
-        rows, mean = self.rows, self.mean.value + matvec(K, self.weights)
+        rows, mean = self.rows, self.mean.at(F) + matvec(K, self.weights)
         if rows.mean_function is not None:
             mean += rows.mean_function(S)
         return rows.location + rows.scale * mean
+
+
+class TrendTerm(ProcessPosterior):
+    """Posterior of the columns of a linear mean times their coefficients, without the constant."""
+
+    def __init__(self, gp):
+        self.covariance, self.mean, self.rows = gp.covariance, gp.mean, gp.rows.without_mean()
+        # F of x = 0.
+        self._origin = self.rows.layout.trend.features(np.zeros((1, gp.rows.X.shape[1])))
+
+    def _mean(self, S, t, F):
+        return self.rows.scale * ((F - self._origin) @ self.mean.vector)
+
+    def joint(self, S, t, full=True, F=None):
+        return self._mean(S, t, F), squares((F - self._origin) @ self.mean.root, full)
 
 
 class Criterion(ABC):
@@ -189,10 +211,9 @@ class Conditioned(ProcessPosterior):
     @property
     def information_gain(self):
         """½ log det(I + Σ⁻¹ K) (SparQ eq. 26) less the information about the mean, in nats."""
-        noise = self.rows.noise(self.covariance)
+        noise, variance = self.rows.noise(self.covariance), self.covariance.mean_variance
         gain = self._log_determinant - np.sum(np.log(noise))
-        variance, weight = self.covariance.mean_variance, np.sum(1.0 / noise)
-        return 0.5 * float(gain + self.mean.information_correction(variance, weight))
+        return 0.5 * float(gain + self.mean.information_correction(variance, noise, self.rows))
 
     @abstractmethod
     def append(self, X, y, variance, total, standardize=None, **robust):
@@ -227,7 +248,7 @@ class Conditioned(ProcessPosterior):
         the matrix inversion lemma). A part of s that no row reduces is left out of c.
         """
         rows = self.rows
-        mean, variance = self.joint(rows.S, rows.t, full=False)
+        mean, variance = self.joint(rows.S, rows.t, False, rows.features)
         apart, noise = self._apart(rows)
         share = np.maximum(1.0 - (variance - apart) / noise, RESOLUTION)
         return (rows.y - mean) / rows.scale / share, (variance - apart) / share + apart
@@ -272,12 +293,21 @@ class Conditioned(ProcessPosterior):
         return not (rescaled or aged)
 
 
-def solve_for_weights(solver, y, mean_variance):
-    """Return mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity on overflow."""
+def solve_for_weights(solver, y, mean_variance, trend=None, F=None):
+    """Return mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity on overflow.
+
+    F (n, q) are the features of a ``trend``, if any.
+    """
     mean, a = ZERO, solver.solve(y)
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-        if mean_variance > 0.0:
+        if trend is not None:
+            V = solver.half_solve(F.T.copy())
+            gram, U = V @ V.T, solver.half_solve(V, transpose=True).T
+            mean, gain = estimate_coefficients(trend, mean_variance, gram, U.T @ y, U)
+            a -= U @ mean.vector if gain > -np.inf else 0.0
+            value += gain
+        elif mean_variance > 0.0:
             u = solver.solve(np.ones(len(y)))
             mean, gain = estimate_mean(mean_variance, np.add.reduce(u), u @ y, u)
             a -= mean.value * mean.direction
@@ -313,7 +343,7 @@ class PosteriorView:
     def __init__(self, gp, start, moving=None, width=0.0, level=True):
         self._start, self._width = start - gp.rows.layout.origin, width
         self._gp = gp = gp.during(self._start, self._start + width, level)
-        self._moving = moving
+        self._moving = gp.rows.layout.inside_of(moving)
         self._scale = gp.rows.scale
         self._basis = gp.covariance.to_scaled(*gp.basis)
         self._units = gp.covariance.units()  # d (scaled) / d (plain) of each coordinate, time last
@@ -335,7 +365,7 @@ class PosteriorView:
             Location and scale of y.
         """
         gp, moves, factors = self._gp, self._width > 0.0, self._gp.factors
-        if not factors:
+        if not factors or gp.rows.layout.trend is not None:
             return None
         covariance = gp.covariance
         arguments = covariance.moving if moves else covariance.at_one_time
@@ -367,15 +397,35 @@ class PosteriorView:
 
     def _gradient(self, s, t):
         """Return mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
+        gp, layout = self._gp, self._gp.rows.layout
+        if layout.trend is None:
+            return self._gradient_in_kernel(s, t, None)
+        x = layout.joined(s[np.newaxis], np.array([t]))
+        S, times, f = layout.places(x)
+        mean, std, *slopes = self._gradient_in_kernel(S[0], t, f)
+        k = gp.covariance.cross(S, times, *gp.basis)[0]
+        on_features = gp.mean.vector, gp.half_slope_in_features(k, f) * (gp.rows.scale / std)
+        whole = np.zeros((2, x.shape[1]))
+        whole[:, layout.inside(x.shape[1])] = np.array(slopes)[:, :-1]
+        whole[:, layout.position] = np.array(slopes)[:, -1]
+        for slope, on_f in zip(whole, on_features):
+            slope[layout.trend.columns] += gp.rows.scale * on_f[1:] / layout.trend.unit
+        at, rest = whole[:, layout.position], np.delete(whole, layout.position, axis=1)
+        return mean, std, *np.column_stack([rest, at])
+
+    def _gradient_in_kernel(self, s, t, f):
+        """Return the same at a place (d,) of the kernel, for fixed features (1, q)."""
         gp, units, scale = self._gp, self._units, self._scale
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
-        explained, w = gp.variance_reduction_with_slope(k)
+        explained, w = gp.variance_reduction_with_slope(k, f)
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
         mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
+        if f is not None:
+            mean += gp.mean.at(f)[0] - gp.mean.value
         if gp.rows.mean_function is not None:
             mean += gp.rows.mean_function(s[np.newaxis])[0]
             mean_slope[:-1] += gp.rows.mean_function.slope(s)
@@ -396,30 +446,37 @@ class TimeSlice(PosteriorView):
 
     def mean(self, S):
         """Return the mean (m,) at places S (m, d)."""
-        return self._gp.posterior(*self._places(S))
+        *places, F = self._places(S)
+        return self._gp.posterior(*places, F=F)
 
     def __call__(self, S):
         """Return mean and standard deviation (m,) at places S (m, d)."""
-        return self._gp.posterior(*self._places(S), return_std=True)
+        *places, F = self._places(S)
+        return self._gp.posterior(*places, return_std=True, F=F)
 
     def sample(self, S, rng):
         """Return a joint draw of f (m,) at places S (m, d)."""
-        places = self._places(S)
-        return self._gp.draws(*places, rng.standard_normal((1, len(places[1]))))[0]
+        *places, F = self._places(S)
+        return self._gp.draws(*places, rng.standard_normal((1, len(places[1]))), F)[0]
 
     def with_gradient(self, s):
         """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""
-        (s,), _ = self._places([s])
+        s = self._checked([s])[0]
         mean, std, mean_slope, std_slope = self._gradient(s, self._start)
         return mean, std, mean_slope[:-1], std_slope[:-1]
 
     def _places(self, S):
-        """Return places as an array (m, d), others would be broadcast, and the time (m,)."""
+        """Return places (m, d), times (m,) and features of places as given."""
+        S = self._checked(S)
+        return self._gp.rows.layout.places_at(S, np.full(len(S), self._start))
+
+    def _checked(self, S):
+        """Return places as an array (m, d); others would be broadcast."""
         S = S if isinstance(S, np.ndarray | list) else self._read(S)
-        S, d = np.asarray(S, dtype=np.float64), self._gp.covariance.n_dims
+        S, d = np.asarray(S, dtype=np.float64), self._gp.rows.X.shape[1] - 1
         if S.ndim != 2 or S.shape[1] != d:
             raise invalid("Places", f"an array of shape (m, {d})", got=f"shape {S.shape}")
-        return S, np.full(len(S), self._start)
+        return S
 
 
 class TimeWindow(PosteriorView):
@@ -431,7 +488,9 @@ class TimeWindow(PosteriorView):
     def __call__(self, U):
         """Return mean and standard deviation (m,) at points U (m, d + 1)."""
         S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
-        return self._gp.posterior(S, self._start + self._width * U[:, -1], return_std=True)
+        times = self._start + self._width * U[:, -1]
+        *places, F = self._gp.rows.layout.places_at(S, times)
+        return self._gp.posterior(*places, return_std=True, F=F)
 
     def with_gradient(self, u):
         """Return mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""

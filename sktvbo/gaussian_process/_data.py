@@ -1,6 +1,6 @@
 """Training data: inputs, targets, known variances, standardization and the present time."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._values import GrowableArrays, append_rows
+from ._linear_mean import Trend
 from ._prior_mean import Polynomial
 from ._static_part import StaticPart
 
@@ -22,18 +23,66 @@ class Layout:
         Position of the time column, counted from the left.
     origin : float
         Subtracted from all times, so that Unix timestamps lose no precision.
+    trend : Trend or None
+        Columns of a linear mean.
+    outside : tuple of int
+        Positions of those that are no coordinates of space.
     """
 
     position: int
     origin: float
+    trend: Trend | None = None
+    outside: tuple = ()
 
     def split(self, X):
-        """Return space (n, d), C-ordered, and time (n,) since the origin, of X (n, d + 1)."""
-        if self.position == X.shape[1] - 1:
+        """Return space (n, d), C-ordered, and time (n,) since the origin, of X."""
+        if self.outside:
+            S = np.delete(X, (self.position, *self.outside), axis=1)
+        elif self.position == X.shape[1] - 1:
             S = np.ascontiguousarray(X[:, :-1])
         else:
             S = np.delete(X, self.position, axis=1)
         return S, X[:, self.position] - self.origin
+
+    def features(self, X):
+        """Return the features F (n, q) of a linear mean, or None without one."""
+        return None if self.trend is None else self.trend.features(X)
+
+    def places(self, X):
+        """Return space (n, d), time (n,) since the origin, and `features` of X."""
+        return *self.split(X), self.features(X)
+
+    def places_at(self, S, t):
+        """Return the same of all columns but time (m, d), and times (m,) since the origin."""
+        if self.trend is None:
+            return S, t, None
+        X = self.joined(S, t)
+        return self.split(X)[0], t, self.features(X)
+
+    def inside(self, n_columns):
+        """Return the positions in X of the coordinates of space."""
+        return np.delete(np.arange(n_columns), (self.position, *self.outside))
+
+    def inside_of(self, mask):
+        """Return a mask of the columns but time, or None, for the coordinates of space."""
+        if mask is None or not self.outside:
+            return mask
+        whole = np.insert(mask, self.position, False)
+        return whole[self.inside(len(whole))]
+
+    def joined(self, S, t):
+        """Return X (n, d + 1) of all its columns but time, and of times (n,) since the origin."""
+        return np.insert(S, self.position, t + self.origin, axis=1)
+
+    def points(self, S, t):
+        """Return X of space (n, d) and time (n,) since the origin, for a middle of the trend."""
+        if not self.outside:
+            return self.joined(S, t)
+        X = np.empty((len(t), S.shape[1] + 1 + len(self.outside)))
+        X[:, self.trend.columns] = self.trend.center
+        X[:, self.inside(X.shape[1])] = S
+        X[:, self.position] = t + self.origin
+        return X
 
 
 # Without a search, location and scale of y are held once y has the first number of distinct values,
@@ -154,6 +203,11 @@ class Rows:
         return self.X[:, self.layout.position] - self.layout.origin
 
     @property
+    def features(self):
+        """Features F (n, q) of a linear mean, or None."""
+        return self.layout.features(self.X)
+
+    @property
     def latest(self):
         """Latest time, in the user's unit."""
         return float(self.X[:, self.layout.position].max())
@@ -272,6 +326,13 @@ class Rows:
     def with_prior_mean(self, prior_mean):
         """Return rows with another prior mean."""
         return self._copy({"prior_mean": prior_mean})
+
+    def without_trend(self, mean):
+        """Return rows whose y is less the posterior mean of a linear mean but for its constant."""
+        if self.layout.trend is None:
+            return self
+        y = self.y - self.scale * (mean.at(self.features) - mean.value)
+        return self._copy({"y": y, "layout": replace(self.layout, trend=None), "storage": None})
 
     def without_mean(self):
         """Return rows whose y has neither a location nor a prior mean."""

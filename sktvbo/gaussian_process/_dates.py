@@ -569,8 +569,8 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
 
 
-def columns_like_fit(estimator, table, name, *, owner=None, with_time=True):
-    """Return an array (m, d + 1), or of places (m, d), whose columns are those of X at ``fit``.
+def columns_like_fit(estimator, table, name, *, owner=None, without=()):
+    """Return an array (m, d + 1) whose columns are those of X at ``fit``.
 
     As X itself: the columns of a data frame are found by name where X has names, and dates and
     durations become numbers. In an array, numbers in the ``time_unit`` may stand for dates.
@@ -579,13 +579,13 @@ def columns_like_fit(estimator, table, name, *, owner=None, with_time=True):
     ----------
     estimator : TimeVaryingGP
         It knows names and kinds of the columns of X.
-    table : array-like of shape (m, d + 1) or (m, d)
+    table : array-like of shape (m, d + 1), less the columns that are left out
     name : str
         For messages.
     owner : object, default=None
         Owner of the parameter ``name``, for messages; None for an argument of a method.
-    with_time : bool, default=True
-        False: the table lacks the time column.
+    without : sequence of int, default=()
+        Positions in X of columns that the table lacks, such as time.
 
     Raises
     ------
@@ -593,9 +593,7 @@ def columns_like_fit(estimator, table, name, *, owner=None, with_time=True):
         Other columns, values that are not finite, or times of another kind.
     """
     names, n_columns = list(getattr(estimator, "feature_names_in_", ())), estimator.n_features_in_
-    indices = list(range(n_columns))
-    if not with_time:
-        indices.remove(estimator._time_position)
+    indices = [i for i in range(n_columns) if i not in without]
     names = [names[i] for i in indices] if names else names
     table = _unmasked(in_memory(table, name), name)
     table = with_columns_in_order(table, names, name, owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,12 +10,14 @@ import numpy as np
 
 from .._docstrings import described_like
 from .._validation import check_choice, check_int, invalid
+from .._warnings import without_warnings
 from ..exceptions import UnsupportedKernelError
 from . import _fit_warnings
 from ._composite import SHORTEST_PERIODIC
 from ._dates import columns_like_fit
 from ._exact_posterior import Dense, Weighted
-from ._prior_mean import QuadraticMean
+from ._level import GAIN, STATIC, likely_level, with_level
+from ._quasi_newton import completed
 from ._regressor import TimeVaryingGP
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
 from .kalman._state_space import LARGE_STATE, Composed, Linear, process_of
@@ -27,7 +30,7 @@ _SOLVERS = ("auto", "dense", "kalman")
 # Parameters without a Kalman filter, and what they add to the model.
 _UNFILTERED = {
     "noise_model": "growing noise",
-    "prior_mean": "a prior mean",
+    "prior_mean": "a QuadraticMean",
 }
 
 # "auto" uses the filter from this many rows on, if a likelihood with its gradient is faster.
@@ -148,7 +151,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     mean_prior_std : float, default=0.0
         Standard deviation τ of the Gaussian prior of a learnt constant mean of y, in units of y
         (after normalization, if any). 0: the mean is 0; ``np.inf``: a flat prior, which makes this
-        generalized least squares.
+        generalized least squares, as is 0 with a `LinearMean`.
+    prior_mean : LinearMean or QuadraticMean, default=None
+        Prior mean of f, added to the constant mean: linear in columns of X with learnt
+        coefficients, or given over the unit box. None: 0.
     robust : bool, default=False
         Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
         ``noise_model``.
@@ -161,15 +167,14 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         For the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
-    prior_mean : QuadraticMean, default=None
-        Prior mean of f over the unit box, added to the constant mean; None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the filter tracks the posterior, observed or not. Columns of a data
-        frame are matched by name, and dates are accepted, as in X. None: the places of the data.
+        frame are matched by name, and dates are accepted, as in X; columns of a `LinearMean` are
+        left out. None: the places of the data.
 
     Attributes
     ----------
@@ -185,7 +190,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
-        Posterior mean of the constant mean, in the units of y.
+        Posterior mean of the constant mean, in the units of y; with a `LinearMean`, where all its
+        columns are 0.
+    coef_, coef_std_ : ndarray of shape (p,)
+        Posterior mean and standard deviation of the coefficients of a `LinearMean`, in units of y
+        over those of its columns. With a `LinearMean` only.
     noise_std_ : float
         σ in the units of y, of an observation of age 0.
     outlier_weights_ : ndarray of shape (n,)
@@ -247,7 +256,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. ``level_kernel`` adds its numbers for
     each place. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
-    ``prior_mean`` and a WhiteKernel in space.
+    `QuadraticMean` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
     place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
@@ -313,7 +322,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     solver: str = "auto"
     sites: ArrayLike | None = None
     max_size: int | None = None
-    prior_mean: QuadraticMean | None = None
 
     # Class of ``_gp`` without a Kalman filter.
     _dense_class: ClassVar[type[Dense]] = Dense
@@ -323,10 +331,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         check_choice(self.solver, _SOLVERS, "solver", self)
         if self.max_size is not None:
             check_int(self.max_size, "max_size", self)
-        if self.prior_mean is not None:
-            if not isinstance(self.prior_mean, QuadraticMean):
-                raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
-            self.prior_mean.check()
 
     def _seconds_to_search(self, rows):
         seconds = _N_EVALUATIONS * _dense_seconds(rows.n)
@@ -335,6 +339,22 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         covariance = self._initial_covariance(rows, follow_data=True)
         is_dense = self._choose_conditioning(covariance, rows)[0] is self._dense_class
         return seconds if is_dense and len(covariance.bounds) else 0.0
+
+    def _likelier_level(self, gp):
+        known, rows, none = gp.covariance, gp.rows, super()._likelier_level(gp)
+        shared, is_static = with_level(known, rows, self.temporal_kernel is None)
+        if shared is None or (self.solver == "kalman" and process_of(shared) is None):
+            return none
+        other = copy.copy(self)
+        other.level_kernel = likely_level(known, shared, rows)
+        if other.level_kernel is None:
+            return none
+        if is_static:
+            other.temporal_kernel = STATIC
+        # The warnings of a model that is not returned do not concern the user.
+        found, _ = without_warnings(UserWarning, completed, other._learn_one(rows))
+        gain = found.objective - gp.objective
+        return (other.level_kernel, is_static, gain) if gain > GAIN else none
 
     def _choose_conditioning(self, covariance, rows):
         self._given_sites()  # checked also where a stream begins with a Cholesky factor
@@ -364,7 +384,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return True if the filter is possible, and faster than the Cholesky factor."""
         if rows.n < (_MIN_ROWS_HELD if held else _MIN_ROWS) or self._dense_class is not Dense:
             return False
-        has_others = covariance.noise_model is not None or self.prior_mean is not None
+        has_others = covariance.noise_model is not None or self._quadratic_mean is not None
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
@@ -382,7 +402,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self._dense_class is not Dense:
             raise invalid("solver", "'auto' or 'dense'", self.solver, self)
         for name, what in _UNFILTERED.items():
-            if (value := getattr(self, name)) is not None:
+            value = self._quadratic_mean if name == "prior_mean" else getattr(self, name)
+            if value is not None:
                 expected = f"None with solver='kalman', which does not support {what}"
                 raise invalid(name, expected, value, self)
         if process_of(covariance) is None:
@@ -404,7 +425,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Return the places (M, d) of ``sites``, or None."""
         if self.sites is None:
             return None
-        sites = columns_like_fit(self, self.sites, "sites", owner=self, with_time=False)
+        outside = (self._time_position, *self._columns_of_mean()[1])
+        sites = columns_like_fit(self, self.sites, "sites", owner=self, without=outside)
         if len(distinct(sites)) < len(sites):
             raise invalid("sites", "distinct places", self.sites, self)
         return sites

@@ -138,7 +138,8 @@ class Dense(BasisPosterior, Conditioned):
     @classmethod
     def _from_factor(cls, covariance, rows, solver, n_updates=0, cache=None):
         """Condition with a known factor, O(n²)."""
-        mean, weights, value = solve_for_weights(solver, rows.targets, covariance.mean_variance)
+        known = rows.targets, covariance.mean_variance, rows.layout.trend, rows.features
+        mean, weights, value = solve_for_weights(solver, *known)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -204,23 +205,23 @@ class Dense(BasisPosterior, Conditioned):
                 return self._recomputed(rows)
         change = None
         if self.cache.inverse is not None and rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE:
-            change = self._change_of_inverse(k[:-1], solver)
+            change = self._change_of_inverse(k[:-1], solver, rows.layout.features(rows.X[-1:]))
         return self._updated(rows, solver, self.cache.append(rows, change))
 
     def leave_one_out(self):
         # The prediction without row i is y_i − a_i / P_ii, with variance 1 / P_ii, which includes
         # the noise of the row (Rasmussen & Williams, eq. 5.12).
-        precision = self.inverse.diagonal
+        precision = np.maximum(self.inverse.diagonal, self.mean.least_precision)
         return self.weights / precision, 1.0 / precision - self.rows.noise(self.covariance)
 
-    def _change_of_inverse(self, k, solver):
+    def _change_of_inverse(self, k, solver, f):
         """Return the arguments of `Inverse.append` for the last row of a factor.
 
-        k (n,) are its covariances.
+        k (n,) are its covariances, and f (1, q) its features.
         """
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
-        u, more = self.mean.corrected_weights(k, u)
+        u, more = self.mean.corrected_weights(k, u, f)
         return u, variance + more
 
     def drop(self, indices, standardize=None):
@@ -265,7 +266,7 @@ class Dense(BasisPosterior, Conditioned):
         row = np.einsum("ij,j->i", L[i:, : i + 1], L[i, : i + 1])
         return float(np.abs(row - k).max() / k[0])
 
-    def variance_reduction(self, K, full=False):
+    def variance_reduction(self, K, full=False, F=None):
         return squares(self.solver.half_solve(K), full)
 
     def half_gradient(self, k):
@@ -281,7 +282,7 @@ class Dense(BasisPosterior, Conditioned):
 
     def relevancy_sweep(self, now):
         """Return the `RelevancySweep` of the rows; ``now`` in the user's unit."""
-        rows, cache, past = self.rows, self.cache, None
+        rows, cache, past, least = self.rows, self.cache, None, self.mean.least_precision
         now = _relevancy.present(now, rows.latest) - rows.layout.origin
         spatial, temporal = self.covariance.stationary_factors
         signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
@@ -294,7 +295,7 @@ class Dense(BasisPosterior, Conditioned):
         forms = None if determined else self._forms_at(now, temporal.future_basis)
         if forms is not None:
             updated = UpdatedForms(self.inverse, forms)
-            cache.sweep = _relevancy.RelevancySweep.of(self.weights, updated, past)
+            cache.sweep = _relevancy.RelevancySweep.of(self.weights, updated, past, least)
             return cache.sweep
         # Theorem 4.1, divided by the decay of the newest observation and ∫ k_S²: relevancies are
         # ratios, and old data or hundreds of dimensions do not give 0/0.
@@ -302,9 +303,10 @@ class Dense(BasisPosterior, Conditioned):
         cache.n_sweeps += 1
         C = temporal.future_convolution(ages, ages, ages.min()) * cache.places.C
         if determined:
-            mean_variance = self.covariance.mean_variance
-            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
-        return _relevancy.RelevancySweep(self.precision, self.weights, C, past)
+            trend = rows.layout.trend, rows.features
+            known = rows.targets, self.covariance.mean_variance, signal, C, past, *trend
+            return _relevancy.sweep(self.solver, *known)
+        return _relevancy.RelevancySweep(self.precision, self.weights, C, past, least)
 
     def _forms_at(self, now, basis):
         """Return the `RelevancyForms` at a time since the origin; None where they are slower.
@@ -344,17 +346,23 @@ class Weighted(Dense):
     def factors(self):
         return super().factors | {"excess": self._excess}
 
-    def variance_reduction(self, K, full=False):
-        shares = self.mean.weight_corrections(K)
+    def variance_reduction(self, K, full=False, F=None):
+        shares = self.mean.weight_corrections(K, F)
         explained = super().variance_reduction(K, full)
         C = self.solver.half_solve(K, transpose=True) + shares
         return explained + squares(C * np.sqrt(self._excess), full)
 
-    def variance_reduction_with_slope(self, k):
-        explained, c = super().variance_reduction_with_slope(k)
+    def variance_reduction_with_slope(self, k, f=None):
+        explained, c = super().variance_reduction_with_slope(k, f)
         excess = self._excess * c
         c_excess = self.mean.downdate_product(self.solver.solve(excess), excess)
         return explained + c @ excess, c + c_excess
+
+    def half_slope_in_features(self, k, f):
+        excess = self._excess * super().variance_reduction_with_slope(k, f)[1]
+        mean = self.mean
+        on_weights = mean.share * (mean.root @ (mean.direction.T @ excess))
+        return super().half_slope_in_features(k, f) - on_weights
 
 
 class _Evaluation(NamedTuple):
@@ -390,6 +398,7 @@ class _Likelihood(Criterion):
 
     def __init__(self, rows, jitter=0.0):
         self._rows, self._jitter, self._workspace, self._last = rows, jitter, None, None
+        self._features = rows.features
 
     def __call__(self, covariance, eval_gradient):
         """Return value and gradient, or with ``eval_gradient="later"`` a function that returns it.
@@ -405,7 +414,8 @@ class _Likelihood(Criterion):
         L.reshape(-1)[:: n + 1] = K.diagonal() + rows.noise(covariance) + self._jitter
         solver = DenseCholesky(L, self._jitter)
         if try_cholesky(L):
-            mean, a, value = solve_for_weights(solver, rows.targets, covariance.mean_variance)
+            known = rows.targets, covariance.mean_variance, rows.layout.trend, self._features
+            mean, a, value = solve_for_weights(solver, *known)
         self._last = covariance, _Evaluation(value, solver, mean, a, None)
         if eval_gradient == "later":
             return value, self._gradient
@@ -443,9 +453,9 @@ class _Likelihood(Criterion):
                 on_noise = on_noise / rows.weights
             slopes = np.vstack([slopes, on_noise])
         mean = evaluation.mean
-        rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
+        rest = slopes @ mean.directions if mean.is_learnt else np.zeros((len(slopes), 0))
         V = evaluation.solver.half_solve(slopes)  # overwrites the slopes
-        return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
+        return 0.5 * (V @ V.T - rest @ rest.T)
 
     def last_evaluation(self, covariance):
         """Return the last `_Evaluation` if it has a gradient and this covariance, or None."""

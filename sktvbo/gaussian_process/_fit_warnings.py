@@ -123,7 +123,7 @@ def advise_on_columns(rows, names, kernel):
     labels = [repr(name) for name in names] or [str(i) for i in range(rows.X.shape[1])]
     for label, column in zip(labels, rows.X.T):
         _advise_on_range(label, column)
-    labels.pop(rows.layout.position)
+    labels = [labels[i] for i in rows.layout.inside(len(labels))]
     shares_one = (
         type(kernel) in (RBF, RationalQuadratic, Matern) and np.size(kernel.length_scale) == 1
     )
@@ -318,6 +318,30 @@ def _advise_on_rates(covariance, rows, learnt):
                 f"{rows.t.min():.10g} to {rows.t.max():.10g}: the function would hardly change. "
                 "Set start to the earliest time, also as a date."
             )
+
+
+def advise_on_level(level, is_static, gain):
+    """Warn of a level that all places share.
+
+    Parameters
+    ----------
+    level : Kernel or None
+        Of a likelier model, see `likely_level`. None: no warning.
+    is_static : bool
+        True if the rest of f is static in that model.
+    gain : float
+        How much larger its log likelihood is, in nats.
+    """
+    if level is None:
+        return
+    scale, (low, high) = level.k2.length_scale, level.k2.length_scale_bounds
+    given = f"level_kernel={level.k1.constant_value:g} * Matern({scale:g}, ({low:g}, {high:g}), "
+    given += "nu=0.5)" + " and temporal_kernel=ConstantKernel(1.0, 'fixed')" * is_static
+    _warn(
+        "All places share a level that changes in time, as readings of a sensor whose calibration "
+        f"drifts: the log likelihood is {gain:.1f} nats larger with {given}. Set "
+        f"{'them' if is_static else 'it'}, unless the places are known to change independently."
+    )
 
 
 def advise_on_outliers(gp):

@@ -28,6 +28,7 @@ from ._exact_posterior import Dense
 from ._hyperparameters import SearchRecord
 from ._kernel_families import rescaled
 from ._outliers import appended
+from ._prior_mean import QuadraticMean
 from ._quasi_newton import completed
 from ._static_part import StaticPart, information_of
 
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Indices, Mask, Posterior, Time
     from ._covariance import SeparableCovariance
+    from ._linear_mean import LinearMean
     from ._noise import NoiseModel
-    from ._prior_mean import QuadraticMean
     from ._relevancy import RelevancySweep
 
 
@@ -80,9 +81,9 @@ class Learnt:
         return X, y
 
     def _places(self, X):
-        """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
+        """Return the conditioned GP, and places, times and features of X (m, d + 1)."""
         gp = self._fitted
-        return gp, gp.rows.layout.split(np.asarray(X, dtype=np.float64))
+        return gp, gp.rows.layout.places(np.asarray(X, dtype=np.float64))
 
     def _number_of(self, time, name):
         """Return a time as a number in the user's unit."""
@@ -107,9 +108,11 @@ class Learnt:
         return self._fitted.rows.layout.position
 
     @property
-    def prior_mean_(self) -> QuadraticMean | None:
+    def prior_mean_(self) -> QuadraticMean | LinearMean | None:
         """Prior mean that is used, None if the fit is likelier without."""
-        return None if self._fitted.rows.prior_mean is None else copy.deepcopy(self.prior_mean)
+        rows = self._fitted.rows
+        is_used = rows.prior_mean is not None or rows.layout.trend is not None
+        return copy.deepcopy(self.prior_mean) if is_used else None
 
     @property
     def signal_variance_(self) -> float:
@@ -125,8 +128,26 @@ class Learnt:
 
     @property
     def mean_(self) -> float:
-        gp = self._fitted
-        return float(gp.rows.location + gp.rows.scale * gp.mean.value)
+        gp, value = self._fitted, self._fitted.mean.value
+        if gp.rows.layout.trend is not None:
+            value = (gp.rows.layout.trend.from_zero @ gp.mean.vector)[0]
+        return float(gp.rows.location + gp.rows.scale * value)
+
+    @property
+    def coef_(self) -> Array:
+        trend = self._trend("coef_")
+        return self._fitted.rows.scale * (trend.from_zero @ self._fitted.mean.vector)[1:]
+
+    @property
+    def coef_std_(self) -> Array:
+        root = (self._trend("coef_std_").from_zero @ self._fitted.mean.root)[1:]
+        return self._fitted.rows.scale * np.sqrt(np.einsum("ij,ij->i", root, root))
+
+    def _trend(self, name):
+        trend = self._fitted.rows.layout.trend
+        if trend is None:
+            raise AttributeError(f"{name} needs prior_mean=LinearMean(...).")
+        return trend
 
     @property
     def noise_std_(self) -> float:
@@ -219,7 +240,7 @@ class Learnt:
         Raises
         ------
         ValueError
-            Indices out of range, or of all rows.
+            As `TimeVaryingGPRegressor.forget`.
         """
         fitted = self.fitted_
         n, model = fitted.gp.rows.n, fitted.model
@@ -228,6 +249,9 @@ class Learnt:
             raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
         if not len(indices) and restandardize is None:
             return self
+        rows = fitted.gp.rows
+        if rows.layout.trend is not None:
+            model._check_trend(rows.layout, np.delete(rows.X, indices, axis=0))
         gp = fitted.gp.drop(indices, standardize=model._standardize(restandardize))
         return self._with(replaced(fitted, gp=model._adapt_to_rows(gp, 0)))
 
@@ -345,9 +369,9 @@ class Learnt:
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
         check_bool(include_noise, "include_noise")
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
-            parts = gp.posterior(*places, return_std, return_cov)
+            parts = gp.posterior(*places, return_std, return_cov, F)
             posterior = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return posterior[0], np.hypot(posterior[1], self.noise_std_)
@@ -376,7 +400,8 @@ class Learnt:
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
         fitted, t = self.fitted_, finite_number(self._number_of(t, "t"), "t")
-        read = partial(columns_like_fit, fitted.model, name="places", with_time=False)
+        without = (fitted.model._time_position,)
+        read = partial(columns_like_fit, fitted.model, name="places", without=without)
         return TimeSlice(fitted.gp, t, moving, level, read)
 
     def information_gain(self) -> float:
@@ -464,7 +489,8 @@ class FittedGP(Learnt):
         Without a ``prior_mean`` with a ``spread``, or with a Kalman filter: the same as `without`.
         """
         gp, mean = self.gp, self.model.prior_mean
-        columns = () if mean is None or not mean.spread else mean.columns_of(gp.rows.S.shape[1])
+        is_static = isinstance(mean, QuadraticMean) and mean.spread
+        columns = mean.columns_of(gp.rows.S.shape[1]) if is_static else ()
         if type(gp) is not Dense or not 0 < len(columns) <= _MOST_COLUMNS:
             return self.without(indices, restandardize=restandardize)
         indices = check_rows(indices, gp.rows.n, "indices")

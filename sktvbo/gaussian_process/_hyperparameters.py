@@ -701,9 +701,9 @@ def _rough_places(covariance, rough, rows):
     ):
         theta = rough.theta
         for name, value in zip((*_OF_PARTS, "noise_variance"), values):
-            theta = _with_entries(rough, theta, name, value)
+            theta = with_entries(rough, theta, name, value)
         places.append(theta)
-    places[-1] = _with_entries(rough, places[-1], "spatial_kernel__length_scale", lengths)
+    places[-1] = with_entries(rough, places[-1], "spatial_kernel__length_scale", lengths)
     return np.clip(places, *rough.bounds.T)
 
 
@@ -773,15 +773,15 @@ def _cells(covariance, rows, signal, noise, first, last):
     used, from the ``first`` to the ``last`` share of them.
     """
     power, cells = np.var(rows.targets) or 1.0, []
-    theta = _with_entries(covariance, covariance.theta, "signal_variance", signal * power)
-    theta = _with_entries(covariance, theta, "noise_variance", noise * power)
+    theta = with_entries(covariance, covariance.theta, "signal_variance", signal * power)
+    theta = with_entries(covariance, theta, "noise_variance", noise * power)
     spatial = _scales(covariance, rows, "spatial_kernel")
     temporal = _scales(covariance, rows, "temporal_kernel")
     temporal = temporal[int(first * len(temporal)) : int(np.ceil(last * len(temporal)))]
     for space, time in product(spatial, temporal):
         cell = theta
         for name, values in (space | time).items():
-            cell = _with_entries(covariance, cell, name, values)
+            cell = with_entries(covariance, cell, name, values)
         cells.append(cell)
     return np.clip(cells, *covariance.bounds.T)
 
@@ -900,7 +900,7 @@ def cells_of_bound(covariance, rows):
 def with_added_noise(covariance, variance):
     """Return theta with the noise variance increased, within the bounds."""
     theta = covariance.theta
-    theta = _with_entries(covariance, theta, "noise_variance", covariance.noise_variance + variance)
+    theta = with_entries(covariance, theta, "noise_variance", covariance.noise_variance + variance)
     return np.clip(theta, *covariance.bounds.T)
 
 
@@ -977,7 +977,7 @@ def scaled_kernels(covariance, rows):
             yield name, kernel, columns
 
 
-def _with_entries(covariance, theta, name, values):
+def with_entries(covariance, theta, name, values):
     """Return theta with the entries of one name replaced; a single entry gets the largest value."""
     where = [i for i, known in enumerate(covariance.names) if known == name]
     theta, values = theta.copy(), np.atleast_1d(values)

@@ -32,6 +32,7 @@ from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, Criterion, squar
 from ._covariance import SeparableCovariance
 from ._data import Rows
 from ._exact_posterior import Dense
+from ._linear_mean import Coefficients, estimate_coefficients
 from ._prior_mean import ZERO, Mean, estimate_mean
 
 # Sums are computed in blocks of this many rows, which bounds the memory.
@@ -46,34 +47,39 @@ _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 class Sums:
     """Sums over rows that determine the bound: rows are added and subtracted in O(m²) each.
 
-    ``gram`` (m, m) is Vᵀ diag(s) V; ``one`` and ``y`` (m,) are Vᵀ s and Vᵀ (s ∘ y); the rest are
-    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in fixed units.
+    ``gram`` (m, m) is Vᵀ diag(s) V; ``features`` (m, q) and ``y`` (m,) are Vᵀ diag(s) F and
+    Vᵀ (s ∘ y), with F (n, q) a column of 1 and the other features of a linear mean; the rest are
+    Fᵀ diag(s) F, Fᵀ (s ∘ y), Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in fixed units.
     """
 
     n: int
     gram: np.ndarray
-    one: np.ndarray
+    features: np.ndarray
     y: np.ndarray
-    weight: float
-    weighted_y: float
+    weights: np.ndarray
+    weighted_y: np.ndarray
     weighted_square: float
     log_noise: float
     trace_term: float
 
     @classmethod
     @np.errstate(over="ignore")
-    def of(cls, V, y, noise, variance, out=None):
-        """Return the sums of V (n, m), targets, noise and prior variances; overwrite ``out``."""
+    def of(cls, V, y, noise, variance, F=None, out=None):
+        """Return the sums of V (n, m), targets, noise and prior variances; overwrite ``out``.
+
+        ``F`` (n, q) are the features of a linear mean; None: a column of 1.
+        """
         s = 1.0 / noise
+        weighted = s[np.newaxis] if F is None else s * F.T
         scaled = np.multiply(V, np.sqrt(s)[:, np.newaxis], out=out)
         trace_term = dot(s, np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0))
         return cls(
             len(y),
             _gram(scaled),
-            rmatvec(V, s),
+            np.column_stack([rmatvec(V, column) for column in weighted]),
             rmatvec(V, s * y),
-            s.sum(),
-            dot(s, y),
+            np.sum(s, keepdims=True)[np.newaxis] if F is None else weighted @ F,
+            np.array([dot(column, y) for column in weighted]),
             dot(s, y * y),
             np.log(noise).sum(),
             trace_term,
@@ -93,7 +99,7 @@ class Sums:
         return self.trace_term / self.n
 
     @np.errstate(over="ignore", invalid="ignore")
-    def solve(self, location=0.0, scale=1.0, mean_variance=0.0):
+    def solve(self, location=0.0, scale=1.0, mean_variance=0.0, trend=None):
         """Return bound, solver of B, β and mean, for y standardized by location and scale.
 
         β is that of y less the mean, whose direction is γ. Returns minus infinity and None if B is
@@ -101,12 +107,13 @@ class Sums:
         """
         B = self.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
-        b = (self.y - location * self.one) / scale
+        b = (self.y - location * self.features[:, 0]) / scale
         if not try_cholesky(B):
             return -np.inf, None, None, None
         outer = DenseCholesky(B)
         beta = outer.solve(b)
-        square = self.weighted_square - 2.0 * location * self.weighted_y + location**2 * self.weight
+        square = self.weighted_square + location**2 * self.weights[0, 0]
+        square -= 2.0 * location * self.weighted_y[0]
         value = -0.5 * (
             self.n * LOG_2PI
             + self.log_noise
@@ -117,11 +124,17 @@ class Sums:
         )
         mean = ZERO
         if mean_variance > 0.0:
-            gamma = outer.solve(self.one)
-            ones = self.weight - self.one @ gamma
-            cross = (self.weighted_y - location * self.weight) / scale - self.one @ beta
-            mean, gain = estimate_mean(mean_variance, ones, cross, gamma)
-            beta = beta - mean.value * gamma
+            gamma = np.column_stack([outer.solve(column) for column in self.features.T])
+            gram = self.weights - self.features.T @ gamma
+            cross = (self.weighted_y - location * self.weights[0]) / scale - self.features.T @ beta
+            if trend is None:
+                known = gram[0, 0], cross[0], gamma[:, 0]
+                mean, gain = estimate_mean(mean_variance, *known)
+            else:
+                mean, gain = estimate_coefficients(trend, mean_variance, gram, cross, gamma)
+            if gain == -np.inf:
+                return -np.inf, None, None, None
+            beta = beta - gamma @ mean.vector
             value += gain
         return (value if np.isfinite(value) else -np.inf), outer, beta, mean
 
@@ -140,7 +153,7 @@ class Inducing(BasisPosterior, Conditioned):
     solver: DenseCholesky  # factor L of A
     outer: DenseCholesky  # factor of B
     sums: Sums
-    mean: Mean
+    mean: Mean | Coefficients
     weights: np.ndarray
     objective: float
     units: tuple
@@ -164,7 +177,8 @@ class Inducing(BasisPosterior, Conditioned):
     def _from_sums(cls, covariance, rows, Z, solver, sums, units, n_updates=0):
         """Condition with known sums, O(m³)."""
         units_now = (rows.location - units[0]) / units[1], rows.scale / units[1]
-        value, outer, beta, mean = sums.solve(*units_now, covariance.mean_variance)
+        units_now = *units_now, covariance.mean_variance, rows.layout.trend
+        value, outer, beta, mean = sums.solve(*units_now)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
@@ -173,7 +187,9 @@ class Inducing(BasisPosterior, Conditioned):
         # The mean of f is k(x, Z) L⁻ᵀ β: weights and direction include L⁻ᵀ.
         weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
         if mean.is_learnt:
-            direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
+            direction = np.atleast_2d(mean.direction.T).copy()
+            direction = solver.half_solve(direction, transpose=True).T
+            direction = np.ascontiguousarray(direction.reshape(mean.direction.shape))
             mean = replace(mean, direction=direction)
         known = (solver, outer, sums, mean, weights, float(value), units, n_updates)
         return cls(covariance, rows, Z, *known)
@@ -193,13 +209,14 @@ class Inducing(BasisPosterior, Conditioned):
     @property
     def unresolved(self):
         """Mean variance of f given the inducing points, in units of the standardized y²."""
-        return float(self.sums.trace_term / self.sums.weight)
+        return float(self.sums.trace_term / self.sums.weights[0, 0])
 
     def repeated(self, times):
         """Return the bound for each row repeated this many times."""
         (location, scale), rows = self.units, self.rows
         units_now = (rows.location - location) / scale, rows.scale / scale
-        return self.sums.times(times).solve(*units_now, self.covariance.mean_variance)[0]
+        units_now = *units_now, self.covariance.mean_variance, rows.layout.trend
+        return self.sums.times(times).solve(*units_now)[0]
 
     def covers(self, n_new, tolerance):
         """Return True if the points explain the last rows as well as the earlier ones.
@@ -243,7 +260,7 @@ class Inducing(BasisPosterior, Conditioned):
         apart = self.covariance.variance(rows.S, rows.t) - squares(V, full=False)
         return apart, _variances(self.covariance, rows, slice(None))[0]
 
-    def variance_reduction(self, K, full=False):
+    def variance_reduction(self, K, full=False, F=None):
         """Return |L⁻¹ k|² − v · B⁻¹ v."""
         V = self.solver.half_solve(K)
         inner = squares(V, full)
@@ -294,9 +311,9 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     K = covariance.cross(rows.S, rows.t, *basis, out=K)
     V[:] = K
     solver.half_solve(V)
-    y = rows.targets
-    sums = Sums.of(V, y, noise, variance, out=U)
-    value, outer, beta, mean = sums.solve(mean_variance=covariance.mean_variance)
+    y, trend, F = rows.targets, rows.layout.trend, rows.features
+    sums = Sums.of(V, y, noise, variance, F, out=U)
+    value, outer, beta, mean = sums.solve(mean_variance=covariance.mean_variance, trend=trend)
     if value == -np.inf or not eval_gradient:
         return value, nothing
 
@@ -308,10 +325,9 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     on_noise = 0.5 * (s * s * left - s)
     U *= s[:, np.newaxis]
     inner = sums.gram - np.eye(m) + B_inverse
-    pairs = [(s * (y - mean.value - matvec(V, beta)), beta)]
+    pairs = [(s * (y - mean.at(F) - matvec(V, beta)), beta)]
     if mean.is_learnt:
-        root, gamma = np.sqrt(mean.precision), mean.direction
-        pairs.append((s * (1.0 - matvec(V, gamma)) / root, gamma / root))
+        pairs += [(s * r, g) for r, g in zip(mean.residuals(V, F).T, mean.directions.T)]
     for a, b in pairs:
         on_noise += 0.5 * a * a
         blas.dger(1.0, b, a, a=U.T, overwrite_a=1)
@@ -356,7 +372,8 @@ def _sums(covariance, rows, where, Z, solver, units):
         S, t = rows.S[block], rows.t[block]
         V = solver.half_solve(covariance.cross(S, t, *basis))
         y = (rows.y[block] - location) / scale
-        sums = Sums.of(V, y, *_variances(covariance, rows, block))
+        known = y, *_variances(covariance, rows, block), rows.layout.features(rows.X[block])
+        sums = Sums.of(V, *known)
         total = sums if total is None else total.plus(sums)
     return total
 

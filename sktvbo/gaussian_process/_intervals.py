@@ -56,19 +56,23 @@ class Mixture:
     gps: list
     weights: np.ndarray
 
-    def interval(self, S, t, level, include_noise):
-        """Return the ends (2, m) of the central intervals at places (m, d) and times (m,)."""
-        ends, tails = np.empty((2, len(t))), (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    def quantiles(self, S, t, shares, include_noise, F=None):
+        """Return quantiles (k, m) at places (m, d) and times (m,), of probabilities (k,).
+
+        F (m, q) are the features of a linear mean there, or None.
+        """
+        values = np.empty((len(shares), len(t)))
         for first in range(0, len(t), _BLOCK):
             block = slice(first, first + _BLOCK)
-            moments = [gp.posterior(S[block], t[block], return_std=True) for gp in self.gps]
+            options = {"return_std": True, "F": None if F is None else F[block]}
+            moments = [gp.posterior(S[block], t[block], **options) for gp in self.gps]
             mean, std = np.swapaxes(moments, 0, 1)
             if include_noise:
                 noise = [np.sqrt(gp.covariance.noise_variance) * gp.rows.scale for gp in self.gps]
                 std = np.hypot(std, np.array(noise)[:, np.newaxis])
             std = np.maximum(std, np.finfo(np.float64).tiny)
-            ends[:, block] = [self._quantile(tail, mean, std) for tail in tails]
-        return ends
+            values[:, block] = [self._quantile(share, mean, std) for share in shares]
+        return values
 
     def _quantile(self, probability, mean, std):
         """Return quantiles (m,) from the components' means and deviations (k, m)."""

@@ -125,7 +125,8 @@ def _compared(gp, rows):
     Of an outlier that is alone it is not known if the function changes: it has Huber's weight.
     """
     X, y, variance, total = rows
-    mean, spread = gp.joint(*gp.rows.layout.split(X), full=False)
+    *places, F = gp.rows.layout.places(X)
+    mean, spread = gp.joint(*places, False, F)
     scale, heavy = gp.rows.scale, gp.rows.heavy_tails
     noise = np.where(total, 0.0, gp.covariance.noise_variance) + variance / scale / scale
     spread, least = np.maximum(spread, 0.0) + noise, limit(gp.rows.n + len(y), heavy)
@@ -205,7 +206,7 @@ def _are_edges(gp, indices, least):
 
     A function changes there: a row beside a change has large scores, and is no outlier.
     """
-    rows, covariance = gp.rows, gp.covariance
+    rows, covariance = gp.rows.without_trend(gp.mean), gp.covariance
     is_edge, order = np.zeros(rows.n, dtype=bool), np.argsort(rows.t, kind="stable")
     times, noise = rows.t[order], rows.noise(covariance, full=True)
     for i in indices:

@@ -57,15 +57,60 @@ class Mean:
         """True if the mean has a prior variance, rather than being 0."""
         return self.precision < np.inf
 
+    @property
+    def vector(self):
+        """The mean as a vector (1,)."""
+        return np.array([self.value])
+
+    @property
+    def root(self):
+        """The standard deviation 1 / √A as a matrix (1, 1)."""
+        return np.array([[1.0 / np.sqrt(self.precision)]])
+
+    # The same, with 0 for what rows tell nothing of.
+    root_in_rows = root
+
+    @property
+    def directions(self):
+        """u / √A as a matrix (b, 1), of a learnt mean."""
+        return self.direction[:, np.newaxis] / np.sqrt(self.precision)
+
+    def at(self, F):
+        """Return the mean at places with features F, which a constant has not."""
+        return self.value
+
     def of_term(self, direction):
         """Return the mean as it enters a term of f, which excludes it."""
         return replace(self, value=0.0, direction=direction, share=0.0)
+
+    def of_differences(self, level):
+        """Return the mean of differences between places, around a ``level`` that all share."""
+        return replace(self, value=float(self.value + level), share=0.0)
+
+    def in_basis(self, U):
+        """Return ``direction`` from the matrix U (b, 1)."""
+        return U[:, 0]
+
+    def in_snapshot(self, level, shares, U, with_level):
+        """Return the mean with that of a level, and its direction U (b, 1).
+
+        ``shares`` (1,) are those of the level in the feature; without the level the mean is one of
+        differences.
+        """
+        mean = replace(self, value=float(self.value + level))
+        if not self.is_learnt:
+            return mean
+        return replace(mean, direction=U[:, 0], share=self.share - shares[0] if with_level else 0.0)
 
     def trend_residual(self, K):
         """Return r (m,) of places with covariances K (m, b), for a learnt mean."""
         return self.share - matvec(K, self.direction)
 
-    def covariance(self, K, full):
+    def residuals(self, K, F):
+        """Return r / √A (m, 1) of places with covariances K (m, b), for a learnt mean."""
+        return self.trend_residual(K)[:, np.newaxis] / np.sqrt(self.precision)
+
+    def covariance(self, K, full, F=None):
         """Return the covariance (m, m), or variances (m,), due to the uncertain mean.
 
         K (m, b) are the covariances of the places with the observations.
@@ -75,7 +120,7 @@ class Mean:
         rest = self.trend_residual(K) / np.sqrt(self.precision)
         return np.outer(rest, rest) if full else rest * rest
 
-    def corrected_weights(self, k, c):
+    def corrected_weights(self, k, c, f=None):
         """Return weights (b,) of the observations at a place, and the variance due to the mean.
 
         From the covariances k (b,) of the place, and its weights c (b,) for a known mean.
@@ -85,7 +130,7 @@ class Mean:
         rest = self.share - k @ self.direction
         return c + (rest / self.precision) * self.direction, rest * rest / self.precision
 
-    def weight_corrections(self, K):
+    def weight_corrections(self, K, F=None):
         """Return r uᵀ / A (m, b): the weights of the observations in m̂ r."""
         if not self.is_learnt:
             return 0.0
@@ -103,11 +148,14 @@ class Mean:
             Gv = Gv - (self.direction @ v / self.precision) * self.direction
         return Gv
 
-    def information_correction(self, variance, weight):
+    # Precisions of rows given the others that are 0 up to rounding.
+    least_precision = 0.0
+
+    def information_correction(self, variance, noise, rows):
         """Return log(A / (1/τ² + Σ 1/σ_i²)): minus twice the information about m, in nats."""
         if not self.is_learnt:
             return 0.0
-        return np.log(self.precision / (1.0 / variance + weight))
+        return np.log(self.precision / (1.0 / variance + np.sum(1.0 / noise)))
 
 
 ZERO = Mean(0.0, np.inf, None)

@@ -26,8 +26,10 @@ from .._validation import (
     finite_number,
     invalid,
     known_variance,
+    real_array,
 )
 from .._values import replaced
+from ._conditioned import TrendTerm
 from ._covariance import SeparableCovariance
 from ._data import Layout, Rows
 from ._dates import (
@@ -45,6 +47,7 @@ from ._fit_warnings import (
     advise_on_columns,
     advise_on_durations,
     advise_on_fit,
+    advise_on_level,
     advise_on_outliers,
     advise_on_rows,
     advise_on_time_alone,
@@ -64,6 +67,7 @@ from ._hyperparameters import (
     with_rough_part,
 )
 from ._intervals import N_KNOWN, predictive
+from ._linear_mean import LinearMean
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
 from ._prior_mean import QuadraticMean, prior_variance
@@ -122,6 +126,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    prior_mean: QuadraticMean | LinearMean | None = None
     robust: bool = False
     time_unit: str | None = None
     random_state: RandomState = None
@@ -129,9 +134,11 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # Class of ``fitted_``, which optimizers hold.
     _fitted_class: ClassVar[type[FittedGP]] = FittedGP
 
-    # Parameters of the exact regressors; see `TimeVaryingGPRegressor`.
+    # Parameter of the exact regressors; see `TimeVaryingGPRegressor`.
     max_size: ClassVar[int | None] = None
-    prior_mean: ClassVar[QuadraticMean | None] = None
+
+    # Kinds of ``prior_mean``.
+    _prior_means: ClassVar[tuple[type, ...]] = (QuadraticMean, LinearMean)
 
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
@@ -193,15 +200,15 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is invalid, or several columns may be time; the estimator is
-            unchanged.
+            The data or a parameter is invalid, or several columns may be time, or the rows do not
+            determine a coefficient of a `LinearMean` with a flat prior; the estimator is unchanged.
 
         Warns
         -----
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
             from the data's scale, a kernel without effect, durations beside times that are numbers,
-            too many rows, too few inducing points.
+            too many rows, too few inducing points, a level that all places share.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -210,10 +217,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = new._make_rows(*new._validate(X, y, y_variance))
         if self._advises:
             if not rows.S.shape[1]:
-                advise_on_time_alone(self.spatial_kernel, self.prior_mean)
+                advise_on_time_alone(self.spatial_kernel, self._quadratic_mean)
             if self.time_unit is None and new._fitted_kind == NUMBERS:
                 advise_on_durations(self.temporal_kernel, self.level_kernel)
-            has_mean = self.normalize_y or self.mean_prior_std > 0.0
+            has_mean = self.normalize_y or self._mean_variance > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean, new._seconds_to_search(rows))
             names = getattr(new, "feature_names_in_", ())
             advise_on_columns(rows, names, self.spatial_kernel)
@@ -224,6 +231,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             searched, has_priors = self._can_learn_from(rows), bool(self.hyperpriors)
             options = {"has_priors": has_priors, "is_default_in_time": self.temporal_kernel is None}
             advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y, **options)
+            has_choice = self.level_kernel is None and not (has_priors or callable(self.optimizer))
+            if searched and has_choice:
+                advise_on_level(*new._likelier_level(new._gp))
         if self.max_size is not None:
             new = new._with(_reduced(new.fitted_, int(self.max_size)))
         return self._replace_state(new)
@@ -297,7 +307,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Indices out of range, or of all rows; the estimator is unchanged.
+            Indices out of range, or of all rows, or the others do not determine a coefficient of a
+            `LinearMean` with a flat prior; the estimator is unchanged.
         """
         return self._replace_state(self.without(indices))
 
@@ -372,9 +383,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
         kernels = self.temporal_kernel, self.level_kernel
         stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
-        layout = Layout(position, X[0, position] if stationary else 0.0)
+        layout = self._layout(X, X[0, position] if stationary else 0.0)
         if like is None:
-            mean, options = self.prior_mean, {"standardize": self.normalize_y}
+            mean, options = self._quadratic_mean, {"standardize": self.normalize_y}
             if mean is not None and not mean.only_if_likelier:
                 options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
             options |= self._known_of_rows
@@ -386,12 +397,57 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             options |= {"weights": weights, "scores": scores}
         return Rows.of(X, y, variance, total, layout, **options)
 
+    @property
+    def _quadratic_mean(self):
+        return self.prior_mean if isinstance(self.prior_mean, QuadraticMean) else None
+
+    @property
+    def _mean_variance(self):
+        """Prior variance of the constant mean."""
+        variance = prior_variance(float(self.mean_prior_std))
+        return np.inf if variance == 0.0 and isinstance(self.prior_mean, LinearMean) else variance
+
+    def _layout(self, X, origin):
+        """Return the layout of rows X, with the columns of a linear mean."""
+        layout = Layout(self._time_position, origin)
+        if not isinstance(self.prior_mean, LinearMean):
+            return layout
+        columns, outside = self._columns_of_mean()
+        layout = Layout(layout.position, origin, self.prior_mean.trend(X, columns), outside)
+        self._check_trend(layout, X)
+        return layout
+
+    def _columns_of_mean(self):
+        """Return the positions in X of the columns of a linear mean, and of those not in space."""
+        if not isinstance(self.prior_mean, LinearMean):
+            return [], ()
+        names = getattr(self, "feature_names_in_", ())
+        return self.prior_mean.positions(names, self.n_features_in_, self._time_position)
+
+    def _check_trend(self, layout, X):
+        """Raise an error if rows X leave coefficients of a linear mean unknown."""
+        unknown = layout.trend.undetermined(X, self._mean_variance)
+        if unknown:
+            names = list(getattr(self, "feature_names_in_", range(X.shape[1])))
+            names = ", ".join(repr(names[i]) for i in unknown)
+            raise invalid(
+                "Columns of a LinearMean with a flat prior",
+                "linearly independent of one another and of a constant",
+                got=f"{names}, which are not in {len(X)} rows,",
+                advice="Leave columns out, give more rows, or a finite prior_std.",
+            )
+
     def check(self) -> None:
         """Raise a ValueError for an invalid parameter, as `fit` does."""
         for name in ("signal_variance", "noise_variance"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
             check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
         check_real(self.mean_prior_std, "mean_prior_std", self, interval="[0, inf]")
+        if self.prior_mean is not None:
+            if not isinstance(self.prior_mean, self._prior_means):
+                kinds = " or ".join(f"a {kind.__name__}" for kind in self._prior_means)
+                raise invalid("prior_mean", f"{kinds} or None", self.prior_mean, self)
+            self.prior_mean.check()
         for name in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             self._check_kernel(name)
         if self.noise_model is not None:
@@ -446,7 +502,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 (float(self.noise_variance), self.noise_variance_bounds),
                 rows.S.shape[1],
                 None if self.noise_model is None else clone(self.noise_model),
-                prior_variance(float(self.mean_prior_std)),
+                self._mean_variance,
                 None if level is None else clone(level),
             )
             for kernel in spatial
@@ -510,16 +566,17 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         only if the predicted likelihood is larger, or if they are so far from its maximum that the
         prediction is inaccurate. A few rows without a summary of others have none.
         """
-        optional = self.prior_mean is not None and self.prior_mean.only_if_likelier
-        if optional and rows.n < self.prior_mean.min_rows and rows.static is None:
+        mean = self._quadratic_mean
+        optional = mean is not None and mean.only_if_likelier
+        if optional and rows.n < mean.min_rows and rows.static is None:
             rows = rows.with_prior_mean(None)
             return (yield from self._learn_one(rows, start, record, **options))
         gp, latest = held = yield from self._learn_one(rows, start, record, **options)
         if not optional:
             return held
-        other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
+        other = mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        value += self.prior_mean.log_odds * (-1.0 if other is not None else 1.0)
+        value += mean.log_odds * (-1.0 if other is not None else 1.0)
         if rows.n < _MANY_ROWS and (record is None or record.other is None):
             other = yield from self._learn_one(rows, **options)
         elif record is None:
@@ -598,6 +655,10 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the estimated duration of a search on one core; 0 if it is short or unknown."""
         return 0.0
 
+    def _likelier_level(self, gp):
+        """Return the level of a likelier model of the rows of a GP, see `advise_on_level`."""
+        return None, False, 0.0
+
     def _can_learn_from(self, rows):
         """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
         return self.optimizer is not None and not (self.normalize_y and rows.is_constant)
@@ -655,8 +716,8 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         f is the sum of the mean, of a term for each summand of ``temporal_kernel_``, times the
         spatial kernel, and of one for each summand of ``level_kernel_``. Products of sums are
-        multiplied out. The default kernel in time has a smooth term and, where that is likelier, a
-        rough one.
+        multiplied out. The last term is the sum over the columns of a `LinearMean`, if any. The
+        default kernel in time has a smooth term and, where that is likelier, a rough one.
 
         Parameters
         ----------
@@ -688,13 +749,14 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         array([ 1., -1.])
         """
         check_bool(return_std, "return_std")
-        gp, (S, t) = self._places(X)
-        terms = gp.terms()
+        gp, (S, t, F) = self._places(X)
+        terms = gp.terms() if F is None else [*gp.terms(), TrendTerm(gp)]
         moments = np.empty((2, len(t), len(terms)))
         for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
             block = slice(first, first + _BLOCK)
             for i, term in enumerate(terms):
-                parts = term.posterior(S[block], t[block], return_std)
+                features = None if F is None else F[block]
+                parts = term.posterior(S[block], t[block], return_std, F=features)
                 moments[: 1 + return_std, block, i] = parts
         moments = finite_posterior(tuple(moments[: 1 + return_std]), "mean", "uncertainty")
         return moments if return_std else moments[0]
@@ -715,30 +777,53 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         lower, upper : ndarray of shape (m,)
-            Central interval: the probabilities of lower and of higher values are equal.
+            Central interval: the probabilities of lower and of higher values are equal. They are
+            two quantiles of `predict_quantiles`, whose notes apply.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        lower, upper = self.predict_quantiles(X, tails(level), include_noise=include_noise).T
+        return lower, upper
+
+    def predict_quantiles(
+        self, X: ArrayLike, quantiles: ArrayLike, *, include_noise: bool = True
+    ) -> Array:
+        """Return quantiles of new observations, or of f.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        quantiles : array-like of shape (k,)
+            Probabilities of lower values, in (0, 1).
+        include_noise : bool, default=True
+            Quantiles of observations, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        values : ndarray of shape (m, k)
 
         Notes
         -----
-        Up to 199 rows the interval allows for the uncertainty of the hyperparameters that were
-        learnt, and of the mean with ``normalize_y``: it is one of the average of the posteriors
-        with other hyperparameters, weighted by their posterior density. The density is uniform in
-        the logarithms within the bounds before the data, times ``hyperpriors``. The middle may
-        differ from the mean of `predict`, whose standard deviation treats the hyperparameters as
-        known. This takes about a hundred times as long as `predict`. From 200 rows on, without an
-        ``optimizer`` and before a search the interval is that of the posterior of `predict`.
+        Up to 199 rows the quantiles allow for the uncertainty of the hyperparameters that were
+        learnt, and of the mean with ``normalize_y``: they are those of the average of the
+        posteriors with other hyperparameters, weighted by their posterior density. The density is
+        uniform in the logarithms within the bounds before the data, times ``hyperpriors``. The
+        median may differ from the mean of `predict`, whose standard deviation treats the
+        hyperparameters as known. This takes about a hundred times as long as `predict`. From 200
+        rows on, without an ``optimizer`` and before a search the quantiles are those of the
+        posterior of `predict`.
         """
-        level = check_real(level, "level", interval="(0, 1)")
+        shares = real_array(quantiles, "quantiles")
+        if shares.ndim != 1 or not np.all((shares > 0.0) & (shares < 1.0)):
+            raise invalid("quantiles", "an array of shape (k,) in the range (0, 1)", quantiles)
         check_bool(include_noise, "include_noise")
         if self._knows_hyperparameters():
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
-            half = norm.ppf(0.5 + 0.5 * level) * std
-            return mean - half, mean + half
-        gp, places = self._places(X)
+            return mean[:, np.newaxis] + norm.ppf(shares) * std[:, np.newaxis]
+        gp, (*places, F) = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            ends = mixture.interval(*places, level, include_noise)
-        lower, upper = finite_posterior(tuple(ends), "lower end", "upper end")
-        return lower, upper
+            values = mixture.quantiles(*places, shares, include_noise, F)
+        return finite_posterior((values.T,), "quantiles")[0]
 
     def _knows_hyperparameters(self):
         """Return True if the hyperparameters are held, or learnt from many rows."""
@@ -747,7 +832,7 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return held or gp.rows.n >= N_KNOWN
 
     def _places(self, X):
-        return self._fitted, self._gp.rows.layout.split(validated(self, X))
+        return self._fitted, self._gp.rows.layout.places(validated(self, X))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw samples of f from the posterior.
@@ -763,9 +848,9 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
-        gp, places = self._places(X)
+        gp, (*places, F) = self._places(X)
         Z = rng.standard_normal((n_samples, len(places[1])))
-        return finite_posterior(gp.draws(*places, Z), "draws").T
+        return finite_posterior(gp.draws(*places, Z, F), "draws").T
 
     @overload
     def log_marginal_likelihood(
@@ -849,6 +934,11 @@ def _reduced(fitted, size):
     if n_oldest > 0:
         fitted = fitted.summarized(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
     return fitted.summarized(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
+
+
+def tails(level):
+    """Return the probabilities of lower values at the ends of a central interval."""
+    return 0.5 - 0.5 * level, 0.5 + 0.5 * level
 
 
 def as_fitted(surrogate):

@@ -297,8 +297,10 @@ def _volume(factor):
     return np.exp(log_volume)
 
 
-def sweep(solver, y, mean_variance, signal_variance, C, past):
+def sweep(solver, y, mean_variance, signal_variance, C, past, trend=None, F=None):
     """Return the `RelevancySweep` of y (n,) with a factorized covariance and convolutions C.
+
+    F (n, q) are the features of a ``trend``, if any.
 
     If the other observations determine one to within 1e-8 of the signal variance, that much noise
     is added to all of them. Integrals of the squared difference of such close kernels are lost in
@@ -308,8 +310,8 @@ def sweep(solver, y, mean_variance, signal_variance, C, past):
     if P.diagonal().max() * least > 1.0:
         solver = solver.with_added_variance(least)
         P = solver.inverse()
-    mean, a, _ = solve_for_weights(solver, y, mean_variance)
-    return RelevancySweep(mean.downdate(P), a, C, past=past)
+    mean, a, _ = solve_for_weights(solver, y, mean_variance, trend, F)
+    return RelevancySweep(mean.downdate(P), a, C, past, mean.least_precision)
 
 
 class RelevancySweep:
@@ -327,6 +329,9 @@ class RelevancySweep:
         Convolutions, up to a positive factor.
     past : ndarray of bool of shape (n,), default=None
         Mask of irrelevant observations, which inform about the mean only; None: none.
+    least : ndarray of shape (n,), default=0.0
+        Entries P_ii that are 0 up to rounding. Such an observation determines a coefficient of a
+        linear mean alone: its relevancy is 1.
 
     Examples
     --------
@@ -340,11 +345,15 @@ class RelevancySweep:
     array([1, 2, 3, 4, 5, 6, 7])
     """
 
-    def __init__(self, P: Array, a: Array, C: Array, past: Mask | None = None) -> None:
-        self._begin(a, FixedForms(P, C, unit_of(P.diagonal())), past)
+    def __init__(
+        self, P: Array, a: Array, C: Array, past: Mask | None = None, least: Array | float = 0.0
+    ) -> None:
+        self._begin(a, FixedForms(P, C, unit_of(P.diagonal())), past, least)
 
     @classmethod
-    def of(cls, a: Array, forms: UpdatedForms, past: Mask | None = None) -> RelevancySweep:
+    def of(
+        cls, a: Array, forms: UpdatedForms, past: Mask | None = None, least: Array | float = 0.0
+    ) -> RelevancySweep:
         """Return the sweep of a (n,) and updated quadratic forms.
 
         Parameters
@@ -353,22 +362,24 @@ class RelevancySweep:
         forms : UpdatedForms
             With P, as quadratic forms of it and of the convolutions.
         past : ndarray of bool of shape (n,), default=None
+        least : ndarray of shape (n,), default=0.0
 
         Returns
         -------
         RelevancySweep
         """
         new = cls.__new__(cls)
-        new._begin(a, forms, past)
+        new._begin(a, forms, past, least)
         return new
 
-    def _begin(self, a, forms, past):
+    def _begin(self, a, forms, past, least):
         # a is in the unit of standard deviations that fits that of P, reduced for a large y. Units
         # are powers of two, which change no digits.
         a = a * sqrt(forms.unit)
         excess = max(frexp(np.abs(a).max())[1], 0)
         self._a, self._unit = np.ldexp(a, -excess), ldexp(1.0, -2 * excess)
-        self._past, self.state = past, (np.arange(len(a)), forms)
+        self._past, self._least = past, np.broadcast_to(forms.unit * least, len(a))
+        self.state = np.arange(len(a)), forms
         self._update_sums()
 
     @property
@@ -391,13 +402,16 @@ class RelevancySweep:
         index, forms = self.state
         if len(index) == 1:
             return np.ones(1)  # without it the posterior is the prior
-        p = forms.p
+        least, p = self._least[index], forms.p
+        alone = p < least
+        p = np.where(alone, 1.0, p)
         total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
         squared = np.maximum(forms.q / p * (self._a**2 / p + self._unit), 0.0)
         # Compare the observations also if rounding makes the total 0.
         relevancies = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
             relevancies[self._past[index]] = 0.0
+        relevancies[alone] = 1.0
         return relevancies
 
     def remove(self, position: int | np.integer[Any]) -> None:

@@ -37,6 +37,7 @@ from ._hyperparameters import (
     with_added_noise,
 )
 from ._inducing_posterior import Inducing, bound
+from ._linear_mean import LinearMean
 from ._quasi_newton import completed, minimize
 from ._regressor import TimeVaryingGP
 
@@ -74,7 +75,10 @@ def choose(how, covariance, rows, m, rng):
     m : int or "auto"
     rng : RandomState
     """
-    distinct, _ = distinct_rows(random_subset(rows, _MAX_ROWS, rng).X)
+    some = random_subset(rows, _MAX_ROWS, rng)
+    distinct, _ = distinct_rows(some.X)
+    if rows.layout.outside:
+        distinct = some.X[distinct_rows(np.column_stack(rows.layout.split(some.X)))[1]]
     if m == "auto":
         m = _sufficient_number(covariance, rows, distinct, rng)
     if len(distinct) <= m:
@@ -120,7 +124,7 @@ def _centres(covariance, layout, X, m, rng):
     scales = np.where(scales > 0.0, scales, 1.0)
     clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
     centres = clusters.fit(columns / scales).cluster_centers_ * scales + origin
-    return np.insert(centres[:, :-1], layout.position, centres[:, -1] + layout.origin, axis=1)
+    return layout.points(centres[:, :-1], centres[:, -1])
 
 
 def _greatest_determinant(covariance, layout, X, m, rng):
@@ -233,13 +237,16 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         the median interval of the data's times and ten times their span (1.0 with
         ``optimizer=None``). A rough part, as in `TimeVaryingGPRegressor`, has to be given: it needs
         about as many points as rows. ``ConstantKernel(1.0, "fixed")`` makes a static model.
+    prior_mean : LinearMean, default=None
+        Prior mean of f, added to the constant mean. None: 0.
     n_inducing : int or "auto", default="auto"
         Number m of inducing points, at most the number of distinct rows. "auto" doubles 50 points
         while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
         Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
         greatest determinant (of at most 20,000), cluster centres, or the points themselves. Columns
-        of a data frame are matched by name, and dates are accepted, as in X.
+        of a data frame are matched by name, and dates are accepted, as in X. Values in columns
+        outside of the kernel do not matter.
     random_state : int, RandomState, Generator or None, default=None
         For the choice of the inducing points, and for the restarts.
 
@@ -294,6 +301,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     _: KW_ONLY
     n_inducing: int | str = "auto"
     inducing: str | ArrayLike = "kdpp"
+
+    _prior_means = (LinearMean,)
 
     def check(self) -> None:
         super().check()

@@ -136,9 +136,10 @@ class TimeVaryingSampler(BaseSampler):
     - The optimizer is told complete trials, pruned ones, and failed ones as failures. It learns
       where and when trials fail. An infinite value counts as the worst, or the best, of the finite
       ones.
-    - A pruned trial counts with a predicted final value: a line through what the latest 100
-      complete trials had reported up to its last step, and their final values. All trials are told
-      again whenever the number of complete ones has doubled.
+    - The last value of a pruned trial is a measurement of its final one, with a known variance.
+      Both follow from what the latest 100 complete trials had reported up to that step, and from
+      their final values. All trials are told again whenever the number of complete ones has
+      doubled.
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
       random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
@@ -354,11 +355,12 @@ class TimeVaryingSampler(BaseSampler):
         new, limited, ended = list(model.waiting), self._limited, memory.ended
         for trial in ended[max(model.n_read, len(ended) - _N_TOLD) :]:
             failed = trial.state == TrialState.FAIL or not _feasible(trial, limited)
-            y = None if failed else memory.curves.final_value(trial)
+            y, variance = (None, 0.0) if failed else memory.curves.final_value(trial)
             point = None if y is None and not failed else model.space.encode(trial.params)
             if point is not None:
                 outcomes = [math.nan if failed else trial.constraints[name] for name in limited]
-                new.append((self._time_of(study, trial), trial.number, point, outcomes, y))
+                time = self._time_of(study, trial)
+                new.append((time, trial.number, point, outcomes, variance, y))
         finite = [y for *_, y in new if y is not None and math.isfinite(y)]
         lowest, highest = min([model.lowest, *finite]), max([model.highest, *finite])
         known = lowest <= highest
@@ -367,15 +369,17 @@ class TimeVaryingSampler(BaseSampler):
         optimizer, latest = model.optimizer, model.latest
         if trials:
             optimizer, latest = copy.copy(optimizer), max(latest, trials[-1][0])
-            times, _, points, outcomes, values = map(list, zip(*trials))
+            times, _, points, outcomes, variances, values = map(list, zip(*trials))
             failed = [y is None for y in values]
             values = [None if y is None else min(max(y, lowest), highest) for y in values]
             measured = limited and not all(failed)
             if len(trials) == 1:  # tell_many always searches the hyperparameters
                 options = {"outcomes": dict(zip(limited, outcomes[0]))} if measured else {}
+                options["y_variance"] = variances[0]
                 optimizer.tell(points[0], values[0], times[0], failed=failed[0], **options)
             else:
                 options = {"outcomes": dict(zip(limited, zip(*outcomes)))} if measured else {}
+                options["y_variance"] = variances
                 optimizer.tell_many(points, values, times, failed=failed, **options)
             _logger.debug("Told %d trials of %s.", len(trials), list(model.space.distributions))
         return _Model(model.space, optimizer, len(ended), waiting, lowest, highest, latest)
@@ -513,6 +517,7 @@ class _Memory:
             latest[names] = max(latest.get(names, trial), trial, key=_number)
             if trial.state == TrialState.COMPLETE:
                 self.constraints = (self.constraints or set()).union(trial.constraints)
+            if trial.state in _FINISHED:
                 self.curves.add(trial)
         self.ended += new
         if self.curves.n_complete >= max(2 * self._n_compared, 1):
@@ -601,8 +606,12 @@ def _feasible(trial, modelled):
     return known and all(value <= 0.0 for value in constraints.values())
 
 
+# Least share of the variance of final values that an intermediate value explains.
+_LEAST_EXPLAINED = 0.1
+
+
 class _Curves:
-    """Intermediate values of the latest complete trials, which the pruned ones are compared with.
+    """Intermediate values of the latest trials, from which final ones are predicted.
 
     Attributes
     ----------
@@ -611,61 +620,109 @@ class _Curves:
     """
 
     def __init__(self):
-        self.n_complete, self._latest, self._lines = 0, deque(maxlen=_N_CURVES), {}
+        self.n_complete, self._lines = 0, {}
+        self._complete, self._everyone = deque(maxlen=_N_CURVES), deque(maxlen=2 * _N_CURVES)
 
     def add(self, trial):
-        """Add a complete trial, unless it has no intermediate values."""
+        """Add a complete or pruned trial, unless it has no intermediate values."""
         steps = sorted(s for s, y in trial.intermediate_values.items() if math.isfinite(y))
-        if steps and math.isfinite(trial.value):
-            values = [trial.intermediate_values[step] for step in steps]
-            self._latest.append((steps, values, trial.value))
-            self.n_complete, self._lines = self.n_complete + 1, {}
+        is_complete = trial.state == TrialState.COMPLETE
+        if not steps or (is_complete and not math.isfinite(trial.value)):
+            return
+        values = [trial.intermediate_values[step] for step in steps]
+        last = math.inf if is_complete else steps[-1]
+        self._everyone.append((steps, values, last))
+        if is_complete:
+            self._complete.append((steps, values, trial.value))
+            self.n_complete += 1
+        self._lines = {}
 
     def final_value(self, trial):
-        """Return the value of a complete or pruned trial, or None if unknown.
+        """Return the value of a complete or pruned trial, None if unknown, and its variance.
 
-        That of a pruned one is predicted from its last value by what complete trials had reported
-        up to that step.
+        The last value of a pruned one is a measurement of it, which is compared with what other
+        trials had reported up to that step.
         """
         if trial.state == TrialState.COMPLETE:
-            return trial.value
+            return trial.value, 0.0
         step = trial.last_step
         y = None if step is None else trial.intermediate_values[step]
         if y is None or math.isnan(y):
-            return None
+            return None, 0.0
         if step not in self._lines:
-            self._lines[step] = _line(self._pairs(step))
-        intercept, slope = self._lines[step]
-        return intercept + slope * y
+            self._lines[step] = self._line(step)
+        return self._lines[step].final(y)
 
-    def _pairs(self, step):
-        """Return the last values reported up to a step, and the final values, of shape (2, n)."""
-        pairs = []
-        for steps, values, final in self._latest:
-            n_reported = bisect_right(steps, step)
-            if n_reported:
-                pairs.append((values[n_reported - 1], final))
-        return np.reshape(pairs, (-1, 2)).T
+    def _line(self, step):
+        """Return the line from values reported up to a step to final values."""
+        pairs = [
+            (values[bisect_right(steps, step) - 1], final)
+            for steps, values, final in self._complete
+            if steps[0] <= step
+        ]
+        everyone = [
+            values[bisect_right(steps, step) - 1]
+            for steps, values, last in self._everyone
+            if steps[0] <= step <= last
+        ]
+        return _Line.through(np.reshape(pairs, (-1, 2)).T, np.array(everyone))
 
 
-def _line(pairs):
-    """Return intercept and slope of a line through pairs (2, n).
+class _Line(NamedTuple):
+    """Final values y = level + slope (x - center) + error, of intermediate values x.
 
-    The slope is that of least squares, drawn to 1 by the weight of one pair whose change differs by
-    a standard deviation, and not negative. The intercept is a median, and 0 without pairs.
+    Of a trial with x a model learns, rather than the mean of y given x, the measurement of y with
+    which a population of ``level`` and of the variance of y would have this mean. What does not
+    depend on y is then a measurement without weight. A regression of y on x, unlike one of x on y,
+    is unbiased although trials are pruned by x.
+
+    Attributes
+    ----------
+    center, level : float
+        Means of x and of y.
+    slope : float
+    variance : float
+        Of the error.
+    explained : float
+        Share of the variance of y that x explains.
     """
-    x, y = pairs
-    n, slope = len(x), 1.0
-    if n == 0:
-        return 0.0, 1.0
-    if n > 1:
+
+    center: float = 0.0
+    level: float = 0.0
+    slope: float = 1.0
+    variance: float = 0.0
+    explained: float = 1.0
+
+    @classmethod
+    def through(cls, pairs, everyone):
+        """Return the line through pairs (2, n), in a population with intermediate values (m,).
+
+        The slope is that of least squares, drawn to 1 by the weight of one pair whose change
+        differs by a standard deviation, and not negative. The level is a median.
+        """
+        x, y = pairs
+        n, slope = len(x), 1.0
+        if n == 0:
+            return cls()
+        if n == 1:
+            return cls(x[0], y[0], slope, (y[0] - x[0]) ** 2)
         dx, dy = x - x.mean(), y - y.mean()
         sxx, sxy, change = dx @ dx, dx @ dy, np.var(y - x, ddof=1)
         unexplained = dy @ dy - sxy**2 / sxx if sxx > 0.0 else 0.0
         weight = (max(unexplained, 0.0) + change) / (n - 1)
         if sxx + weight > 0.0:
             slope = max((sxy + weight) / (sxx + weight), 0.0)
-    return float(np.median(y - slope * x)), float(slope)
+        variance = np.var(y - slope * x) * n / max(n - 3, 1)  # that of predictions from few pairs
+        of_x, explained, center = slope**2 * np.var(everyone), 1.0, everyone.mean()
+        if of_x + variance > 0.0:
+            explained = max(of_x / (of_x + variance), _LEAST_EXPLAINED)
+        level = np.median(y - slope * x) + slope * center
+        return cls(center, level, slope, variance, explained)
+
+    def final(self, x):
+        """Return the final value that an intermediate one measures, and its variance."""
+        value = self.level + self.slope * (x - self.center) / self.explained
+        return float(value), float(self.variance / self.explained)
 
 
 @dataclass(frozen=True)

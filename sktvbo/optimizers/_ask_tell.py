@@ -24,7 +24,7 @@ from .._warnings import step
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
-from ._begin import changed, check_held, continued, has_auto_timeout
+from ._begin import changed, check_held, continued, has_auto_timeout, in_learnt_ranges
 from ._durable import Durable
 from ._failures import has_failed
 from ._observe import (
@@ -555,7 +555,7 @@ class AskTell(Durable):
             if isinstance(query, Query) and is_repeated(run, answer, place):  # only handles can be
                 return
             predicted = None if failed else predicted_observation(run, answer)
-            after = observe(run, answer, predicted=predicted)
+            after = observe(in_learnt_ranges(run, [answer]), answer, predicted=predicted)
             self._take(before, after, "fail" if failed else "tell")
 
     @step
@@ -681,7 +681,7 @@ class AskTell(Durable):
             others = many_outcomes_of(run, outcomes, gone)
             answers = observations_of(run, places, y, *known, others, places_set(run, places, x))
             if answers:
-                after, entries = observe_many(run, answers)
+                after, entries = observe_many(in_learnt_ranges(run, answers), answers)
                 self._take(before, after, "tell_many", entries=entries)
 
     @step

@@ -37,7 +37,6 @@ from ._outcomes import kept_outcomes
 from ._parts import (
     Calibration,
     Cancelled,
-    ContextRanges,
     Expert,
     Exploration,
     Start,
@@ -45,6 +44,7 @@ from ._parts import (
     Visits,
     without_answers,
 )
+from ._ranges import ContextRanges, LearntRanges
 from ._serialization import HELD
 from ._state import (
     DataSet,
@@ -74,6 +74,7 @@ KINDS = (
     Calibration,
     Unanswered,
     ContextRanges,
+    LearntRanges,
 )
 
 
@@ -187,7 +188,7 @@ def changed(run, changes, has_begun):
             expected = f"as before ({before!r}), as observations were told with it"
             advice = "Begin another run, and tell_many() the observations."
             raise invalid(name, expected, value, new, advice=advice)
-    change = Change.between(as_domain(old.domain), as_domain(new.domain))
+    change = Change.between(run.domain, as_domain(new.domain))
     if "domain" in changes:
         new.domain = change.domain
     if "start_points" in changes:
@@ -228,6 +229,9 @@ def continued(run, new, change, n_started, changes):
         Parameters that were given.
     """
     new.check_seasons(run.time.kind)
+    learnt = new.part(LearntRanges.name)
+    if learnt is not None:
+        new = learnt.continued(run, new, change).applied(new)
     columns, policy = kept_outcomes(run, new), run.policy
     renewed = _is_given("policy", changes)
     if renewed or _differ(*(each.algorithm._make_policy() for each in (run, new))):
@@ -340,6 +344,22 @@ def _pending(run, new, change, changes):
     if "query_timeout" in changes:
         pending = replaced(new.pending, n_total=pending.n_total, untold=pending.untold)
     return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
+
+
+def in_learnt_ranges(run, answers):
+    """Return the run with the ranges that contexts have with further answers, before these."""
+    learnt, rows = run.part(LearntRanges.name), [a.x for a in answers if a.y is not None]
+    if learnt is None or not rows:
+        return run
+    domain = learnt.domain_after(run, np.array(rows))
+    if (domain.lower == run.domain.lower).all() and (domain.upper == run.domain.upper).all():
+        return run
+    after = LearntRanges(domain.lower, domain.upper).applied(run)
+    after = replaced(after.with_objective(sliced_search=None), forecast=None)
+    if run.surrogate is None:
+        return after
+    after = _with_rescaled_models(after, Change.of_ranges(run.domain, after.domain))
+    return replaced(after, static_before=static_of(after.surrogate))
 
 
 def _with_rescaled_models(after, change):

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
+from ..gaussian_process import LinearMean, QuadraticMean, TimeVaryingGPRegressor
 from ..gaussian_process._future import with_decaying_bounds
 from ..gaussian_process._regressor import without_advice
 from ..kernels import LogNormal, ProportionalMatern, season, season_priors
@@ -42,6 +42,11 @@ _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
 
 # Its lengthscale in sampling intervals: lower bound, start and upper bound.
 _ROUGH_SCALE = 0.5, 3.0, 30.0
+
+# Prior of the lengthscale in time beside a context, in sampling intervals.
+_SLOW, _SPREAD_OF_SLOW = 1000.0, 1.5
+
+_OF_TIME = "temporal_kernel__"
 
 
 @dataclass(frozen=True)
@@ -151,8 +156,15 @@ def smooth_surrogate(times):
     It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
     has moved. Each parameter and each coordinate of a context has a lengthscale: one that all share
     is that of those which matter, and makes all places new in those which do not.
+
+    Beside a context noise may hide all else. The likelihood of 100 observations is then the same
+    for all lengthscales in time, and a short one would forget those from which more is learnt: the
+    prior expects a long one. Changes that are seen overrule it.
     """
-    return default_surrogate(times, smooth_kernel(times))
+    priors = {}
+    if times.has_context:
+        priors[f"{_OF_TIME}length_scale"] = LogNormal(_SLOW * times.interval, _SPREAD_OF_SLOW)
+    return default_surrogate(times, smooth_kernel(times), hyperpriors=priors)
 
 
 def outcome_surrogate(times):
@@ -208,8 +220,22 @@ def seasonal(surrogate, periods):
     kernel = surrogate.temporal_kernel
     for period in periods:
         kernel = kernel + season(period, *_SMOOTHNESS)
-    priors = (surrogate.hyperpriors or {}) | season_priors(*periods)
+    priors = _renamed(surrogate.hyperpriors or {}, _OF_TIME, _inner(len(periods)))
+    priors |= season_priors(*periods)
     return surrogate.set_params(temporal_kernel=kernel, hyperpriors=priors)
+
+
+def _inner(n_seasons):
+    """Return the beginning of the names of parameters of the kernel to which seasons are added."""
+    return _OF_TIME + n_seasons * "k1__"
+
+
+def _renamed(priors, before, after):
+    """Return priors whose names begin with something else, if they begin with ``before``."""
+    return {
+        after + name.removeprefix(before) if name.startswith(before) else name: prior
+        for name, prior in priors.items()
+    }
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
@@ -225,7 +251,10 @@ def started_without_seasons(surrogate, n_seasons, *data):
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):
         kernel = kernel.k1
-    priors = {name: p for name, p in surrogate.hyperpriors.items() if "temporal" not in name}
+    known = surrogate.hyperpriors.items()
+    inner = _inner(n_seasons)
+    priors = {n: p for n, p in known if n.startswith(inner) or not n.startswith(_OF_TIME)}
+    priors = _renamed(priors, inner, _OF_TIME)
     plain = without_advice(clone(surrogate)).set_params(temporal_kernel=kernel, hyperpriors=priors)
     plain.fit(*data)
     learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
@@ -243,7 +272,7 @@ def configured(surrogate, domain, policy, time_unit):
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
     filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
-    the continuous coordinates alone.
+    the continuous coordinates alone. A linear one is left out: queries would follow its slope.
     """
     parameters = surrogate.get_params(deep=False)
     without_advice(surrogate)
@@ -256,7 +285,9 @@ def configured(surrogate, domain, policy, time_unit):
     if "time_unit" in parameters:
         surrogate.set_params(time_unit=time_unit)
     prior_mean = parameters.get("prior_mean")
-    if prior_mean is not None and prior_mean.columns is None:
+    if isinstance(prior_mean, LinearMean):
+        surrogate.set_params(prior_mean=None)
+    elif prior_mean is not None and prior_mean.columns is None:
         continuous = np.flatnonzero(domain.continuous).tolist()
         prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
         surrogate.set_params(prior_mean=prior_mean)

@@ -14,7 +14,7 @@ from .._values import distinct_rows, replaced
 from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
 from ..domain import Arms
-from ..exceptions import ModelWarning, OverconfidenceWarning, UnansweredQueryWarning
+from ..exceptions import OverconfidenceWarning, UnansweredQueryWarning
 from ..gaussian_process import WeightedTimeVaryingGPRegressor
 from ..gaussian_process._regressor import as_estimator
 from ..staleness import KeepAll
@@ -285,21 +285,30 @@ def _with_rare_categories(choice, space, n_trials):
     prior = choice.run.algorithm.earlier
     if prior is not None and choice.number < _TRIED_BY:  # earlier runs have tried the others
         tried[~prior.may_have_best(space.domain)] = n_trials
+    is_whole = space.is_whole and choice.chance is None
     for columns in categories:
         n, needed = tried[columns], min(n_trials, space.domain.size / len(columns))
         if (n >= needed).all():
             continue
-        # Constraints and limits may exclude a category.
-        places = space.candidates(N_CANDIDATES)
-        places = places[~choice.fails(places)]
-        rare = places[:, columns].any(axis=0) & (n == 0)
-        if not rare.any() and n_trials > 1:
-            rare = places[choice.succeeds(places)][:, columns].any(axis=0) & (n < needed)
+        if is_whole:
+            rare = n == 0 if (n == 0).any() else n < needed
+        else:
+            rare = _rare_and_allowed(choice, space, columns, n, needed)
         if rare.any():
             upper = space.upper.copy()
             upper[columns[~rare]] = 0.0
             space = space.within(space.lower, upper)
     return space
+
+
+def _rare_and_allowed(choice, space, columns, n, needed):
+    """Return which categories (k,), tried n (k,) times, are rare and not excluded from a space."""
+    places = space.candidates(N_CANDIDATES)
+    places = places[~choice.fails(places)]
+    rare = places[:, columns].any(axis=0) & (n == 0)
+    if not rare.any():
+        rare = places[choice.succeeds(places)][:, columns].any(axis=0) & (n < needed)
+    return rare
 
 
 def _latest_visits(choice, members):
@@ -524,62 +533,6 @@ def _remedies(run):
     if is_static and type(run.policy) is KeepAll and not weighs:
         sentences.append("It takes the function for one that never changes: WDBO forgets. ")
     return "".join(sentences)
-
-
-# Contexts are compared with their declared ranges at every tenth observation, from the 30th on: the
-# latest of them should span at least a tenth of a range, and at most three.
-_EVERY, _N_CONTEXTS, _N_SPANNED, _NARROW, _WIDE = 10, 30, 200, 0.1, 3.0
-
-# Kinds of numbers that are scaled by their range.
-_SCALED = "straight", "curved"
-
-
-@dataclass(frozen=True, eq=False)
-class ContextRanges(Part):
-    """Declared ranges of contexts that differ much from what is measured, with one warning.
-
-    Contexts are scaled by their ranges. Lengthscales are bounded in these units: contexts that span
-    a small part of them hardly matter to the model, and many of them all differ.
-
-    Attributes
-    ----------
-    has_warned : bool
-    """
-
-    has_warned: bool = False
-
-    name, is_stored = "context ranges", False
-
-    @classmethod
-    def of(cls, config):
-        measured = config.domain.kinds[config.domain.n_chosen :]
-        return cls() if np.isin(measured, ["straight", "curved"]).any() else None
-
-    def told(self, run, after, answer):
-        n = after.history.n_told
-        if self.has_warned or answer.y is None or n < _N_CONTEXTS or n % _EVERY:
-            return self
-        domain, k = after.domain, after.domain.n_chosen
-        rows = after.rows(after.history.latest(_N_SPANNED))[:, :-1]
-        spans = np.ptp(domain.unit_of(rows)[:, domain.unit_columns], axis=0)
-        strange = (spans > 0.0) & ((spans < _NARROW) | (spans > _WIDE))
-        strange &= np.isin(domain.kinds, _SCALED)
-        strange[:k] = False
-        if not strange.any():
-            return self
-        i = np.argmax(strange)
-        low, high = rows[:, i].min(), rows[:, i].max()
-        warn_caller(
-            f"The context {domain.columns[i]!r} was measured from {low:.4g} to {high:.4g}, and its "
-            f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model "
-            "hardly learns at such a scale. If the values are typical, go on with a range that "
-            "they fill: opt = opt.with_parameters(domain=...).",
-            ModelWarning,
-        )
-        return replaced(self, has_warned=True)
-
-    def continued(self, run, new, change):
-        return run.part(self.name)
 
 
 # Queries that are passed over before the warning.

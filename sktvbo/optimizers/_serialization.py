@@ -38,6 +38,7 @@ from ..journal._rows import START, Position
 from ._clock import make_clock
 from ._models import models_of, new_surrogate, objective
 from ._outcomes import limits_of
+from ._ranges import LearntRanges
 from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation, made_until
 
 # Parameters that give observations their meaning.
@@ -165,6 +166,8 @@ def restored_run(run, stored):
     types, (templates, functions) = types_within(run.algorithm), constants_of(run)
     parts, observations, log = dict(stored.parts), stored.observations, run.history.log
     positions, data, external = decode(parts.pop("data")).tolist(), run.data, {}
+    if LearntRanges.name in parts:
+        run = decode(parts[LearntRanges.name], types=types).applied(run)
     if positions:
         data = DataSet.of(positions, [observations[i] for i in positions])
     if "covariance" in parts:

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import ExpSineSquared, Matern
 
 from .._durations import number_of_duration
 from .._validation import check_bool, check_int, check_real, finite_array, finite_number, invalid
+from ..gaussian_process import LinearMean
 from ..gaussian_process._composite import summands
 from ..kernels import split_time
 from ._common import (
@@ -292,7 +293,7 @@ def _named_terms(gp, unit):
     names = [_name_of(kernel, unit) for kernel in summands(gp.temporal_kernel_)]
     if gp.level_kernel_ is not None:
         names += [f"level: {_name_of(kernel, unit)}" for kernel in summands(gp.level_kernel_)]
-    return names
+    return names + ["linear mean"] * isinstance(gp.prior_mean_, LinearMean)
 
 
 def _name_of(kernel, unit):

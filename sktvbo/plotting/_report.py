@@ -261,9 +261,13 @@ def _facts_of_run(found, units, computed):
         yield "gain over the baseline", f"{_with_error(each, error)}{unit}", remark
     elif computed["baseline"] is None:
         yield "gain", "—", "no baseline is given"
-    within = found.share_within
+    within = found.within
     if within is not None:
-        yield "within the limits", f"{within:.1%}", f"of {len(run.shown)} observations"
+        remark = f"of {len(within)} observations"
+        if not within.all():
+            latest = run.shown[int(np.flatnonzero(~within)[-1])]
+            remark += f"; the latest outside at {_time(run, latest.row[-1])}"
+        yield "within the limits", f"{np.mean(within):.1%}", remark
     yield "failures", f"{run.failures.total}", ""
     yield "late answers", f"{found.n_late}", "older than the one before" if found.n_late else ""
     yield "lost answers", f"{found.n_lost}", "queries that expired" if found.n_lost else ""

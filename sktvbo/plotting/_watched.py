@@ -154,15 +154,15 @@ class Watched:
         return sum(query.id not in pending.untold for query in expired)
 
     @property
-    def share_within(self):
-        """Share of the shown observations within all limits, None without limits or outcomes."""
+    def within(self):
+        """Mask (n,) of the shown observations within all limits, None without limits or rows."""
         run = self.run
         if not (run.config.limits and len(run.shown)):
             return None
         outcomes = np.array([entry.outcomes or () for entry in run.shown], dtype=np.float64)
         outcomes = outcomes.reshape(len(run.shown), len(measured(run)))
         distances = beyond_limits(run, outcomes, np.array([entry.y for entry in run.shown]))
-        return float(np.mean(~(distances > 0.0).any(axis=0)))
+        return ~(distances > 0.0).any(axis=0)
 
 
 def watched(source):

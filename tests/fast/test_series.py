@@ -31,7 +31,7 @@ def case(request):
     H = rng.normal(size=(n, len(line))) if len(line) > 1 or "H" in request.param else None
     weight = rng.uniform(0.5, 2.0, size=len(line))
     line = np.array(line, dtype=np.intp)
-    return [np.array(order), np.array(rate), line, weight, gap, rng.normal(size=(n, 2)), R, H]
+    return [np.array(order), np.array(rate), line, weight, gap, rng.normal(size=(n, 4)), R, H]
 
 
 def moments(arguments):
@@ -47,9 +47,11 @@ def smooth(arguments, out):
     assert chains.smooth(m, P, np.zeros_like(m), np.zeros_like(P), None, out) == 0
 
 
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("k", [1, 2, 4])
 def test_sums_and_smoothed_means_and_variances(case, k):
     case[5] = case[5][:, :k].copy()
+    if k > 2 and case[7] is None:
+        case[7] = np.ones((len(case[4]), 1))
     sums, out = np.zeros((k, k + 1)), np.empty((len(case[4]), k + 1))
     assert fast.Chains(*case).filter(*moments(case), sums) == 0
     squares, log_determinant = twin.Chains(*case).sums()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.stats
 from gaussian_process.cases import each
 from grids import pairs_of
 from sklearn.base import clone
@@ -15,10 +16,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
-from sktvbo.gaussian_process import _fit_warnings
+from sktvbo.gaussian_process import _fit_warnings, _level
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process._sparse import LAST
-from sktvbo.kernels import Forgetting, with_seasons
+from sktvbo.kernels import Forgetting, Wiener, with_seasons
 
 
 def warned(gp, X, y):
@@ -351,6 +352,170 @@ def test_the_share_of_noise_is_at_most_all_of_y(size, options):
     shares = [float(share) for share in re.findall(r"([\d.]+)%", text)]
     assert all(share <= 100.0 for share in shares)
     assert bool(shares) == (size > 0.0)  # a constant has no variance to explain
+
+
+# --- a level that all places share ----------------------------------------------------------------
+
+
+def with_drift(n=150, seed=0, field=lambda S: np.sin(5.0 * S[:, 0]) + np.cos(4.0 * S[:, 1])):
+    """Return rows of a sensor whose calibration drifts, and the level at each (n,)."""
+    rng = np.random.RandomState(seed)
+    S, level = rng.uniform(size=(n, 2)), np.cumsum(0.3 * rng.normal(size=n))
+    rows = np.column_stack([S, np.arange(float(n))])
+    return rows, field(S) + level + 0.1 * rng.normal(size=n), level
+
+
+def separable(seed, n=100, space=0.3, time=30.0, sites=None):
+    """Return rows of a draw of the model without a level."""
+    rng = np.random.RandomState(seed)
+    S, t = rng.uniform(size=(n, 2)), np.arange(float(n))
+    if sites is not None:
+        S, t = S[np.arange(n) % sites], t // sites
+    covariance = Matern(space, nu=2.5)(S) * Matern(time, nu=1.5)(t[:, np.newaxis])
+    root = np.linalg.cholesky(covariance + 1e-9 * np.eye(n))
+    return np.column_stack([S, t]), root @ rng.normal(size=n) + 0.1 * rng.normal(size=n)
+
+
+def advised(messages):
+    """Return the parameters that the only message names, and the gain that it states."""
+    (message,) = messages
+    kernels = r"(level_kernel|temporal_kernel)=(.*?\))(?= and temporal_kernel=|\. Set)"
+    gain = float(re.search(r"log likelihood is ([\d.]+) nats larger", message)[1])
+    return {name: eval(code) for name, code in re.findall(kernels, message)}, gain
+
+
+SHARE, DAYS = "share a level", np.datetime64("2026-01-01") + np.arange(150).astype("m8[D]")
+# name: (parameters, True if the rest of f is static in the model that is named)
+WITH_DRIFT = {
+    "default": ({}, True),
+    "a lengthscale for each column": ({"spatial_kernel": Matern([1.0, 1.0], nu=2.5)}, True),
+    "static": ({"temporal_kernel": ConstantKernel(1.0, "fixed")}, False),
+    "forgetting": ({"temporal_kernel": Forgetting(0.05)}, False),
+    "robust": ({"robust": True}, True),
+}
+
+
+@pytest.mark.parametrize("name", WITH_DRIFT)
+def test_a_level_that_all_places_share(name):
+    options, is_static = WITH_DRIFT[name]
+    X, y, _ = with_drift()
+    gp = TimeVaryingGPRegressor(normalize_y=True, **options)
+    parameters, gain = advised(advice(gp, X, y, SHARE))
+    assert parameters.keys() == {"level_kernel", *["temporal_kernel"] * is_static}
+    other = clone(gp).set_params(**parameters)
+    assert advice(other, X, y, SHARE) == []
+    more = other.log_marginal_likelihood_value_ - gp.log_marginal_likelihood_value_
+    if not gp.robust:  # other weights have another likelihood
+        assert more == pytest.approx(gain, abs=0.1)
+    assert gain > 5.0
+
+
+def test_the_advice_on_a_level_improves_predictions():
+    scores = []
+    for seed in (2, 3):
+        X, y, level = with_drift(200, seed)
+        rng = np.random.RandomState(seed + 100)
+        now = np.column_stack([rng.uniform(size=(200, 2)), np.full(200, X[-1, -1])])
+        f = np.sin(5.0 * now[:, 0]) + np.cos(4.0 * now[:, 1]) + level[-1]
+        gp = TimeVaryingGPRegressor(normalize_y=True)
+        parameters, _ = advised(advice(gp, X, y, SHARE))
+        other = clone(gp).set_params(**parameters).fit(X, y)
+        scores.append([np.sqrt(np.mean((each.predict(now) - f) ** 2)) for each in (gp, other)])
+    before, after = np.mean(scores, axis=0)
+    assert after < 0.8 * before
+
+
+def test_a_level_of_times_that_are_dates():
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = with_drift()
+    frame = pandas.DataFrame({"east": X[:, 0], "north": X[:, 1], "day": DAYS})
+    for unit in ("D", "s"):
+        gp = TimeVaryingGPRegressor(normalize_y=True, time_unit=unit)
+        parameters, gain = advised(advice(gp, frame, y, SHARE))
+        other = clone(gp).set_params(**parameters).fit(frame, y)
+        more = other.log_marginal_likelihood_value_ - gp.log_marginal_likelihood_value_
+        assert more == pytest.approx(gain, abs=0.1)
+
+
+def test_a_level_beside_a_change_that_depends_on_the_place():
+    """Three stations under the same weather, each with its own slow change."""
+    rng = np.random.RandomState(0)
+    hours, site = np.repeat(np.arange(60.0), 3), np.tile([0.1, 0.5, 0.9], 60)
+    weather = np.cumsum(rng.normal(size=60))[hours.astype(int)]
+    y = weather + np.sin(6.0 * site + 0.05 * hours) + 0.05 * rng.normal(size=180)
+    for options in ({}, {"temporal_kernel": Matern(20.0, (1.0, 500.0), nu=2.5)}):
+        gp = TimeVaryingGPRegressor(normalize_y=True, **options)
+        parameters, _ = advised(advice(gp, np.column_stack([site, hours]), y, SHARE))
+        assert parameters.keys() == {"level_kernel"}
+
+
+SEPARABLE = {
+    "fast": {},
+    "long in space": {"space": 2.0, "time": 10.0},
+    "static": {"time": 1e4},
+    "sites": {"space": 0.4, "time": 10.0, "sites": 6},
+    "rough": {"time": 2.0},
+}
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+@pytest.mark.parametrize(
+    "seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_no_advice_on_a_level_without_one(name, seeds):
+    for seed in seeds:
+        gp = TimeVaryingGPRegressor(normalize_y=True)
+        assert advice(gp, *separable(seed, **SEPARABLE[name]), SHARE) == []
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_the_search_of_a_level_costs_few_likelihoods_without_one(name, monkeypatch):
+    sizes, criterion = [], Dense.criterion
+    X, y = separable(0, 300, **SEPARABLE[name])
+
+    def counted(rows):
+        own = criterion(rows)
+        monkeypatch.setattr(type(own), "__call__", counting(type(own).__call__, sizes, rows.n))
+        return own
+
+    gp = TimeVaryingGPRegressor(normalize_y=True, solver="dense").fit(X, y)
+    monkeypatch.setattr(_level.Dense, "criterion", staticmethod(counted))
+    assert gp._likelier_level(gp._gp)[0] is None
+    assert len(sizes) <= 4
+    assert max(sizes) <= 150
+
+
+def counting(call, sizes, n):
+    def counted(self, *args):
+        sizes.append(n)
+        return call(self, *args)
+
+    return counted
+
+
+def test_rows_or_parameters_that_show_no_level_give_no_advice():
+    X, y, _ = with_drift()
+    few, prior = slice(40), {"noise_variance": scipy.stats.gamma(2.0, scale=0.1)}
+    assert advice(TimeVaryingGPRegressor(normalize_y=True), X[few], y[few], SHARE) == []
+    for options in (
+        {"optimizer": None},
+        {"hyperpriors": prior},
+        {"level_kernel": 1.0 * Matern(50.0, (1.0, 1500.0), nu=0.5)},
+        {"spatial_kernel": Matern(0.5, "fixed"), "optimizer": lambda f, x, bounds: (x, f(x)[0])},
+    ):
+        gp = TimeVaryingGPRegressor(normalize_y=True, random_state=0, **options)
+        assert advice(gp, X, y, SHARE) == []
+    for columns in (X[:, 2:], X * [0.0, 0.0, 1.0], X * [1.0, 1.0, 0.0]):
+        assert advice(TimeVaryingGPRegressor(normalize_y=True), columns, y, SHARE) == []
+
+
+def test_a_filter_that_does_not_support_a_level_gives_no_advice():
+    X, y, _ = with_drift(field=lambda S: 0.0)
+    X = np.column_stack([np.arange(150) % 3, X[:, 2]])
+    for kernel, supported in ((Wiener(0.1), False), (Forgetting(0.1), True)):
+        gp = TimeVaryingGPRegressor(None, kernel, solver="kalman", normalize_y=True)
+        found = advice(gp, X, y + np.sin(4.0 * X[:, 0]), SHARE)
+        assert supported or not found
 
 
 # --- calls that warn ------------------------------------------------------------------------------

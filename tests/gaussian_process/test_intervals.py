@@ -233,7 +233,7 @@ def test_a_mean_that_was_subtracted_is_uncertain():
         X, y = np.column_stack([rng.uniform(size=8), np.arange(8.0)]), rng.normal(size=8)
         gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, y)
         widths = [
-            np.subtract(*mixture.interval(np.array([[0.5]]), np.array([30.0]), 0.9, True)[::-1])
+            np.subtract(*mixture.quantiles(np.array([[0.5]]), np.array([30.0]), (0.95, 0.05), True))
             for mixture in (
                 predictive(gp._gp, gp._search_record, None, centred) for centred in (True, False)
             )

@@ -134,9 +134,9 @@ def test_it_excludes_the_kalman_filter():
         gp.set_params(solver="kalman").fit(X, y)
 
 
-def test_a_sparse_regressor_has_no_prior_mean():
-    with pytest.raises(TypeError, match="prior_mean"):
-        SparseTimeVaryingGPRegressor(prior_mean=MEAN)
+def test_a_sparse_regressor_has_no_quadratic_mean():
+    with pytest.raises(ValueError, match=r"'prior_mean' .* a LinearMean or None"):
+        SparseTimeVaryingGPRegressor(prior_mean=MEAN).fit(np.eye(3), np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from optuna.storages import JournalStorage, journal  # noqa: E402, F401
 from optuna.testing.pytest_samplers import SingleOnlySamplerTestCase  # noqa: E402
 from optuna.trial import TrialState, create_trial  # noqa: E402
 
-from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
+from sktvbo.integrations.optuna import TimeVaryingSampler, _Curves  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -496,6 +496,78 @@ def test_pruned_trials_are_compared_with_complete_ones_at_their_step(curve, prun
     assert n_pruned > 2
     # Told as if they were final, the last values lead to a mean from 0.27 to 16.
     assert np.median(excesses) < 0.1
+
+
+def uninformative(v, k, rng):
+    """Accuracy that is at chance level until half of a trial has passed."""
+    final = 0.95 - 0.45 * min(0.03 * v, 1.0)
+    return (0.5 if k < 4 else 0.5 + (final - 0.5) * (k - 3) / 5.0) + 0.02 * rng.normal()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pruner", PRUNERS)
+def test_trials_that_are_pruned_at_chance_level_mislead_nobody(pruner):
+    def objective(trial):
+        trial.suggest_float("x", 0.0, 10.0), trial.suggest_float("y", 0.0, 10.0)
+        for k in range(1, 9):
+            trial.report(value := uninformative(excess(trial), k, rng), k)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    excesses = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        study = new_study(
+            TimeVaryingSampler(time="number", seed=seed),
+            direction="maximize",
+            pruner=PRUNERS[pruner](),
+        )
+        study.optimize(objective, n_trials=60)
+        excesses.append(np.mean([excess(trial) for trial in study.trials[30:]]))
+    # Told as certain, such values lead to means from 0.6 to 14.
+    assert np.median(excesses) < (0.5 if pruner == "median" else 3.0)
+
+
+def curves_of(steps, finals):
+    """Intermediate values at step 1 of complete trials, and their final ones."""
+    curves = _Curves()
+    for x, y in zip(steps, finals):
+        curves.add(finished({"x": 1.0}, y, steps={1: x}))
+    return curves
+
+
+def pruned_at(value):
+    return finished({"x": 1.0}, state=TrialState.PRUNED, steps={1: value})
+
+
+def test_a_pruned_value_is_as_uncertain_as_it_was_for_complete_trials():
+    rng = np.random.default_rng(0)
+    finals, noise = rng.normal(size=(2, 400))
+    known = curves_of(finals + 7.0, finals).final_value(pruned_at(9.0))
+    assert known == pytest.approx((2.0, 0.0), abs=1e-9)
+    y, variance = curves_of(0.01 * noise, finals).final_value(pruned_at(0.02))
+    assert y == pytest.approx(0.0, abs=0.3)
+    assert variance > 5.0
+    # A measurement with noise, and not the mean of the final value given it, which is 1.
+    finals, noise = rng.normal(size=(2, 20, 100))
+    known = [curves_of(y + e, y).final_value(pruned_at(2.0)) for y, e in zip(finals, noise)]
+    assert np.mean(known, axis=0) == pytest.approx((2.0, 1.0), abs=0.2)
+    assert curves_of([], []).final_value(pruned_at(3.0)) == (3.0, 0.0)
+    assert curves_of([3.0], [1.0]).final_value(pruned_at(6.0)) == (4.0, 4.0)
+
+
+def test_the_measurement_is_that_of_all_trials_although_the_worst_are_pruned():
+    rng, errors = np.random.default_rng(0), []
+    for finals, noise in rng.normal(size=(10, 2, 100)):
+        steps, curves = finals + noise, _Curves()
+        pruned = steps > 0.0
+        for x, y, is_pruned in zip(steps, finals, pruned):
+            curves.add(pruned_at(x) if is_pruned else finished({"x": 1.0}, y, steps={1: x}))
+        told = [curves.final_value(pruned_at(x))[0] for x in steps[pruned]]
+        errors.append(np.mean(told - steps[pruned]))
+    # A regression of what complete trials reported on their final values has an error of 3.3.
+    assert abs(np.mean(errors)) < 0.3
 
 
 def test_pruned_trials_are_told_again_when_the_complete_ones_have_doubled(watched):

@@ -5,6 +5,12 @@ import pytest
 
 from sktvbo import BOLT, WDBO
 from sktvbo.domain import Context
+from sktvbo.optimizers._default_models import (
+    Times,
+    seasonal,
+    smooth_surrogate,
+    started_without_seasons,
+)
 
 
 def regret_beside_a_context(optimizer, n_steps, n_idle, noise):
@@ -58,3 +64,39 @@ def test_enough_observations_stay_beside_a_context(place, options):
     without = WDBO({"x": ("real", 0.0, 1.0)}, random_state=0)
     without.ask(0)
     assert without.policy_.min_size == 10
+
+
+def times_of(n, **options):
+    t = np.arange(float(n))
+    return Times(t, t, n_unit=2, groups=(0, 1), steps=(0.0, 0.0), **options)
+
+
+def test_noise_beside_a_context_is_not_explained_by_fast_changes():
+    """The likelihood of few rows says nothing of the lengthscale in time; the prior does."""
+    found = {True: [], False: []}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.uniform(size=(80, 2)), np.arange(80.0)])
+        for has_context, scales in found.items():
+            surrogate = smooth_surrogate(times_of(80, has_context=has_context))
+            fitted = surrogate.set_params(time_column=-1).fit(X, rng.normal(size=80))
+            scales.append(fitted.temporal_kernel_.length_scale)
+    assert np.median(found[False]) < 40.0 < np.median(found[True])
+
+
+@pytest.mark.parametrize("periods", [(24.0,), (24.0, 168.0)])
+def test_priors_of_the_lengthscale_in_time_follow_it_into_a_kernel_with_seasons(periods):
+    plain = smooth_surrogate(times_of(30, has_context=True))
+    with_seasons = seasonal(smooth_surrogate(times_of(30, has_context=True)), periods)
+    name = "temporal_kernel__" + len(periods) * "k1__" + "length_scale"
+    prior = plain.hyperpriors["temporal_kernel__length_scale"]
+    assert repr(with_seasons.hyperpriors[name]) == repr(prior)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=(30, 2)), np.arange(30.0)])
+    started = started_without_seasons(
+        with_seasons.set_params(time_column=-1), len(periods), X, rng.normal(size=30)
+    )
+    kernel = started.temporal_kernel
+    for _ in periods:
+        kernel = kernel.k1
+    assert kernel.length_scale > 20.0

@@ -7,7 +7,7 @@ import pytest
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import Context, WithContext
-from sktvbo.exceptions import DomainError, ModelWarning
+from sktvbo.exceptions import ModelWarning
 
 
 def space(*spec, box=False):
@@ -88,8 +88,3 @@ def test_categories_of_contexts_may_be_more():
     frame = [more.domain.decode_context(row[:-1])["sky"] for row in more.told_X_]
     assert frame == ["rain"] * 6
     assert more.ask(6, context={"sky": "snow"}).keys() == {"x"}
-
-
-def test_a_range_that_is_not_known_names_the_remedy():
-    with pytest.raises(DomainError, match=r"A rough one will do.*with_parameters"):
-        WDBO(space(None, None)).ask(0.0, context={"c": 0.5})

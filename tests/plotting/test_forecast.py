@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo.gaussian_process import (
+    LinearMean,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
     WeightedTimeVaryingGPRegressor,
@@ -132,6 +133,12 @@ def test_panels(plt):
     assert places == [0, 0, 0, 1, 1, 1]
     _, axes = plt.subplots(1, 1)
     assert list(ForecastDisplay.from_estimator(at_sites(1), 2.0).plot(axes).axes_) == [axes]
+
+
+def test_a_linear_mean_is_a_term():
+    display = ForecastDisplay.from_estimator(in_time(prior_mean=LinearMean([0])), 2.0, n_times=3)
+    assert display.terms == ["trend, lengthscale 40", "season of 12", "linear mean"]
+    assert display.sites[0].terms.shape == (3, 3)
 
 
 def test_names_of_terms():

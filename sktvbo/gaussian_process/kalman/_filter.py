@@ -7,6 +7,8 @@ Both are exact. Two columns of targets are filtered, y and 1. They give a learnt
 
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
+The other features of a linear mean (`_linear_mean`) are further columns.
+
 At other places f(x, t) = Σ_j w_j f(x_j, t) plus an independent rest, with w from the Gram matrix in
 space. A level l(t) is a part of f and of the state: f − l is interpolated.
 """
@@ -32,6 +34,7 @@ from .._conditioned import (
 from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
+from .._linear_mean import Coefficients, estimate_coefficients
 from .._prior_mean import ZERO, Mean, estimate_mean
 from ._smoother import FilterState, Observations, Timeline, timeline
 from ._state_space import Composed, process_of
@@ -111,7 +114,7 @@ class Filter(Conditioned):
     rows: Rows
     sites: SiteIndex
     state: FilterState
-    mean: Mean
+    mean: Mean | Coefficients
     objective: float
     units: tuple
     dense_fallback: bool
@@ -282,31 +285,34 @@ class Filter(Conditioned):
         prior = covariance.cross(S, at) if full else covariance.variance(S, at)
         return prior - squares(half, full)
 
-    def _mean(self, S, t):
-        return self.joint(S, t, full=False)[0]
+    def _mean(self, S, t, F=None):
+        return self.joint(S, t, False, F)[0]
 
-    def joint(self, S, t, full=True):
+    def joint(self, S, t, full=True, F=None):
         """Return the same as `ProcessPosterior`. Past times cost O(n N²), and O(N²) each."""
         filtered, spread = self._covariance(S, t) if full else self._marginals(S, t)
-        y, one = self._rescaled(filtered)
-        rest = 1.0 - one
+        y, known = self._rescaled(filtered)
         rows = self.rows
-        mean = rows.location + rows.scale * (self.mean.value * rest + y)
+        rest = (1.0 if rows.layout.trend is None else F) - known
+        mean = rows.location + rows.scale * (rest @ self.mean.vector + y)
         if self.mean.is_learnt:
-            spread = spread + squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+            spread = spread + squares(rest @ self.mean.root, full)
         return mean, spread
 
     def _rescaled(self, columns):
-        """Return columns (m, 2) in ``units`` as (2, m): of the standardized y, and of 1."""
+        """Return the column (m,) of the standardized y, and those of the features (m, q).
+
+        Of columns (m, 1 + q) in ``units``.
+        """
         by_y, by_one = _unit_conversion(self.rows, self.units)
-        return by_y * columns[:, 0] + by_one * columns[:, 1], columns[:, 1]
+        return by_y * columns[:, 0] + by_one * columns[:, 1], columns[:, 1:]
 
     def _marginals(self, S, t):
-        """Return columns (m, 2) and variances (m,) of f for a mean of 0."""
+        """Return columns (m, 1 + q) and variances (m,) of f for a mean of 0."""
         site = self.sites.find(S)
         outside = np.flatnonzero(site < 0)
         later = t >= self.state.t
-        columns, variance = np.empty((len(t), 2)), np.empty(len(t))
+        columns, variance = np.empty((len(t), len(self.state.m))), np.empty(len(t))
         residual = np.zeros(len(t))
         W = np.empty((0, self.state.n_shown))
         if len(outside):
@@ -326,7 +332,7 @@ class Filter(Conditioned):
             times = t[past]
             line = timeline(self.state.process, len(self.sites), self._data(), times)
             answers = line.smooth(self.state.K, queries=(times, site[past], W))[1]
-            columns[past], variance[past] = answers[:, :2], answers[:, 2]
+            columns[past], variance[past] = answers[:, :-1], answers[:, -1]
         if len(outside):
             times, index = np.unique(t[outside], return_inverse=True)
             in_time = np.array([self.state.process.prior(time)[0, 0, 0] for time in times])
@@ -334,7 +340,7 @@ class Filter(Conditioned):
         return columns, variance
 
     def _covariance(self, S, t):
-        """Return columns (m, 2) and covariance (m, m) of f for a mean of 0."""
+        """Return columns (m, 1 + q) and covariance (m, m) of f for a mean of 0."""
         site = self.sites.find(S)
         outside = np.flatnonzero(site < 0)
         H = np.zeros((len(t), self.state.n_shown))
@@ -349,7 +355,7 @@ class Filter(Conditioned):
             order = np.argsort(t, kind="stable")
             line = Timeline.of(self.state.process, self._data(), t)
             steps = np.searchsorted(line.t, t[order])
-            columns, cov = np.empty((len(t), 2)), np.empty((len(t), len(t)))
+            columns, cov = np.empty((len(t), len(self.state.m))), np.empty((len(t), len(t)))
             columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, steps, H[order])
         if len(outside):
             residual = self._residual_covariance(S[outside], half, full=True)
@@ -363,9 +369,9 @@ class Filter(Conditioned):
         return _observations(self.rows, self.sites, self.rows.noise(self.covariance), self.units)
 
     def state_at(self, t):
-        """Return standardized mean, filtered 1 and covariance of f at the sites, and of the level.
+        """Return mean, filtered features and covariance of f at the sites, and of the level.
 
-        (M,) or (M + 1,) each, (M, M) or (M + 1, M + 1).
+        (M,) or (M + 1,), each with q features, and (M, M) or (M + 1, M + 1); standardized.
         """
         H = np.eye(self.state.n_shown)
         if self.state.process.level:
@@ -388,20 +394,21 @@ class FilteredTerm(ProcessPosterior):
         rows = gp.rows
         self._basis, noise = rows.layout.split(rows.X), rows.noise(gp.covariance)
         # y − K a = Σ a for a = Δ⁻¹ y.
-        y, one = gp._rescaled(gp._marginals(*self._basis)[0])
-        direction = (1.0 - one) / noise
-        self._weights = (rows.targets - y) / noise - gp.mean.value * direction
+        y, known = gp._rescaled(gp._marginals(*self._basis)[0])
+        F = 1.0 if rows.layout.trend is None else rows.features
+        directions = (F - known) / noise[:, np.newaxis]
+        self._weights = (rows.targets - y) / noise - directions @ gp.mean.vector
         self._gp, self._noise = gp, noise
         self.covariance, self.rows = gp.covariance, rows.without_mean()
-        self.mean = gp.mean.of_term(direction)
+        self.mean = gp.mean.of_term(gp.mean.in_basis(directions))
 
-    def _mean(self, S, t):
+    def _mean(self, S, t, F=None):
         return self.rows.scale * matvec(self.covariance.cross(S, t, *self._basis), self._weights)
 
-    def joint(self, S, t, full=True):
+    def joint(self, S, t, full=True, F=None):
         K = self.covariance.cross(S, t, *self._basis)
         prior = self.covariance.cross(S, t) if full else self.covariance.variance(S, t)
-        variance = prior - self._reduction(K, full) + self.mean.covariance(K, full)
+        variance = prior - self._reduction(K, full) + self.mean.covariance(K, full, F)
         return self.rows.scale * matvec(K, self._weights), variance
 
     def _reduction(self, K, full):
@@ -452,22 +459,19 @@ class Snapshot(BasisPosterior):
     def mean(self):
         """Mean of the filter with that of the level, and its direction in this basis."""
         mean, (weights, of_level) = self._gp.mean, self._projection[:2]
-        value, share = of_level - self._shared * weights.sum(axis=1)
-        mean = replace(mean, value=float(mean.value + value))
-        if not mean.is_learnt:
-            return mean
-        share = mean.share - share if self._level else 0.0
-        return replace(mean, direction=weights[1], share=share)
+        value, *shares = of_level - self._shared * weights.sum(axis=1)
+        return mean.in_snapshot(value, np.array(shares), weights[1:].T, self._level)
 
     @cached_property
     def _projection(self):
-        """Weights (2, M) of y and 1, their parts (2,) in the level, pivots, and the reduction.
+        """Weights (1 + q, M) of y and features, parts (1 + q,) in the level, pivots, reduction.
 
         Of a place with k at the pivots it is k' G k − 2 k' u + c, for k less the level's part.
         """
         gp = self._gp
-        y, one, P = gp.state_at(self._t)
-        columns, of_level = np.array([y - gp.mean.value * one, one]), np.zeros(2)
+        y, known, P = gp.state_at(self._t)
+        columns = np.vstack([y - known @ gp.mean.vector, known.T])
+        of_level = np.zeros(len(columns))
         if gp.state.process.level:
             # From f and l at the sites to f − l and l.
             T = np.eye(len(y))
@@ -481,7 +485,7 @@ class Snapshot(BasisPosterior):
             return cho_solve((L, True), X) / variance
 
         block = np.ix_(chosen, chosen)
-        weights = np.zeros((2, len(gp.sites)))
+        weights = np.zeros((len(columns), len(gp.sites)))
         weights[:, chosen] = solve(columns.T[chosen]).T
         G = solve(solve(variance * gp.state.K[0][block] - P[block]).T)
         u, c = np.zeros(len(chosen)), 0.0
@@ -493,7 +497,7 @@ class Snapshot(BasisPosterior):
     def weights(self):
         return self._projection[0][0]
 
-    def variance_reduction(self, K, full=False):
+    def variance_reduction(self, K, full=False, F=None):
         *_, chosen, (G, u, c) = self._projection
         K = K[..., chosen] - self._shared
         if full:
@@ -507,15 +511,15 @@ class Snapshot(BasisPosterior):
         slope[chosen] = G @ (k[chosen] - self._shared) - u
         return slope
 
-    def variance_reduction_with_slope(self, k):
-        slope, variance = self.mean.corrected_weights(k, self.half_gradient(k))
+    def variance_reduction_with_slope(self, k, f=None):
+        slope, variance = self.mean.corrected_weights(k, self.half_gradient(k), f)
         return self.variance_reduction(k[np.newaxis])[0] - variance, slope
 
-    def _mean(self, S, t):
-        return self._gp._mean(S, t) if self._level else super()._mean(S, t)
+    def _mean(self, S, t, F=None):
+        return self._gp._mean(S, t, F) if self._level else super()._mean(S, t, F)
 
-    def joint(self, S, t, full=True):
-        return (self._gp if self._level else super()).joint(S, t, full)
+    def joint(self, S, t, full=True, F=None):
+        return (self._gp if self._level else super()).joint(S, t, full, F)
 
 
 class _Likelihood(Criterion):
@@ -556,14 +560,20 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
         return -np.inf, np.zeros(len(covariance.bounds)) if eval_gradient else None
     value = -0.5 * (rows.n * LOG_2PI + sums[0, -1] + sums[0, 0])
     if learnt:
-        mean, gain = estimate_mean(covariance.mean_variance, sums[1, 1], sums[0, 1], None)
+        known = rows.layout.trend, sums[1:, 1:-1], sums[0, 1:-1]
+        mean, gain = _estimated(covariance.mean_variance, *known)
         value += gain
+    if value == -np.inf:
+        return value, np.zeros(len(covariance.bounds)) if eval_gradient else None
     if not eval_gradient:
         return value, None
     # W = a aᵀ + a₁ a₁ᵀ / A − G with a = G (y − m̂ 1), a₁ = G 1: two columns (see `_prior_mean`).
+    # Those of a linear mean are a = G (y − F β̂) and G F R.
     combine = None
     if learnt:
-        combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
+        first = np.append(1.0, -mean.vector)[:, np.newaxis]
+        root = mean.root_in_rows
+        combine = np.hstack([first, np.vstack([np.zeros((1, root.shape[1])), root])])
     (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
     kinds = np.array([name.split("_")[0] for name in covariance.names])
@@ -604,10 +614,11 @@ def _at(process, m):
 
 
 def _observations(rows, sites, noise, units, where=slice(None)):
-    """Return some of the rows, with targets in ``units`` and a column of 1."""
-    S, t = rows.layout.split(rows.X[where])
+    """Return some of the rows, with targets in ``units`` and a column of 1, or the features."""
+    S, t, F = rows.layout.places(rows.X[where])
     y = (rows.y[where] - units[0]) / units[1]
-    return Observations.of(t, sites.find(S), np.column_stack([y, np.ones(len(y))]), noise)
+    Y = np.column_stack([y, np.ones(len(y)) if F is None else F])
+    return Observations.of(t, sites.find(S), Y, noise)
 
 
 def _unit_conversion(rows, units):
@@ -619,10 +630,18 @@ def _unit_conversion(rows, units):
 def _solve(state, rows, units, mean_variance):
     """Return the mean and log p(y)."""
     a, b = _unit_conversion(rows, units)
-    (yy, y1, log_det), (_, ones, _) = state.sums
-    square = a * a * yy + 2.0 * a * b * y1 + b * b * ones
+    yy, y1, log_det = state.sums[0, [0, 1, -1]]
+    gram, cross = state.sums[1:, 1:-1], state.sums[0, 1:-1]
+    square = a * a * yy + 2.0 * a * b * y1 + b * b * gram[0, 0]
     value = -0.5 * (state.n * LOG_2PI + log_det + square)
     if not mean_variance > 0.0:
         return ZERO, value
-    mean, gain = estimate_mean(mean_variance, ones, a * y1 + b * ones, None)
+    mean, gain = _estimated(mean_variance, rows.layout.trend, gram, a * cross + b * gram[0])
     return mean, value + gain
+
+
+def _estimated(mean_variance, trend, gram, cross):
+    """Return the mean, and its term of the log likelihood, from Fᵀ G F (q, q) and Fᵀ G y (q,)."""
+    if trend is None:
+        return estimate_mean(mean_variance, gram[0, 0], cross[0], None)
+    return estimate_coefficients(trend, mean_variance, gram, cross, None)

@@ -382,6 +382,9 @@ class Series:
 
     def _compiled(self, K, data=None):
         chains, data = self.chains, data or self.data
+        H = chains.H
+        if H is None and data.Y.shape[1] > 2:
+            H = np.ones((len(data), 1))
         return _series.Chains(
             chains.order,
             chains.rate,
@@ -390,7 +393,7 @@ class Series:
             self.gap,
             data.Y,
             data.R,
-            chains.H,
+            H,
         )
 
 
