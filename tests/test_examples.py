@@ -229,3 +229,24 @@ def test_maximum_power(run_example, capsys):
         assert np.sum((values[1:-1] > values[:-2]) & (values[1:-1] > values[2:])) == n_maxima
     jumps = np.abs(np.diff(example["VOLTAGES"][power.argmax(axis=1)]))
     assert 4 <= np.sum(jumps > 10.0) <= 10
+
+
+@pytest.mark.slow
+def test_the_eleventh_sensor(run_example, monkeypatch):
+    monkeypatch.delenv("SKTVBO_DATA", raising=False)
+    scores = run_example("plot_eleventh_sensor.py")["scores"]
+    alone, informed = scores["alone"], scores["from ten"]
+    assert (informed[:, 0] < alone[:, 0]).all()
+    assert (informed[:, 1] > alone[:, 1] + 0.3).all()
+
+
+@pytest.mark.slow
+def test_the_fleet(run_example):
+    pytest.importorskip("distributed")
+    example = run_example("plot_fleet.py", run_name="__main__")
+    regrets, n_first = example["regrets"], example["N_FIRST"]
+    assert regrets.shape == (example["N_MACHINES"], example["N_QUERIES"])
+    assert regrets[n_first:].mean() < 0.5 * regrets[:n_first].mean()
+    machine, n_told = example["DIES"]
+    assert example["n_before"][machine] == n_told  # its worker died, and nothing was lost
+    assert regrets[machine].mean() < regrets[:n_first].mean()

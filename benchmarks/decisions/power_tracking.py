@@ -107,6 +107,7 @@ class ExtremumSeeking(Constant):
 
 
 CONTROLLERS = {
+    "W-DBO, max_step": WDBO(max_step=0.05),
     "W-DBO": WDBO(),
     "TV-GP-UCB": TVGPUCB(),
     "GP-UCB": GPUCB(),

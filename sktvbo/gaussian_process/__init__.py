@@ -1,5 +1,6 @@
 """Gaussian process regressors of functions that change with time."""
 
+from ._earlier_fits import hyperpriors_from
 from ._exact import TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor
 from ._linear_mean import LinearMean
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
@@ -17,4 +18,5 @@ __all__ = [
     "TimeVaryingGPRegressor",
     "TransformedTargetGPRegressor",
     "WeightedTimeVaryingGPRegressor",
+    "hyperpriors_from",
 ]

@@ -125,6 +125,7 @@ class LearntMean(QuadraticMean):
 
     # It needs less likelihood by what the hyperparameters of earlier fits have as well.
     log_odds = float(np.log(_WEIGHT / (1.0 - _WEIGHT)))
+    min_rows = 0
 
     def __init__(self, depth, columns, only_if_likelier, spread, static, scale):
         super().__init__(depth, columns, only_if_likelier, spread)

@@ -231,8 +231,8 @@ class QuadraticMean(BaseEstimator):
     columns : sequence of int, default=None
         Coordinates x_j of the mean, counted without the time column; d is their number. None: all.
     only_if_likelier : bool, default=False
-        Use the mean only if the maximum marginal likelihood is larger than without it. Every
-        hyperparameter search makes the choice again.
+        Use the mean only from 10 rows on, and if the maximum marginal likelihood is larger than
+        without it. Every hyperparameter search makes the choice again.
     spread : float, default=0.0
         Prior standard deviation, over places that are uniform in the box, of a static part of f
         around this mean: linear and quadratic terms of each column. Rows that ``max_size``, or the
@@ -256,6 +256,10 @@ class QuadraticMean(BaseEstimator):
 
     # Logarithm of the prior odds of the mean to none, with ``only_if_likelier``.
     log_odds: ClassVar[float] = 0.0
+
+    # With fewer rows there is none, with ``only_if_likelier``: its coefficients explain any few
+    # rows, and what is left is noise.
+    min_rows: ClassVar[int] = 10
 
     def __init__(
         self,

@@ -564,16 +564,20 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
         is searched as well: at the first fit always, later from its own latest hyperparameters, and
         only if the predicted likelihood is larger, or if they are so far from its maximum that the
-        prediction is inaccurate.
+        prediction is inaccurate. A few rows without a summary of others have none.
         """
-        gp, latest = held = yield from self._learn_one(rows, start, record, **options)
         mean = self._quadratic_mean
-        if mean is None or not mean.only_if_likelier:
+        optional = mean is not None and mean.only_if_likelier
+        if optional and rows.n < mean.min_rows and rows.static is None:
+            rows = rows.with_prior_mean(None)
+            return (yield from self._learn_one(rows, start, record, **options))
+        gp, latest = held = yield from self._learn_one(rows, start, record, **options)
+        if not optional:
             return held
         other = mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        value += self.prior_mean.log_odds * (-1.0 if other is not None else 1.0)
-        if record is None and rows.n < _MANY_ROWS:
+        value += mean.log_odds * (-1.0 if other is not None else 1.0)
+        if rows.n < _MANY_ROWS and (record is None or record.other is None):
             other = yield from self._learn_one(rows, **options)
         elif record is None:
             start = gp.covariance.theta

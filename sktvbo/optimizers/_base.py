@@ -72,8 +72,8 @@ class BayesianOptimizer(AskTell):
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : "auto" or int, default="auto"
-        Observations before queries follow the surrogate. "auto": 5, or fewer for a few members,
-        spread over the domain (see Notes). An int: that many uniform ones, as in the papers.
+        Observations before queries follow the surrogate. "auto": 3, or fewer for two members, the
+        first in the middle (see Notes). An int: that many uniform ones, as in the papers.
     refit_every : int, "auto" or None, default="auto"
         Search the hyperparameters at every ``refit_every``-th observation; "auto": when a search
         promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
@@ -124,9 +124,11 @@ class BayesianOptimizer(AskTell):
     limited outcome it is smooth in time. With fewer than 10 observations in the data set, the
     latest removed ones are used to learn hyperparameters and the scale of y.
 
-    Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
-    from all that is told, failed or pending. It is within ``max_step``, and satisfies the
-    constraints. Before there is a surrogate, ``recommend`` and ``predict`` fit one for each call.
+    The first initial point of "auto" is the middle of the domain, or the allowed place nearest to
+    it; what has no middle, as categories, is drawn. Each further one is the one of 16 Sobol points,
+    or random members, that is farthest from all that is told, failed or pending. It is within
+    ``max_step``, and satisfies the constraints. Before there is a surrogate, ``recommend`` and
+    ``predict`` fit one for each call.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
@@ -382,7 +384,7 @@ class BayesianOptimizer(AskTell):
     _surrogate_parameters = _acquisition_parameters = ()
 
     # Initial points with n_initial_points="auto".
-    _n_spread = 5
+    _n_spread = 3
 
     # True if all members of a small space are visited.
     _visits_members = True

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from .._values import distinct_rows, replaced
 from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
+from ..domain import Arms
 from ..exceptions import OverconfidenceWarning, UnansweredQueryWarning
 from ..gaussian_process import WeightedTimeVaryingGPRegressor
 from ..gaussian_process._regressor import as_estimator
@@ -25,7 +26,7 @@ from ._step_limiter import neighbourhood
 
 # --- start points, and initial points -------------------------------------------------------------
 
-# An initial point is the most distant of this many Sobol points.
+# An initial point behind the first is the most distant of this many Sobol points.
 _N_SPREAD = 16
 
 # Initial points are within this part of each range around the first start point.
@@ -69,9 +70,10 @@ class Start(Part):
         return None, self if n == self.n_asked else replaced(self, n_asked=n)
 
     def sampler(self, choice, space, draw):
-        """Return a sampler of rows far from what was told, is pending, or was asked in the step.
+        """Return a sampler of initial points: the middle, then far from all others.
 
-        They are within reach, or near the first start point; the most distant one is the first.
+        The others were told, have failed, are pending, or were asked in the step. The points are
+        within reach; with start points they are near the first one, and none is in the middle.
         """
         run = choice.run
         if run.surrogate is not None or not run.config.spreads_initial:
@@ -80,6 +82,8 @@ class Start(Part):
             points = allowed_in_context(run.domain, run.config.start_points)
             if len(points):
                 space = neighbourhood(run.domain, space, points[0], _NEAR_START)
+        if not (len(run.config.start_points) or len(choice.places_of(run.data.rows))):
+            return central(space)
         return distant(choice, space, lambda n, rng: drawn(space, n, rng))
 
 
@@ -91,6 +95,28 @@ def allowed_in_context(domain, points):
     if space.limited:  # to what is fixed or available for this query
         points = points[space.allowed(domain.unit_of(points))]
     return points
+
+
+def central(space):
+    """Return a sampler of rows in the middle of a space, or nearest to it.
+
+    What has no middle is drawn: categories, arms and angles.
+    """
+    domain, middle = space.domain, 0.5 * (space.lower + space.upper)
+    has_middle = ~np.isin(domain.kinds, ("cyclic", "unordered")) & (not isinstance(domain, Arms))
+    free = np.flatnonzero(domain.unit_mask(has_middle))
+
+    def sample(n, rng):
+        places = rng.permutation(space.candidates(N_CANDIDATES, rng))
+        if space.members is None:
+            moved = places.copy()
+            moved[:, free] = middle[free]
+            moved = space.projected(space.nearest(moved))
+            places = np.vstack([moved[space.allowed(moved)], places])
+        gaps = np.linalg.norm(places[:, free] - middle[free], axis=1)
+        return space.decode(places[np.argsort(gaps, kind="stable")[:n]])
+
+    return sample
 
 
 def drawn(space, n, rng):

@@ -17,16 +17,17 @@ from contract.cases import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from papers.cases import HORIZONS
+from scipy.optimize import LinearConstraint
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
 from sktvbo import GPUCB, WDBO, RandomSearch, papers
-from sktvbo.domain import Arms, FiniteSet, as_domain
+from sktvbo.domain import Arms, Context, FiniteSet, as_domain
 from sktvbo.exceptions import AskTellError
 
 OFTEN = ("WDBO", "ABO", "ETGPUCB", "WGPUCB", "SparQGPUCB-expert", "mean")
 
-N_AUTO = 5
+N_AUTO = 3
 
 
 def make(name, domain="box", **options):
@@ -59,10 +60,11 @@ def test_one_observation_is_what_is_predicted(n_initial_points):
     x = opt.ask(0.0)
     opt.tell(x, 1e6)
     assert opt.predict(x, 0.0) == pytest.approx(1e6)
-    opt.tell([1.0, 0.0], 1e6 + 5.0, 1.0)
+    worse = [0.1, -0.9]
+    opt.tell(worse, 1e6 + 5.0, 1.0)
     # The mean is lower still a little farther from the worse of both.
     found = opt.recommend(1.0)
-    assert np.linalg.norm(found - x) < 0.5 * np.linalg.norm(found - [1.0, 0.0])
+    assert np.linalg.norm(found - x) < 0.5 * np.linalg.norm(found - worse)
     assert opt.surrogate_ is None
     opt.untell(), opt.untell()
     with pytest.raises(AskTellError, match="Got 0"):
@@ -97,8 +99,102 @@ def test_a_batch_and_single_queries_are_spread_alike(domain):
     one, batch = make("WDBO", domain), make("WDBO", domain)
     single = [one.ask(0.0) for _ in range(5)]
     assert_array_equal(points(single, domain), points(points_of(batch.suggest(0.0, n=5)), domain))
-    other = make("WDBO", domain, random_state=1)
-    assert not np.array_equal(points(single[:1], domain), points([other.ask(0.0)], domain))
+    other = points(points_of(make("WDBO", domain, random_state=1).suggest(0.0, n=2)), domain)
+    if domain != "finite":  # of a few members, all are compared
+        assert not np.array_equal(points(single[:2], domain), other)
+
+
+# --- the first one --------------------------------------------------------------------------------
+
+LINE = FiniteSet(np.linspace(-3.0, 1.0, 300)[:, np.newaxis] ** 3)  # as dense at 0 as can be
+MIDDLES = {
+    "box": (WDBO, BOX, {}, [1.0, 0.0]),
+    "many": (GPUCB, [(-1.0, 3.0)] * 12, {}, [1.0] * 12),
+    "logarithm": (WDBO, {"rate": ("log-real", 1e-4, 1.0)}, {}, {"rate": 1e-2}),
+    "integers": (WDBO, {"n": ("integer", 0, 8), "m": ("integer", 1, 4)}, {}, {"n": 4, "m": {2, 3}}),
+    "ordinal": (WDBO, {"size": ("ordinal", ["s", "m", "l"])}, {}, {"size": "m"}),
+    "mixed": (
+        WDBO,
+        {"x": ("real", 0.0, 1.0), "k": ["a", "b", "c"], "h": ("cyclic", 0.0, 24.0)},
+        {},
+        {"x": 0.5},
+    ),
+    "step": (WDBO, BOX, {"max_step": 0.1}, [1.0, 0.0]),
+    "limits": (
+        WDBO,
+        {"x": ("real", 0.0, 1.0), "k": ["a", "b"]},
+        {"outcome_constraints": {"load": (None, 1.0)}},
+        {"x": 0.5},
+    ),
+    "context": (WDBO, {"x": ("real", 0.0, 1.0), "load": Context(0.0, 9.0)}, {}, {"x": 0.5}),
+    "inside": (WDBO, BOX, {"constraints": [lambda x: 0.5 - abs(x[0] - 1.0)]}, [1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", MIDDLES)
+def test_the_first_is_in_the_middle(name):
+    kind, domain, options, middle = MIDDLES[name]
+    context = {"context": {"load": 7.0}} if name == "context" else {}
+    found = [kind(domain, random_state=seed, **options).ask(0.0, **context) for seed in range(6)]
+    for x in found:
+        if isinstance(middle, list):
+            assert_allclose(x, middle, atol=1e-9)
+            continue
+        for key, value in middle.items():
+            expected = value if isinstance(value, set | str) else pytest.approx(value)
+            assert x[key] in expected if isinstance(value, set) else x[key] == expected
+    if name in ("mixed", "limits"):  # what has no middle is anywhere
+        assert len({x["k"] for x in found}) > 1
+
+
+def test_the_first_of_a_set_is_nearest_to_the_middle():
+    middle = 0.5 * (LINE.points.min() + LINE.points.max())
+    gaps = [abs(WDBO(LINE, random_state=seed).ask(0.0)[0] - middle) for seed in range(3)]
+    assert_allclose(gaps, np.abs(LINE.points - middle).min())
+    firsts = {WDBO(Arms(9), random_state=seed).ask(0.0).item() for seed in range(12)}
+    assert len(firsts) > 3  # arms have no middle
+
+
+CONSTRAINTS = {
+    "function": [lambda x: np.hypot(x[0] - 0.5, x[1] - 0.5) - 0.3],
+    "linear": LinearConstraint([[1.0, 1.0]], -np.inf, 0.6),
+    "equation": LinearConstraint([[1.0, 2.0]], 0.9, 0.9),
+}
+NEAREST = {"function": 0.3, "linear": 0.4 / np.sqrt(2.0), "equation": 0.6 / np.sqrt(5.0)}
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_a_middle_that_is_excluded(name):
+    opt = WDBO([(0.0, 1.0)] * 2, constraints=CONSTRAINTS[name], random_state=0)
+    first = opt.ask(0.0)
+    gap = np.linalg.norm(first - 0.5)
+    assert gap == pytest.approx(NEAREST[name], abs=0.05)
+    assert as_domain(opt.domain).contains(first)
+    found = [first, *points_of(opt.suggest(0.0, n=2))]
+    assert pdist(found).min() > 0.1
+
+
+def test_the_middle_of_what_is_left():
+    opt = WDBO({"a": ("real", 0.0, 1.0), "b": ("real", 0.0, 1.0), "k": ["u", "v"]}, random_state=0)
+    x = opt.ask(0.0, fixed={"a": 0.9}, available={"k": ["v"]})
+    assert x == {"a": 0.9, "b": pytest.approx(0.5), "k": "v"}
+
+
+def test_a_middle_that_is_known_is_not_asked_again():
+    def first(change):
+        opt = WDBO(BOX, random_state=0)
+        change(opt)
+        return as_domain(BOX).to_unit(opt.ask(1.0))
+
+    for change in (
+        lambda opt: opt.tell([1.0, 0.0], 1.0, 0.0),
+        lambda opt: opt.tell([1.0, 0.0], t=0.0, failed=True),
+        lambda opt: opt.announce([1.0, 0.0], 0.0),
+        lambda opt: opt.ask(0.0),
+        lambda opt: opt.tell([0.1, 0.9], 1.0, 0.0),  # another point: far from it
+    ):
+        assert np.abs(first(change) - 0.5).max() > 0.2
+    assert_allclose(first(lambda opt: opt.cancel(opt.suggest(0.0))), 0.5, atol=0.1)
 
 
 # --- domains --------------------------------------------------------------------------------------
@@ -156,9 +252,6 @@ def test_failures_count_for_nothing_and_are_kept_away_from():
     assert opt.surrogate_ is not None
     rows = np.vstack([opt.failed_X_, opt.told_X_])[:, :-1]
     assert pdist(as_domain(BOX).to_unit(rows)).min() > 0.1
-
-
-# --- the papers -----------------------------------------------------------------------------------
 
 
 # --- the papers -----------------------------------------------------------------------------------

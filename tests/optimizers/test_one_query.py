@@ -83,9 +83,8 @@ def test_members_that_are_left(domain, requests, allowed):
 def test_a_query_is_the_best_of_what_is_left():
     """The best place of a slice is found, not the best place of all moved there."""
     opt = WDBO([(0.0, 1.0)] * 2, random_state=0)
-    for t in range(40):
-        x = opt.ask(t)
-        opt.tell(x, -4.0 * (x[0] - x[1]) ** 2 - (x[1] - 0.5) ** 2)
+    for t, x in enumerate(np.random.RandomState(0).uniform(size=(40, 2))):
+        opt.tell(x, -4.0 * (x[0] - x[1]) ** 2 - (x[1] - 0.5) ** 2, t)
     for t, level in enumerate([0.1, 0.9], start=40):
         x = opt.ask(t, fixed={"x1": level})
         assert abs(x[0] - level) < 0.15

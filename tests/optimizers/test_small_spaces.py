@@ -65,14 +65,14 @@ def test_all_members_are_visited_within_five_times_as_many_steps(algorithm, spac
 @pytest.mark.parametrize("seed", [1, 3])
 def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked(seed):
     members = FiniteSet(np.random.RandomState(seed).uniform(size=(60, 2)))
-    queries = asked_of(WDBO(members, random_state=seed), lambda x: -((x - 0.5) ** 2).sum(), 60)
+    queries = asked_of(WDBO(members, random_state=seed), lambda x: -((x - 0.3) ** 2).sum(), 60)
     asked, n_turns = [members.index(x) for x in queries], 0
     for i in range(5, 60):
         before = asked[:i]
         if before[-1] == before[-2] and before.count(before[-1]) in (4, 8, 16, 32):
             assert asked[i] not in before
             n_turns += 1
-    assert n_turns >= 4
+    assert n_turns >= 2
     # After every repeated query it would be 23 members.
     assert len(set(asked)) <= 16
 
