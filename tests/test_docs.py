@@ -1,5 +1,6 @@
 """The pages: what they name is there, and none is out of the reader's way."""
 
+import builtins
 import doctest
 import importlib
 import re
@@ -104,4 +105,5 @@ def test_symptoms_of_the_faq_are_there():
     faq = (DOCS / "faq.rst").read_text(encoding="utf-8")
     named = set(re.findall(r"``(\w+(?:Error|Warning))\b", faq)) - {"ImportError", "FutureWarning"}
     assert len(named) > 5
-    assert named <= {*vars(exceptions), "NotFittedError"}
+    of_others = {"NotFittedError", "DTypePromotionError"}
+    assert named <= {*vars(exceptions), *vars(builtins), *of_others}

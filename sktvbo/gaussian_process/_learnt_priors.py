@@ -48,17 +48,20 @@ def uncertainties(covariance, record):
     return np.where(at_bound, _WIDEST**2, variances)
 
 
-def pooled(logs, variances):
+def pooled(logs, variances=None):
     """Return median and deviation (k,) of the logarithms of hyperparameters in a further fit.
 
     Parameters
     ----------
-    logs, variances : ndarray of shape (R, k)
-        Those of earlier fits, and what is not known of them, see `uncertainties`.
+    logs : ndarray of shape (R, k)
+        Those of earlier fits.
+    variances : ndarray of shape (R, k), default=None
+        See `uncertainties`. None: 0.
     """
     n = len(logs)
     between = np.var(logs, axis=0, ddof=1) if n > 1 else np.zeros(np.shape(logs)[1])
-    spread = np.sqrt(np.maximum(between, np.mean(variances, axis=0)))
+    left = 0.0 if variances is None else np.mean(variances, axis=0)
+    spread = np.sqrt(np.maximum(between, left))
     return np.median(logs, axis=0), np.maximum(spread, LEAST_SPREAD) * np.sqrt(1.0 + 1.0 / n)
 
 

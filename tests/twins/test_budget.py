@@ -18,7 +18,7 @@ from sktvbo._values import replaced
 from sktvbo.exceptions import StepBudgetWarning
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, Search, StepTimer
-from sktvbo.optimizers._models import begun_search, objective, temporal_kernel_for
+from sktvbo.optimizers._models import begun_search, new_surrogate, objective
 
 
 @pytest.fixture
@@ -178,7 +178,8 @@ def test_a_search_that_was_too_long_once_is_timed_again():
 
 def test_refit_is_the_search_of_the_surrogate():
     opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
-    expected = opt.surrogate_.refit(**temporal_kernel_for(objective(opt._run), opt.X_[:, -1]))
+    unfitted = new_surrogate(objective(opt._run), opt.X_[:, -1])
+    expected = opt.surrogate_.refit(temporal_kernel=unfitted.temporal_kernel)
     assert opt.refit() is True
     assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
     assert opt.n_told_ == 25
