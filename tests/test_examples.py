@@ -107,9 +107,10 @@ def test_cautious_moves(run_example):
     example = run_example("plot_cautious.py")
     steps = [np.abs(np.diff(example[name].told_X_[:, 0])) for name in ("free", "gentle")]
     assert steps[1].max() <= 0.5 + 1e-9 < steps[0].max()
-    assert steps[1].sum() < 2.0 / 3.0 * steps[0].sum()
-    late = example["gentle"].told_X_[50:]
-    assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5
+    assert steps[1].sum() < steps[0].sum()
+    late = [example[name].told_X_[50:] for name in ("free", "gentle")]
+    free, gentle = (np.median(np.abs(X[:, 0] - example["best"](X[:, 1]))) for X in late)
+    assert gentle < min(0.5, free + 0.1)  # it costs little
 
 
 def test_polled_at_odd_times(run_example):

@@ -1,7 +1,7 @@
 """
-==========================================
+============================================
 A hundred machines that learn from the first
-==========================================
+============================================
 
 Each machine has its own optimizer, and its own journal. The first ten begin without any knowledge;
 the others begin with what the ten have learnt, ``earlier=``. The runs are calls on a Dask cluster

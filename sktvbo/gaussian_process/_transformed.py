@@ -105,6 +105,11 @@ class TransformedTargetGPRegressor(TransformedTargetRegressor, BaseEstimator):
             check_inverse=check_inverse,
         )
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X in `fit`."""
+        return super().n_features_in_
+
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the transformer to y, and the regressor to the transformed y.
 

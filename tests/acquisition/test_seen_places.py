@@ -92,9 +92,11 @@ def test_the_state_has_the_query_before_also_in_a_batch_and_a_resumed_run(tmp_pa
     "acquisition", [UCB(), ExpectedImprovement(), ProbabilityOfImprovement()], ids=repr
 )
 def test_a_high_price_of_moves_keeps_the_query_where_it_was(acquisition):
-    run = drive(WDBO([(0.0, 10.0)], acquisition=MoveCost(acquisition, 0.0), random_state=0), 8)
+    places = [[1.0], [3.0], [5.0], [7.0], [9.0], [4.0], [8.0], [2.0]]  # the last far from the best
+    options = {"acquisition": MoveCost(acquisition, 0.0), "start_points": places}
+    run = drive(WDBO([(0.0, 10.0)], random_state=0, **options), 8)
     x = run.told_X_[-1, 0]
-    assert abs(run.with_parameters().ask(8.0)[0] - x) > 0.01
+    assert abs(run.with_parameters().ask(8.0)[0] - x) > 1.0
     dear = run.with_parameters(acquisition=MoveCost(acquisition, 100.0))
     assert_allclose(dear.ask(8.0), [x], atol=1e-6)
 
@@ -109,7 +111,8 @@ def test_in_the_window_of_abo_it_sees_when():
             times.extend(X[:, -1])
             return X[:, -1] + 0.0 * mean, 0.0, 0.0
 
-    opt = ABO([(0.0, 10.0)], acquisition=Later(), lookahead=1.0, refit_every=50, random_state=0)
+    options = {"n_initial_points": 5, "lookahead": 1.0, "refit_every": 50}
+    opt = ABO([(0.0, 10.0)], acquisition=Later(), random_state=0, **options)
     drive(opt, 25)
     t = opt.suggest(25.0).t
     assert_allclose(t, 25.0 + opt.history_["length_scale"][-1], rtol=1e-9)

@@ -508,7 +508,7 @@ def test_the_best_point():
     generator = new(vocs=problem(constraints={"c": ["LESS_THAN", 0.0]}))
     assert generator.get_best_points() == []
     (point,) = generator.suggest()
-    generator.ingest([point | {"f": 1.0, "c": None}])
+    generator.ingest([point | {"f": 7.0 + bowl(point), "c": None}])
     assert generator.get_best_points() == []
     for _ in range(40):
         points = generator.suggest()

@@ -118,9 +118,13 @@ def test_a_step_without_effect_is_over(call, monkeypatch):
 
 def test_a_search_that_is_interrupted_goes_on():
     """In steps, and in refit; a pickle has the unfinished search."""
-    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
+    options = {"n_initial_points": 5, "refit_every": 50, "step_budget": LONG}
+    opt = run(WDBO([(0, 1)] * 2, random_state=0, **options), 20)
     opt = pickle.loads(pickle.dumps(opt))
     before, n = theta(opt), len(opt.X_)
+    assert opt._run.search.age > 0
+    whole = pickle.loads(pickle.dumps(opt))
+    assert whole.refit()
     done = [opt.refit(deadline=1e-5)]
     while not done[-1] and len(done) < 500:
         if len(done) % 3 == 0:
@@ -130,6 +134,7 @@ def test_a_search_that_is_interrupted_goes_on():
     assert done[-1]
     assert len(opt.X_) == n
     assert (theta(opt) != before).any()
+    assert_array_equal(theta(opt), theta(whole))
     assert opt._run.search.age == 0
 
 

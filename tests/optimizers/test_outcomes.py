@@ -79,7 +79,8 @@ def test_the_model_of_an_outcome_is_that_of_an_optimizer_that_is_told_it_as_y(ma
 
 @pytest.mark.parametrize(("kind", "options"), [(SparQGPUCB, {}), (GPUCB, {"max_size": 3})])
 def test_the_first_model_of_an_outcome_learns_from_all_initial_points(kind, options):
-    opt = kind(BOX, outcome_constraints={"load": (None, 1e9)}, random_state=0, **options)
+    options = {"n_initial_points": 5, "random_state": 0} | options
+    opt = kind(BOX, outcome_constraints={"load": (None, 1e9)}, **options)
     for t in range(5):
         x = opt.ask(float(t))
         value = 1e9 * load(x, t)
@@ -298,19 +299,22 @@ def test_where_no_limit_can_hold_queries_go_to_the_least_violation(case):
     assert abs(opt.recommend(31.5)[0] - 0.2) < 0.05 or len(opt.X_) < 5  # after a reset
 
 
-@pytest.mark.parametrize("seed", [1, 9, 27])  # the least violation known at first is elsewhere
-def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violation(seed):
-    rng = np.random.RandomState(seed)
-    frequency, phase = rng.normal(size=100) / 0.12, rng.uniform(0.0, 2.0 * np.pi, 100)
-    heights = rng.normal(size=100)
+def test_places_within_the_limits_are_found_beyond_a_local_minimum_of_the_violation():
+    """In most of some draws of the outcome; the least violation known at first is elsewhere."""
+    found = []
+    for seed in range(10):
+        rng = np.random.RandomState(seed)
+        frequency, phase = rng.normal(size=100) / 0.12, rng.uniform(0.0, 2.0 * np.pi, 100)
+        heights = rng.normal(size=100)
 
-    def c(x):
-        return np.cos(np.outer(x, frequency) + phase) @ heights
+        def c(x, frequency=frequency, phase=phase, heights=heights):
+            return np.cos(np.outer(x, frequency) + phase) @ heights
 
-    limit = np.quantile(c(np.linspace(0.0, 1.0, 2001)), 0.06)
-    opt = on_a_line({"c": (None, limit)}, GPUCB)
-    x = measure(opt, 25, lambda x, t: c(x)[0], lambda x: -x)
-    assert np.mean(c(x[-10:]) <= limit) > 0.5
+        limit = np.quantile(c(np.linspace(0.0, 1.0, 2001)), 0.06)
+        opt = on_a_line({"c": (None, limit)}, GPUCB)
+        x = measure(opt, 25, lambda x, t, c=c: c(x)[0], lambda x: -x)
+        found.append(np.mean(c(x[-10:]) <= limit) > 0.5)
+    assert np.mean(found) > 0.5
 
 
 @pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
