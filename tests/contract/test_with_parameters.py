@@ -267,14 +267,14 @@ def test_start_points_that_are_given_are_asked_next():
 
 
 def test_another_surrogate_is_fitted_to_the_observations():
-    # Rows whose likelihood has one maximum: searches from other starts find the same.
-    opt = BayesianOptimizer([(0.0, 1.0)], n_initial_points=5, random_state=0)
+    options = {"n_initial_points": 5, "random_state": 0}
+    opt = BayesianOptimizer([(0.0, 1.0)], **options)
     for t in range(14):
         x = opt.ask(t)
         opt.tell(x, float(np.sin(6.0 * x[0])))
     for changes in ({"robust": True}, {"seasonal_periods": 4.0}, {"surrogate": matern()}):
         new = opt.with_parameters(**changes)
-        fresh = BayesianOptimizer([(0.0, 1.0)], random_state=0, **changes)
+        fresh = BayesianOptimizer([(0.0, 1.0)], **options, **changes)
         fresh.tell_many(opt.told_X_[:, :1], opt.told_y_, opt.told_X_[:, 1])
         assert_allclose(new.surrogate_.theta_, fresh.surrogate_.theta_, atol=1e-6)
         assert hasattr(new.surrogate_, "outlier_weights_") == ("robust" in changes)
