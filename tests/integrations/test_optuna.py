@@ -506,8 +506,7 @@ def uninformative(v, k, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pruner", PRUNERS)
-def test_trials_that_are_pruned_at_chance_level_mislead_nobody(pruner):
+def test_trials_that_are_pruned_at_chance_level_mislead_nobody():
     def objective(trial):
         trial.suggest_float("x", 0.0, 10.0), trial.suggest_float("y", 0.0, 10.0)
         for k in range(1, 9):
@@ -522,12 +521,12 @@ def test_trials_that_are_pruned_at_chance_level_mislead_nobody(pruner):
         study = new_study(
             TimeVaryingSampler(time="number", seed=seed),
             direction="maximize",
-            pruner=PRUNERS[pruner](),
+            pruner=PRUNERS["halving"](),
         )
         study.optimize(objective, n_trials=60)
         excesses.append(np.mean([excess(trial) for trial in study.trials[30:]]))
-    # Told as certain, such values lead to means from 0.6 to 14.
-    assert np.median(excesses) < (0.5 if pruner == "median" else 3.0)
+    # Told as certain, such values lead to means up to 14.
+    assert np.median(excesses) < 3.0
 
 
 def curves_of(steps, finals):
