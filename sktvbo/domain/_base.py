@@ -264,6 +264,35 @@ class Domain:
         """
         return self
 
+    def learnt_from(self, rows: Array) -> Domain:
+        """Return the domain in which ranges that are not declared follow rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+
+        Returns
+        -------
+        domain : Domain
+            This one, if all are declared.
+        """
+        return self
+
+    def ranging(self, lower: Array, upper: Array) -> Domain:
+        """Return the domain with other bounds where ranges are learnt.
+
+        Parameters
+        ----------
+        lower, upper : ndarray of shape (d,)
+            Bounds of declared ranges are ignored.
+
+        Returns
+        -------
+        domain : Domain
+            This one, if all are declared.
+        """
+        return self
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of a row, to which data frames are matched; x0, ... by default."""

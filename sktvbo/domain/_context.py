@@ -257,30 +257,9 @@ class WithContext(Domain):
         return replaced(self, current=context)
 
     def learnt_from(self, rows: Array) -> WithContext:
-        """Return the domain in which ranges that are not declared follow rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-
-        Returns
-        -------
-        domain : WithContext
-        """
         return self._with_ranges(self.context.learnt_from(rows[:, self.n_chosen :]))
 
     def ranging(self, lower: Array, upper: Array) -> WithContext:
-        """Return the domain with other bounds of the variables whose ranges are learnt.
-
-        Parameters
-        ----------
-        lower, upper : ndarray of shape (d,)
-            The others are ignored.
-
-        Returns
-        -------
-        domain : WithContext
-        """
         k = self.n_chosen
         return self._with_ranges(self.context.ranging(lower[k:], upper[k:]))
 

@@ -362,30 +362,9 @@ class ParameterSpace(_Product):
         return self.names
 
     def learnt_from(self, rows: Array) -> ParameterSpace:
-        """Return the space in which ranges that are not declared follow rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-
-        Returns
-        -------
-        domain : ParameterSpace
-        """
         return self._with_terms(lambda term, i: term.learnt_from(rows[:, i]))
 
     def ranging(self, lower: Array, upper: Array) -> ParameterSpace:
-        """Return the space with other bounds of the parameters whose ranges are learnt.
-
-        Parameters
-        ----------
-        lower, upper : ndarray of shape (d,)
-            The others are ignored.
-
-        Returns
-        -------
-        domain : ParameterSpace
-        """
         bounds = list(zip(lower.tolist(), upper.tolist()))
         return self._with_terms(lambda term, i: term.ranging(*bounds[i]))
 

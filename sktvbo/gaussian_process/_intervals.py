@@ -11,17 +11,26 @@ is from the information on θ. Such a defensive mixture q has bounded weights (T
 "Weighted Average Importance Sampling and Defensive Mixture Distributions", Technometrics 1995).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaincinv, ndtr, ndtri
 from scipy.stats import multivariate_t, qmc
 
+from .._validation import check_real
 from .._values import replaced
 from ._exact_posterior import Dense
 from ._hyperparameters import HyperPrior
 from .kalman._filter import Filter
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array
 
 # From this many rows on hyperparameters count as known: intervals change by 3 % of their width.
 N_KNOWN = 200
@@ -40,6 +49,33 @@ _BLOCK = 1000
 
 # Accuracy of a quantile, relative to the range of those of the components.
 _ACCURACY = 1e-7
+
+
+class Intervals:
+    """Intervals of an estimator that has quantiles."""
+
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
+    ) -> tuple[Array, Array]:
+        """Return intervals that contain a new observation, or f, with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        level : float, default=0.9
+            Probability, in (0, 1).
+        include_noise : bool, default=True
+            Intervals of observations, as in `predict_quantiles`, rather than of f.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            Central interval: the probabilities of lower and of higher values are equal. They are
+            two quantiles of `predict_quantiles`, whose notes apply.
+        """
+        rest = 0.5 - 0.5 * check_real(level, "level", interval="(0, 1)")
+        quantiles = self.predict_quantiles(X, (rest, 1.0 - rest), include_noise=include_noise)
+        return quantiles[:, 0], quantiles[:, 1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,7 @@ class LearntMean(QuadraticMean):
     depth, columns, only_if_likelier, spread
         Of the mean that holds without earlier fits, see `QuadraticMean`.
     static : StaticPart
-        What earlier fits say of it.
+        Information of earlier fits about it.
     scale : float
         By which y is divided.
     """

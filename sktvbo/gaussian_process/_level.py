@@ -62,9 +62,8 @@ def with_level(covariance, rows, is_default):
     is_static = is_default and bool(temporal.length_scale > _SLOW * span)
     temporal = STATIC if is_static else temporal
     level = 1.0 * Matern(max(_OF_LEVEL * span, interval), (interval, 10.0 * span), nu=0.5)
-    return covariance.with_kernels(
-        covariance.spatial, temporal, covariance.n_dims, level
-    ), is_static
+    kernels = covariance.spatial, temporal, covariance.n_dims, level
+    return covariance.with_kernels(*kernels), is_static
 
 
 def likely_level(covariance, shared, rows):

@@ -231,8 +231,9 @@ class QuadraticMean(BaseEstimator):
     columns : sequence of int, default=None
         Coordinates x_j of the mean, counted without the time column; d is their number. None: all.
     only_if_likelier : bool, default=False
-        Use the mean only from 10 rows on, and if the maximum marginal likelihood is larger than
-        without it. Every hyperparameter search makes the choice again.
+        Use the mean only if the maximum marginal likelihood is larger than without it, and only
+        from 10 rows on, or with a static part of rows that have left. Every hyperparameter search
+        makes the choice again.
     spread : float, default=0.0
         Prior standard deviation, over places that are uniform in the box, of a static part of f
         around this mean: linear and quadratic terms of each column. Rows that ``max_size``, or the

@@ -66,7 +66,7 @@ from ._hyperparameters import (
     search,
     with_rough_part,
 )
-from ._intervals import N_KNOWN, predictive
+from ._intervals import N_KNOWN, Intervals, predictive
 from ._linear_mean import LinearMean
 from ._noise import NoiseModel
 from ._outliers import reweighted, screened
@@ -102,7 +102,7 @@ _OF_OTHERS = ("prior_mean", "location", "scale", "static")
 
 # The constructor is generated from the fields: parameters and defaults are written once.
 @dataclass(eq=False, repr=False)
-class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
     What is learnt is one immutable value, ``fitted_``; this class validates what users give.
@@ -761,29 +761,6 @@ class TimeVaryingGP(Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         moments = finite_posterior(tuple(moments[: 1 + return_std]), "mean", "uncertainty")
         return moments if return_std else moments[0]
 
-    def predict_interval(
-        self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
-    ) -> tuple[Array, Array]:
-        """Return intervals that contain a new observation, or f, with a given probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        level : float, default=0.9
-            Probability, in (0, 1).
-        include_noise : bool, default=True
-            Intervals of observations, as in `predict`, rather than of f.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            Central interval: the probabilities of lower and of higher values are equal. They are
-            two quantiles of `predict_quantiles`, whose notes apply.
-        """
-        level = check_real(level, "level", interval="(0, 1)")
-        lower, upper = self.predict_quantiles(X, tails(level), include_noise=include_noise).T
-        return lower, upper
-
     def predict_quantiles(
         self, X: ArrayLike, quantiles: ArrayLike, *, include_noise: bool = True
     ) -> Array:
@@ -934,11 +911,6 @@ def _reduced(fitted, size):
     if n_oldest > 0:
         fitted = fitted.summarized(np.argsort(gp.rows.t, kind="stable")[:n_oldest])
     return fitted.summarized(rows_beyond(size, fitted, fitted.now_, fitted.gp.rows.t))
-
-
-def tails(level):
-    """Return the probabilities of lower values at the ends of a central interval."""
-    return 0.5 - 0.5 * level, 0.5 + 0.5 * level
 
 
 def as_fitted(surrogate):

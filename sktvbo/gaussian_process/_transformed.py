@@ -11,8 +11,9 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import BaseEstimator
-from .._validation import check_real, invalid
-from ._regressor import TimeVaryingGP, tails
+from .._validation import invalid
+from ._intervals import Intervals
+from ._regressor import TimeVaryingGP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ _N_BISECTIONS, _SHARE = 60, 1e-6
 _ROUNDING = 1e-9
 
 
-class TransformedTargetGPRegressor(TransformedTargetRegressor, BaseEstimator):
+class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEstimator):
     """Regressor of a transformed target: scikit-learn's, with quantiles and intervals.
 
     With ``func=np.log`` and ``inverse_func=np.exp``, or with
@@ -184,28 +185,6 @@ class TransformedTargetGPRegressor(TransformedTargetRegressor, BaseEstimator):
         shares = np.asarray(quantiles) if self._rises else 1.0 - np.asarray(quantiles)
         z = self.regressor_.predict_quantiles(X, shares, include_noise=include_noise)
         return self._inverse(z.ravel()).reshape(z.shape)
-
-    def predict_interval(
-        self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
-    ) -> tuple[Array, Array]:
-        """Return intervals that contain a new observation of the target with a given probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        level : float, default=0.9
-            Probability, in (0, 1).
-        include_noise : bool, default=True
-            Intervals of observations, rather than of the target without noise.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            Central interval: the probabilities of lower and of higher values are equal.
-        """
-        level = check_real(level, "level", interval="(0, 1)")
-        lower, upper = self.predict_quantiles(X, tails(level), include_noise=include_noise).T
-        return lower, upper
 
     def _transform(self, y):
         """Return transformed values (m,)."""

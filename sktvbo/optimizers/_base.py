@@ -332,11 +332,6 @@ class BayesianOptimizer(AskTell):
         new.earlier = as_prior(self.earlier, self)
         return new
 
-    def _copied(self):
-        new = super()._copied()
-        new.earlier = as_prior(self.earlier, self)
-        return new
-
     def _check_own_surrogate(self, name):
         """Raise a ValueError if the surrogate is custom, with a parameter that excludes it."""
         if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):

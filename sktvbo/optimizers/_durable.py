@@ -190,14 +190,14 @@ class Durable(BaseEstimator):
         return first_state(algorithm)
 
     def _storable(self):
-        """Return the optimizer with its parameters as JSON has them, before its first step."""
+        """Return the optimizer with its parameters as a run stores them, or itself."""
         return self
 
     def _copied(self):
         """Return a copy with parts of its own, which has made no step."""
-        new = copy.copy(self)
+        new = copy.copy(self._storable())
         vars(new).pop("_run", None)
-        for name, value in self.get_params(deep=False).items():
+        for name, value in new.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(new, name, clone(value))
             else:  # an owner may change dicts and lists later

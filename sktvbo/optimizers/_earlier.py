@@ -1,13 +1,13 @@
 """Earlier runs as a prior of a new one: a value, which data of the new run contradict or confirm.
 
-An `EarlierRun` is what one run has learnt, in the unit form of the new run's domain and in units of
-y. A `Prior` has one of each run, and says of each model
+An `EarlierRun` summarizes one run, in the unit form of the new run's domain and in units of y. A
+`Prior` has one for each run. It gives each model
 
-- where the search of its hyperparameters begins, and their priors (`sktvbo.gaussian_process`);
-- location and scale of y, while there are few observations;
+- the start of the search of its hyperparameters, and their priors (`sktvbo.gaussian_process`);
+- location and scale of y, unless y contradicts them;
 - the static part of y, as a few observations would show it;
 
-and of the domain, which setting is asked first, and which categories and members may be the best.
+and it gives the run its first query, and the categories and members that may be the best.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from ..gaussian_process._learnt_priors import (
 from ..gaussian_process._static_part import StaticPart, information_of
 from ..journal._encoding import decode, encode
 from ..journal._read import opened
-from ._durable import Durable, read_json, read_optimizer
+from ._ask_tell import AskTell
+from ._durable import read_json, read_optimizer
 from ._models import models_of
 from ._outcomes import OBJECTIVE
 from ._serialization import state_errors
@@ -79,7 +80,7 @@ _FARTHEST, _VARIES, _N_VARYING = 5.0, (0.1, 10.0), 5
 
 @dataclass(frozen=True, eq=False)
 class LearntModel:
-    """What a run has learnt of y, or of an outcome.
+    """Hyperparameters, scale and static part of one model of a run: of y, or of an outcome.
 
     Attributes
     ----------
@@ -88,11 +89,11 @@ class LearntModel:
     logs : ndarray of shape (n_theta,)
         Their logarithms: variances in units of y², lengthscales in sides of the unit box.
     variances : ndarray of shape (n_theta,)
-        What the run does not know of these logarithms.
+        Variances of these logarithms, given the data of the run.
     location, scale : float
         Of y, with the sign with which it is maximized.
     static : StaticPart or None
-        What its observations say of the static part.
+        Information of its observations about the static part.
     """
 
     names: tuple
@@ -105,7 +106,7 @@ class LearntModel:
 
 @dataclass(frozen=True, eq=False)
 class EarlierRun:
-    """What one run has learnt.
+    """Summary of one run.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class EarlierRun:
 
 @dataclass(frozen=True, eq=False)
 class ModelPrior:
-    """What earlier runs say of a model of a new run.
+    """Prior of one model of a new run.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class ModelPrior:
 
     @classmethod
     def of(cls, models):
-        """Return what some models say together; those of another kernel in time are left out."""
+        """Return the prior from some `LearntModel`; those of rarer kernels in time are left out."""
         names = Counter(model.names for model in models).most_common(1)[0][0]
         same = [model for model in models if model.names == names]
         known = [model.static for model in models if model.static is not None]
@@ -201,7 +202,7 @@ class ModelPrior:
                 log, spread = self.pooled[name]
                 median = np.exp(log) / scale**2
                 changes[name] = float(np.clip(median, *bounds)[0])
-                priors[name] = _mixture(median, spread, priors.get(name), [bounds])
+                priors[name] = LogMixture.of(median, spread, priors.get(name), [bounds])
         for part in ("spatial_kernel", "temporal_kernel", "level_kernel"):
             kernel = getattr(surrogate, part)
             if kernel is not None:
@@ -209,7 +210,7 @@ class ModelPrior:
         return surrogate.set_params(hyperpriors=priors, **changes)
 
     def _informed_mean(self, mean, scale):
-        """Return a prior mean with what earlier runs say of it."""
+        """Return the prior mean that earlier runs have learnt, or a given one without any."""
         static = self.static
         if mean is None or static is None or not mean.spread:
             return mean
@@ -235,17 +236,13 @@ class ModelPrior:
                 # The data are still shorter than what earlier runs have seen.
                 bounds[:, 1] = np.maximum(bounds[:, 1], np.exp(log + 2.0 * LEAST_SPREAD))
                 kernel.set_params(**{f"{h.name}_bounds": tuple(bounds[0])})
-            priors[name] = _mixture(np.exp(log), spread, priors.get(name), bounds)
+            priors[name] = LogMixture.of(np.exp(log), spread, priors.get(name), bounds)
             values.append(np.clip(log, *np.log(bounds).T))
         return kernel.clone_with_theta(np.concatenate(values)) if values else kernel
 
 
-def _mixture(median, spread, other, bounds):
-    return LogMixture.of(median, spread, other, np.array(bounds))
-
-
 def static_of_another(parts, scale):
-    """Return what the static parts of some runs say of that of another run.
+    """Return the information that the static parts of some runs give about that of another run.
 
     With C the covariance of their mean w, of which each run is `_N_STATIC` observations, and S the
     variances between the runs, the coefficients of another run are N(w, C + S).
@@ -275,7 +272,7 @@ def static_of_another(parts, scale):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """What earlier runs have taught: ``prior_`` of an optimizer, and a value for ``earlier``.
+    """Prior from earlier runs: ``prior_`` of an optimizer, and a value for ``earlier``.
 
     Its repr has the typical setting, and for y and each limited outcome location, scale, and the
     median of each hyperparameter with the factor of its spread. Variances are in units of y²,
@@ -288,7 +285,7 @@ class Prior:
     maximize : bool
     time_unit : str
     runs : tuple of EarlierRun
-        What each run has learnt.
+        A summary of each run.
 
     Examples
     --------
@@ -314,7 +311,7 @@ class Prior:
 
     @cached_property
     def models(self) -> dict[str, ModelPrior]:
-        """What they say of each outcome, and of the objective, by name."""
+        """Prior of the model of the objective, and of each outcome, by name."""
         known = {}
         for run in self.runs:
             for name, model in run.models.items():
@@ -451,9 +448,12 @@ class Prior:
         """
         with state_errors("JSON"):
             prior = decode(json.loads(text)["prior"])
-            logs = [model.logs for run in prior.runs for model in run.models.values()]
-            if not np.isfinite(np.concatenate(logs)).all():
-                raise ValueError("a hyperparameter that is not finite")
+            numbers = [run.setting for run in prior.runs]
+            for run in prior.runs:
+                for model in run.models.values():
+                    numbers += [model.logs, model.variances, [model.location, model.scale]]
+            if not np.isfinite(np.concatenate(numbers)).all():
+                raise ValueError("a number that is not finite")
         return prior
 
     def __repr__(self):
@@ -631,7 +631,14 @@ def as_prior(earlier, owner):
         known = _prior_of(given, what, owner)
         if known is not None:
             _check_same(known, what, owner)
-            runs += known.over(domain, what, owner).runs
+            here = known.over(domain, what, owner).runs
+            if len(here) < len(known.runs):
+                warn_caller(
+                    f"{what} has a typical setting that the domain does not have any more, and is "
+                    "left out.",
+                    ModelWarning,
+                )
+            runs += here
     return Prior(domain, owner.maximize, owner.time_unit, runs) if runs else None
 
 
@@ -655,11 +662,11 @@ def _prior_of(given, what, owner):
     if isinstance(given, str) and given.lstrip().startswith("{"):
         if given.lstrip().startswith('{"prior"'):
             return Prior.from_json(given)
-        given = read_json(_family(owner), given, _NOT_NEEDED)
+        given = read_json(AskTell, given, _NOT_NEEDED)
     elif isinstance(given, str | os.PathLike):
         with opened(given) as content:
-            given = read_optimizer(_family(owner), content, _N_ROWS, _NOT_NEEDED)
-    if not isinstance(given, _family(owner)):
+            given = read_optimizer(AskTell, content, _N_ROWS, _NOT_NEEDED)
+    if not isinstance(given, AskTell):
         raise invalid(what, _EXPECTED, given, owner)
     run = given._resumed()
     n_told = 0 if run is None else run.history.n_told
@@ -673,11 +680,6 @@ def _prior_of(given, what, owner):
         return None
     algorithm, domain = run.algorithm, _plain(run.domain)
     return Prior(domain, algorithm.maximize, algorithm.time_unit, (learnt_from(run, domain),))
-
-
-def _family(owner):
-    """Return the base of all optimizers."""
-    return [base for base in type(owner).__mro__ if issubclass(base, Durable)][-2]
 
 
 # Parameters of an earlier run without which it is read, if a file cannot hold them.

@@ -44,7 +44,7 @@ _N_RECENT = 50
 
 # What earlier runs have learnt of the hyperparameters, and of the mean over the domain, holds for
 # fewer observations told: later the run knows better.
-N_INFORMED = 60
+_N_INFORMED = 60
 
 
 # --- targets --------------------------------------------------------------------------------------
@@ -182,15 +182,14 @@ def with_models(run, models):
 # --- surrogates without data ----------------------------------------------------------------------
 
 
-def new_surrogate(target, times, y=None):
+def new_surrogate(target, times, data=None):
     """Return the user's surrogate, or the algorithm's own for data at some times, unfitted.
 
-    What earlier runs have learnt is scaled by the values y of the data, those of the target if they
-    are not given.
+    Priors from earlier runs are scaled by y of a data set, by default that of the target.
     """
     run, surrogate = target.run, target.run.config.surrogate
     if surrogate is None:
-        surrogate = _own_surrogate(target, times, run.sign * target.data.y if y is None else y)
+        surrogate = _own_surrogate(target, times, target.data if data is None else data)
     known = getattr(surrogate, "_known_of_rows", {})
     surrogate = configured(clone(surrogate), run.domain, run.policy, run.algorithm.time_unit)
     if known:
@@ -198,23 +197,18 @@ def new_surrogate(target, times, y=None):
     return surrogate.set_params(robust=True) if run.config.robust else surrogate
 
 
-def _own_surrogate(target, times, y):
-    """Return the algorithm's own surrogate, with seasons and what earlier runs have learnt."""
-    run = target.run
+def _own_surrogate(target, times, data):
+    """Return the algorithm's own surrogate, with seasons and priors from earlier runs."""
+    run, prior = target.run, target.prior
     surrogate = run.algorithm._make_surrogate(times_of(run, times, target.limit is not None))
     surrogate = seasonal(surrogate, run.periods) if run.periods else surrogate
-    if not _takes_prior(target, surrogate):
+    if prior is None or not isinstance(surrogate, TimeVaryingGP):
         return surrogate
-    # A location within a limit would make places seem allowed.
+    y = run.sign * data.y
+    # A location within a limit would make inputs seem allowed.
     if not target.is_limited:
-        surrogate = target.prior.scaled(surrogate, y)
-    is_early = run.history.n_told < N_INFORMED
-    return target.prior.informed(surrogate, y) if is_early else surrogate
-
-
-def _takes_prior(target, surrogate):
-    """Return True if there are earlier runs, and a regressor can begin as they ended."""
-    return target.prior is not None and isinstance(surrogate, TimeVaryingGP)
+        surrogate = prior.scaled(surrogate, y)
+    return prior.informed(surrogate, y) if run.history.n_told < _N_INFORMED else surrogate
 
 
 def _before_search(target, surrogate, data, times):
@@ -225,7 +219,7 @@ def _before_search(target, surrogate, data, times):
     """
     if target.run.config.surrogate is not None:
         return surrogate, {}
-    new = _own_surrogate(target, times, training(target.run, data)[1])
+    new = _own_surrogate(target, times, data)
     if target.prior is not None and isinstance(surrogate, FittedGP):
         model = copy.copy(surrogate.model)
         model.hyperpriors, model._known_of_rows = new.hyperpriors, new._known_of_rows
@@ -303,7 +297,7 @@ def with_static(surrogate, static):
 def first_surrogate(target, data):
     """Return the first surrogate, fitted to a data set."""
     run, known = target.run, training(target.run, data)
-    surrogate = new_surrogate(target, known[0][:, -1], known[1])
+    surrogate = new_surrogate(target, known[0][:, -1], data)
     if run.periods:
         surrogate = started_without_seasons(surrogate, len(run.periods), *known)
     return as_fitted(surrogate.fit(*known))
@@ -333,7 +327,7 @@ def first_model(target, data):
     run, n = target.run, len(data)
     if run.timer is not None:
         known = training(run, data)
-        surrogate = new_surrogate(target, known[0][:, -1], known[1])
+        surrogate = new_surrogate(target, known[0][:, -1], data)
         if isinstance(surrogate, TimeVaryingGP):
             surrogate = as_fitted(surrogate.partial_fit(*known))
             sliced = begun_search(target, surrogate, data) if can_be_searched(surrogate) else None

@@ -1,4 +1,4 @@
-"""What a run learns from earlier ones, and what it refuses to learn."""
+"""Runs that learn from earlier ones, and the earlier runs that are refused."""
 
 import json
 import math
