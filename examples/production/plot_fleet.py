@@ -23,7 +23,7 @@ from sktvbo import WDBO, Journal
 
 N_MACHINES, N_FIRST, N_QUERIES = 100, 10, 48
 DOMAIN = {"speed": ("real", 600.0, 1800.0), "valve": ("real", 0.0, 100.0)}
-DIES = 23, 20  # this machine's worker dies when it has told so many
+DIES = 23, 20  # a machine, and the number of its answers when its worker dies
 
 
 def lost(x, t, machine):

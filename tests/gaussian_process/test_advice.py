@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
-from sktvbo.gaussian_process import _fit_warnings, _level
+from sktvbo.gaussian_process import _exact, _fit_warnings, _level
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process._sparse import LAST
 from sktvbo.kernels import Forgetting, Wiener, with_seasons
@@ -507,6 +507,17 @@ def test_rows_or_parameters_that_show_no_level_give_no_advice():
         assert advice(gp, X, y, SHARE) == []
     for columns in (X[:, 2:], X * [0.0, 0.0, 1.0], X * [1.0, 1.0, 0.0]):
         assert advice(TimeVaryingGPRegressor(normalize_y=True), columns, y, SHARE) == []
+
+
+def test_a_level_that_is_hardly_likelier_gives_no_advice(monkeypatch):
+    rng = np.random.RandomState(0)
+    S, level = rng.uniform(size=(60, 2)), np.cumsum(0.1 * rng.normal(size=60))
+    y = np.sin(5.0 * S[:, 0]) + np.cos(4.0 * S[:, 1]) + level + 0.1 * rng.normal(size=60)
+    X, gp = np.column_stack([S, np.arange(60.0)]), TimeVaryingGPRegressor(normalize_y=True)
+    assert advice(gp, X, y, SHARE) == []
+    for module in (_exact, _level):
+        monkeypatch.setattr(module, "GAIN", 0.5)
+    assert 0.5 < advised(advice(gp, X, y, SHARE))[1] < 5.0
 
 
 def test_a_filter_that_does_not_support_a_level_gives_no_advice():

@@ -9,7 +9,14 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process._hyperparameters import SearchRecord
-from sktvbo.gaussian_process._learnt_priors import LEAST_SPREAD, LogMixture, pooled, uncertainties
+from sktvbo.gaussian_process._learnt_priors import (
+    LEAST_SPREAD,
+    LearntMean,
+    LogMixture,
+    pooled,
+    uncertainties,
+)
+from sktvbo.gaussian_process._static_part import StaticPart
 from sktvbo.kernels import Exponential, LogNormal
 
 BOUNDS = np.array([[1e-3, 1e2], [1e-2, 10.0]])
@@ -79,3 +86,36 @@ def test_what_data_leave_open():
     assert 0.5 > few["noise_variance"] > 1.5 * many["noise_variance"]
     assert many["temporal_kernel__length_scale"] == 3.0
     assert_allclose(uncertainties(covariance, SearchRecord()), 9.0)
+
+
+def chosen(w, n=30):
+    """Return if a learnt mean is used, whose square has the coefficient w, and its gain in nats."""
+    static = StaticPart.empty([0], 1.0).plus(1e6 * np.eye(2), 1e6 * np.array([0.0, w]))
+    mean = LearntMean(0.5, [0], only_if_likelier=True, spread=1.0, static=static, scale=1.0)
+    rng, t = np.random.RandomState(0), np.arange(float(n))
+    X = np.column_stack([rng.uniform(size=n), t])
+    y = -np.sqrt(180.0) * ((X[:, 0] - 0.5) ** 2 - 1.0 / 12.0) + 0.1 * rng.normal(size=n)
+    options = {"signal_variance": 0.3, "noise_variance": 0.01, "optimizer": None}
+    gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(100.0, nu=2.5), **options)
+    without = gp.fit(X, y).log_marginal_likelihood_value_
+    polynomial = mean.polynomial(1)
+    with_mean = gp.fit(X, y - polynomial(X[:, :1])).log_marginal_likelihood_value_
+    found = gp.set_params(prior_mean=mean).fit(X, y).prior_mean_
+    return found is not None, with_mean - without
+
+
+def test_a_learnt_mean_needs_less_likelihood():
+    """By the odds of what was learnt, which are 9."""
+    found = [chosen(w) for w in np.linspace(-3.0, 1.0, 81)]
+    gains = np.array([gain for _, gain in found])
+    assert ((gains > -2.0) & (gains < -0.2)).any()
+    assert ((gains > -6.0) & (gains < -2.4)).any()
+    for is_used, gain in found:
+        if abs(gain + np.log(9.0)) > 1e-6:
+            assert is_used is bool(gain > -np.log(9.0))
+
+
+def test_a_learnt_mean_is_used_from_few_rows_on():
+    is_used, gain = chosen(-1.0, n=5)
+    assert gain > 0.0
+    assert is_used

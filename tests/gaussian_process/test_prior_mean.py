@@ -198,6 +198,18 @@ def test_the_likelier_mean_is_used(kind, optimizer):
     assert_array_equal(gp.predict(X, return_std=True), each[best].predict(X, return_std=True))
 
 
+def test_few_rows_have_no_mean_unless_others_have_left():
+    X, y = sample("quadratic")
+    for n in (3, 9, 10):
+        gp = choose().fit(X[:n], y[:n])
+        assert (gp.fitted_.record.other is not None) is (n == 10)
+        assert n == 10 or gp.prior_mean_ is None
+    known = choose(prior_mean=QuadraticMean(1.0, only_if_likelier=True, spread=1.0)).fit(X, y)
+    some = np.arange(54)
+    assert known.fitted_.without(some).refit().record.other is None
+    assert known.fitted_.summarized(some).refit().record.other is not None
+
+
 def test_later_searches_change_the_choice():
     gp = choose().fit(*sample("waves"))
     assert gp.prior_mean_ is None

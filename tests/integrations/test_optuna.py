@@ -570,6 +570,21 @@ def test_the_measurement_is_that_of_all_trials_although_the_worst_are_pruned():
     assert abs(np.mean(errors)) < 0.3
 
 
+def test_trials_that_ended_before_a_step_say_nothing_of_it():
+    rng, known = np.random.default_rng(0), []
+    for has_early in (False, True):
+        curves = _Curves()
+        for x in np.linspace(-1.0, 1.0, 30):
+            steps = {1: 50.0 * rng.normal(), 5: x}
+            curves.add(finished({"x": 1.0}, x + 0.5 * rng.normal(), steps=steps))
+            if has_early:
+                curves.add(finished({"x": 1.0}, state=TrialState.PRUNED, steps={1: 50.0}))
+        late = finished({"x": 1.0}, state=TrialState.PRUNED, steps={5: 0.5})
+        known.append(curves.final_value(late))
+        rng = np.random.default_rng(0)
+    assert known[0] == known[1]
+
+
 def test_pruned_trials_are_told_again_when_the_complete_ones_have_doubled(watched):
     study, found = new_study(watched), []
 

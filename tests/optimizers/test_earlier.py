@@ -15,6 +15,8 @@ from sktvbo import WDBO, RandomSearch
 from sktvbo.acquisition import UCB
 from sktvbo.domain import Arms, Context
 from sktvbo.exceptions import DomainError, JournalError, ModelWarning
+from sktvbo.gaussian_process._static_part import StaticPart
+from sktvbo.optimizers._earlier import static_of_another
 
 CENTRE = np.array([0.3, 0.7])
 
@@ -192,6 +194,24 @@ def test_y_that_contradicts_the_earlier_runs_has_its_own_scale(prior):
         y = opt.y_
         rows = opt._run.surrogate.gp.rows
         assert_allclose([rows.location, rows.scale], [y.mean(), y.std()])
+    known = prior.models["objective"]
+    y = known.location + known.scale * np.linspace(-1.0, 1.0, 5)
+    assert known.suits(y)
+    for factor in (1e-3, 100.0):
+        assert not known.suits(known.location + factor * (y - known.location))
+    assert known.suits(known.location + 1e-3 * (y[:4] - known.location))  # too few to tell
+
+
+def test_static_parts_that_differ_between_runs_tell_little():
+    part = StaticPart.empty([0], 1.0).plus(100.0 * np.eye(2), [0.0, 0.0])
+    equal = [part.plus(0.0, 100.0 * np.array([1.0, w])) for w in (2.0, 2.0)]
+    other = [part.plus(0.0, 100.0 * np.array([1.0, w])) for w in (-4.0, 8.0)]
+    known, unknown = (static_of_another(parts, 1.0) for parts in (equal, other))
+    for each in (known, unknown):
+        w = np.linalg.solve(each.information, each.shift)
+        assert_allclose(w, [1.0, 2.0], rtol=0.01)
+    spread = np.linalg.inv(unknown.information) - np.linalg.inv(known.information)
+    assert_allclose(spread, np.diag([0.0, 72.0]), atol=0.1)  # the variance of -4 and 8
 
 
 def test_after_sixty_observations_only_location_and_scale_are_those_of_earlier_runs(prior):
@@ -283,15 +303,26 @@ def test_files_that_are_no_journals(tmp_path, prior):
         with pytest.raises(JournalError, match="JSON"):
             WDBO(BOX, earlier=[wrong]).ask(0.0)
     content = json.loads(prior.to_json())
-    text = json.dumps(content).replace(_first_logs(content), "AAAAAAAA+H8=", 1)
+    text = json.dumps(content).replace(_first_model(content)["logs"]["data"], "AAAAAAAA+H8=", 1)
     with pytest.raises(JournalError, match="JSON"):
         WDBO(BOX, earlier=[text]).ask(0.0)
 
+    _first_model(content)["scale"] = math.inf
+    with pytest.raises(JournalError, match="JSON"):
+        WDBO(BOX, earlier=[json.dumps(content)]).ask(0.0)
 
-def _first_logs(content):
-    """Return the bytes, as text, of an array of hyperparameters."""
+
+def _first_model(content):
     run = content["prior"]["state"]["runs"]["items"][0]["state"]
-    return run["models"]["objective"]["state"]["logs"]["data"]
+    return run["models"]["objective"]["state"]
+
+
+def test_a_run_whose_setting_is_gone_is_left_out():
+    opt = WDBO({"a": ("real", 0.0, 1.0), "k": ["x", "y", "z"]}, random_state=0)
+    run(opt, 40, lambda x, t: -((x["a"] - 0.3) ** 2) - (x["k"] != "z"))
+    new = WDBO({"a": ("real", 0.0, 1.0), "k": ["x", "y"]}, earlier=[opt], random_state=0)
+    with pytest.warns(ModelWarning, match=r"earlier\[0\] has a typical setting that the domain"):
+        assert new.prior_ is None
 
 
 def test_runs_that_learnt_little_are_left_out(prior):

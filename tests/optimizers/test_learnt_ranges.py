@@ -50,6 +50,15 @@ def test_the_unit_of_a_context_does_not_matter():
     assert_allclose(widths(other), widths(one))
 
 
+def test_a_range_that_still_fits_stays():
+    domain = as_domain(space())
+    rows = np.column_stack([np.zeros(50), np.linspace(0.0, 10.0, 50)])
+    first = domain.learnt_from(rows)
+    for factor, stays in ((1.5, True), (0.6, True), (2.5, False), (0.4, False)):
+        again = first.learnt_from(rows * [1.0, factor])
+        assert bool(again.upper[1] == first.upper[1]) is stays
+
+
 @pytest.mark.parametrize(
     ("spec", "scale"),
     [((None, None), lambda v: v), (("log-real", None, None), lambda v: np.exp(2.0 * (v - 20.0)))],
