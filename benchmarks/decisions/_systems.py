@@ -1,4 +1,4 @@
-"""Kinds of systems, of each of which one optimizer runs many.
+"""Kinds of systems, with many runs of each.
 
 All runs of a kind have its shape, its typical setting, its noise and its speed of change. Where
 exactly the best setting of a run is, and how it moves, is drawn for each.
@@ -34,18 +34,11 @@ limited         the best settings violate a limit of a second outcome; those bey
 from functools import cached_property
 
 import numpy as np
+from live import smooth
 
 from sktvbo.domain import Context
 
 N_STEPS, NOISE, PERIOD = 160, 0.1, 24.0
-
-
-def smooth(rng, n, d, duration):
-    """Return paths (n, d) of standard deviation 1 that change over a duration."""
-    rates, phases = rng.normal(size=(20, d)) / duration, rng.uniform(0.0, 2.0 * np.pi, (20, d))
-    waves = np.cos(np.arange(n)[:, np.newaxis, np.newaxis] * rates + phases)
-    return np.sqrt(0.1) * np.sum(rng.normal(size=(20, d)) * waves, axis=1)
-
 
 DIMS = {"one": 1, "one off": 1, "narrow one": 1, "six": 6, "six off": 6, "twelve": 12}
 DIMS |= {"twelve off": 12, "arms": 1, "mixed": 3}
