@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 
 
 def absent(default: Any = None, *, init: Literal[False] = False) -> Any:
-    """Return the field of a parameter that a class does not take, with the value that holds."""
+    """Return a field that fixes the value of a parameter which a class does not have."""
     return field(default=default, init=init)
 
 
@@ -123,12 +123,14 @@ class AskTell(Durable):
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
-        Time where none is given: observations and failures told ("step"), or seconds since the
-        first call, both not before the latest time given; or the callable's. "wall" stands still
-        between a pickle or journal and its use, "calendar" goes on.
+        Source of times that are not given. "step" counts observations and failures told; "wall" and
+        "calendar" count seconds since the first call. None of them is before the latest time given.
+        "wall" stops between a pickle or journal and its use, "calendar" does not. A callable
+        returns the time.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
-        What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
-        of x, or of x and the context, returns True, or a number of at least 0, where x is allowed.
+        Conditions that queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`.
+        A callable of x, or of x and the context, returns True, or a number of at least 0, where x
+        is allowed.
     random_state : int, RandomState, Generator or None, default=None
         A RandomState or Generator is copied when the run begins.
     history : int, default=None
@@ -141,12 +143,13 @@ class AskTell(Durable):
         Largest distance of a query from the one before, as a fraction of each range; see
         `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
     start_points : array-like of shape (k, d), or a list of dicts, default=None
-        Points to ask first; with ``max_step`` they are approached step by step. They are the first
-        of the initial points; "auto" spreads the others within 0.2 of each range around the first.
+        Points to query first; with ``max_step`` they are approached step by step. They are the
+        first of the initial points; "auto" spreads the others within 0.2 of each range around the
+        first.
     query_timeout : float, duration, "auto" or None, default="auto"
         Age, in the user's unit of time, at which a query without an answer expires: later queries
         no longer keep away from it. "auto" is 10 times the 95th percentile of the latest delays of
-        answers, from the 20th on (see `BayesianOptimizer`). None is any age.
+        answers, once there are 20 (see `BayesianOptimizer`). With None queries never expire.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
         Unit of times given as dates: ``datetime``, ``numpy.datetime64``, ``pandas.Timestamp``, or a
         column of them. Dates without a time zone are read as UTC.
@@ -154,16 +157,16 @@ class AskTell(Durable):
     Attributes
     ----------
     X_ : ndarray of shape (n, d + 1)
-        Data set: queries and times, in the user's units. A context stands before the time, and is
-        part of the d columns.
+        Data set: queries and times, in the user's units. A context stands before the time, and
+        counts among the d columns.
     y_ : ndarray of shape (n,)
         Data set: observations.
     surrogate_ : estimator or None
         None before there are as many observations as initial points.
     belief_ : estimator or None
-        Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
+        Surrogate for the next query: ``surrogate_``, or conditioned on an expert's answers as well.
     policy_ : stale-data policy
-        A copy, as are ``surrogate_`` and ``belief_``: changes of them do not reach the run.
+        A copy, as are ``surrogate_`` and ``belief_``: changes to them do not affect the run.
     n_told_, n_removed_ : int
         Observations told, and removed from the data set, in the whole run.
     told_X_ : ndarray of shape (m, d + 1)
@@ -175,16 +178,16 @@ class AskTell(Durable):
     n_failed_ : int
         Queries that failed.
     failed_X_ : ndarray of shape (f, d + 1)
-        The latest of them, at most 150, and their times.
+        Inputs and times of the latest failures, at most 150.
     next_time_ : float or None
         Time of the latest query asked for.
     pending_ : list of Query
         Queries without an answer, oldest first, with ``id``, ``x`` and ``t``.
     pending_X_ : ndarray of shape (p, d + 1)
-        Their places and times.
+        Inputs and times of pending queries.
     history_ : dict of str to ndarray of shape (m,)
-        After each of these ``tell``: the present time, the size n of the data set, and the policy's
-        record (resets, budget, window...).
+        Values after each of these observations: the present time, the size n of the data set, and
+        the policy's record (resets, budget, window...).
     label : str or None
         Name of the algorithm in the literature.
     """
@@ -201,9 +204,9 @@ class AskTell(Durable):
     query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
 
-    # --- what the steps ask of every algorithm ----------------------------------------------------
+    # --- hooks of every algorithm, which the steps call -------------------------------------------
 
-    # Name in tables and pictures; None: that of the class.
+    # Name in tables and plots; None: the name of the class.
     label = None
 
     # Earlier runs, see the parameter ``earlier`` of algorithms with a model.
@@ -217,7 +220,7 @@ class AskTell(Durable):
         return KeepAll()
 
     def _of_model(self, domain, policy):
-        """Return what `RunConfig` has of an algorithm's model, a dict; called once a run."""
+        """Return the fields of `RunConfig` for the algorithm's model, a dict; called once a run."""
         return {}
 
     def _recommended(self, run, here, t):
@@ -226,7 +229,7 @@ class AskTell(Durable):
         Parameters
         ----------
         run, here : RunState
-            In ``here`` the domain is that of the query, see `of_query`.
+            ``here`` has the domain of the query, see `of_query`.
         t : float
         """
         raise NotImplementedError
@@ -272,23 +275,26 @@ class AskTell(Durable):
     ) -> Point:
         """Return the point to query now.
 
-        A query is pending until it is told or cancelled. The surrogate is conditioned on its own
-        mean at the latest 32 pending queries, with the noise of an observation (hallucinated
-        observations, Desautels et al. 2014). A new query lies elsewhere, unless noise leaves more
-        to learn there. The latest 1024 are stored.
+        A query is pending until its result is told, or until it is cancelled. The surrogate is
+        conditioned on its own mean at the latest 32 pending queries, with the noise of an
+        observation (hallucinated observations, Desautels et al. 2014). A new query lies elsewhere,
+        unless noise makes another observation there worth more. The latest 1024 pending queries are
+        stored.
 
         Parameters
         ----------
         t : float or date, default=None
-            Present time, in the user's unit; None reads the clock. Never before an earlier time.
+            Present time, in the user's unit; None reads the clock. It may not be before an earlier
+            time.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`: the query is the best
             choice in this context.
         fixed : dict, default=None
-            Values that some parameters have in this query, by name ("x0", "x1", ... without names).
+            Values of parameters that are fixed in this query, by name ("x0", "x1", ... without
+            names).
         available : dict of lists, or array-like of shape (m, d), default=None
             The only values, by name, that parameters with steps may have in this query; or the only
-            members of a `FiniteSet`. Start points that do not fit wait.
+            members of a `FiniteSet`. Start points that do not fit are asked later.
 
         Returns
         -------
@@ -299,15 +305,16 @@ class AskTell(Durable):
         InvalidObservationError
             The time is not finite, goes backwards, or is a date among numbers.
         DomainError
-            No point of the domain, or none within ``max_step``, has what is fixed or available.
+            No point of the domain, or none within ``max_step``, matches ``fixed`` and
+            ``available``.
 
         Warns
         -----
         UserWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         LimitWarning
-            With ``safety``: several queries in turn are not certified, or nothing that is fixed or
-            available is.
+            With ``safety``: several successive queries are not certified, or no point that matches
+            ``fixed`` and ``available`` is.
         StepBudgetWarning
             Three of the latest 100 steps took longer than ``step_budget``; once.
 
@@ -366,8 +373,8 @@ class AskTell(Durable):
         t : float or date, default=None
             Present time, as in ``ask``.
         n : int, default=None
-            Size of a batch. Each query of a batch takes those before it as pending, and with a
-            surrogate is at another place if one is left.
+            Size of a batch. For each query, the earlier ones of the batch are pending. With a
+            surrogate all are at different points, as long as there are some.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, as in ``ask``; with ``n`` also a list of n of them.
         fixed, available : dict, default=None
@@ -406,7 +413,7 @@ class AskTell(Durable):
 
     @step
     def _asked(self, t, size, context, fixed, available, *, may_wait):
-        """Make one step: ``size`` more queries are pending; their handles."""
+        """Add ``size`` pending queries in one step, and return their handles."""
         only = {"fixed": fixed, "available": available}
         with self._lock, self._timed_step() as before:
             t, run = before.read_present_time(t)
@@ -427,9 +434,10 @@ class AskTell(Durable):
     ) -> Point:
         """Return the point with the best posterior mean: exploitation without exploration.
 
-        ``predict`` there gives the posterior mean and its standard deviation. With
-        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5, which
-        ``probability_feasible`` gives. `RandomSearch` returns the query of the best observation.
+        ``predict`` returns the posterior mean and its standard deviation at this point. With
+        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5;
+        ``probability_feasible`` returns this probability. `RandomSearch` returns the query of the
+        best observation.
 
         Parameters
         ----------
@@ -439,7 +447,7 @@ class AskTell(Durable):
             Measured values, on a domain with a `~sktvbo.domain.Context`.
         fixed : dict, default=None
         available : dict of lists, or array-like of shape (m, d), default=None
-            Values that parameters have, or the only ones that they may have, as in ``ask``.
+            Fixed values, or the only ones available, as in ``ask``.
 
         Returns
         -------
@@ -450,16 +458,16 @@ class AskTell(Durable):
         AskTellError
             There is no observation yet; for `RandomSearch`, none that satisfies the constraints.
         DomainError
-            No point of the domain has what is fixed or available.
+            No point of the domain matches ``fixed`` and ``available``.
         InvalidObservationError
             The time is not finite, or is a date among numbers.
 
         Warns
         -----
         LimitWarning
-            No such point is known, or the data say little about the limits at this time. The point
-            of the least expected violation is returned: in the second case, of the data set. The
-            text states the time and the probability.
+            No such point is known, or the data contain little information on the limits at this
+            time. The point with the least expected violation is returned; in the second case it is
+            one of the data set. The message states the time and the probability.
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
@@ -479,57 +487,59 @@ class AskTell(Durable):
         failed: bool = False,
         x: PointLike | None = None,
     ) -> None:
-        """Add an observation, search the hyperparameters, forget what is stale.
+        """Add an observation, search the hyperparameters, forget stale observations.
 
         Parameters
         ----------
         x_or_query : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            The `Query` of ``suggest``, or a point, also as ``x``. A point answers the pending query
-            there; without t, of several the one asked for last, in the same ``context`` if there is
-            one. It may be rounded, to float32 or within a hundredth of a real's range, where any
-            other pending query is 4 times as far away. The point is the data, also beyond the
-            domain by a hundredth of the range.
+            The `Query` of ``suggest``, or a point, which may be given as ``x`` instead. A point
+            answers the pending query there. If there are several and no t, it answers the one asked
+            for last, in the same ``context`` if possible. It may be rounded, to float32 or within a
+            hundredth of a real's range, if any other pending query is 4 times as far away. The
+            point told is recorded, even if it is outside of the domain by up to a hundredth of the
+            range.
         y : float
             The observation.
         t : float or date, default=None
-            Its time, which may be before earlier ones; None is the time asked for. With t, a point
-            answers a query of this time, or none. To answer none at the time and place of a pending
-            one, tell what `announce` returns.
+            Time of the observation, which may be before earlier ones; None is the time of the
+            query. With t, a point answers only a query of this time. For an observation that
+            answers no query, although one is pending at its point and time, tell the query that
+            `announce` returns.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            Measured values; None is the context asked for.
+            Measured values; None is the context of the query.
         y_variance : float, default=None
-            Known variance of the noise of y, in units of y², on top of the learnt noise: that of
-            scores divided by their number, where y is their mean.
+            Known variance of the noise of y, in units of y², in addition to the learnt noise. If y
+            is a mean of scores, it is their variance divided by their number.
         outcomes : dict of str to float, or a row of a frame, default=None
             Values of all ``outcome_constraints`` except "objective"; None or NaN where one was not
-            measured. Other columns of a frame are ignored. May be left out of a failure.
+            measured. Other columns of a frame are ignored. May be omitted for a failure.
         failed : bool, default=False
-            True, without y: it could not be measured. Later queries avoid places and times where
+            True, without y, if the measurement failed. Later queries avoid inputs and times where
             queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
-            from ``outcomes``. A failure with one beyond its limit does not count twice: once this
-            outcome has a model, only that learns from it.
+            from ``outcomes``. A failure with an outcome beyond its limit does not count twice: once
+            this outcome has a model, only that model learns from it.
         x : array-like of shape (d,), a dict for named parameters, or a Series, default=None
-            Point that was set in place of the query: the data, from which ``max_step`` counts. None
-            is the point asked for.
+            Point that was set instead of the query. It is recorded, and ``max_step`` counts from
+            it. None is the point of the query.
 
         Raises
         ------
         ValueError
             x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
-            optimizer is as before.
+            optimizer is unchanged.
         AskTellError
-            No t was given and x was not asked for; a `Query` that is not pending, unless it is told
-            the same again, which changes nothing.
+            No t is given and x is not a pending query; or a `Query` is not pending. To tell a query
+            the same result again is no error, and changes nothing.
 
         Warns
         -----
         AmbiguousQueryWarning
-            Several queries at x are pending, and neither t nor context tells them apart.
+            Several queries at x are pending, and neither t nor context distinguishes them.
         ModelWarning
             Contexts span less than a tenth of their range, or more than three; once.
         UnansweredQueryWarning
-            Ten queries are pending while observations of their times, or of their places at other
-            times, answer none; once.
+            Ten queries are pending although observations were told at their times, or at their
+            points with other times, which answer none; once.
         StepBudgetWarning
             As in ``ask``.
         """
@@ -562,13 +572,13 @@ class AskTell(Durable):
     def announce(
         self, x: PointLike, t: Time | None = None, *, context: ContextLike = None
     ) -> Query:
-        """Add a pending query that is made elsewhere, and return it.
+        """Add a pending query that was chosen elsewhere, and return it.
 
         Parameters
         ----------
         x : array-like of shape (d,), or a dict for named parameters
         t : float or date, default=None
-            Its time; None reads the clock.
+            Time of the query; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a context.
 
@@ -594,22 +604,23 @@ class AskTell(Durable):
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a pending query.
 
-        Its place is left alone at the time at which it was asked for, and for less than the usual
-        interval between observations, unless it is told: reals within 0.05 of each range of it, or
-        the very member. Where no other place is left, nearer ones are asked.
+        For the usual interval between observations, later queries avoid its point: reals within
+        0.05 of each range, or the member itself. An observation there ends this. If no other point
+        is left, nearer ones are asked.
 
-        If it was the latest, the present time goes back to the one before: this undoes a query with
-        a wrong time.
+        If it was the latest query, the present time goes back to the previous one. This undoes a
+        query with a wrong time.
 
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, or a Query
-            A query that was asked for, or announced; of several at x the one asked for last.
+            A query that was asked for, or announced. If there are several at x, it is the one asked
+            for last.
 
         Raises
         ------
         AskTellError
-            It was not asked for, or told already.
+            It was not asked for, or was told already.
 
         Warns
         -----
@@ -638,19 +649,20 @@ class AskTell(Durable):
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
-        The hyperparameters are learnt from all of them (of more than 1000, the latest). Then they
-        are added one by one in the order of time; the policy sees each one as if told alone.
+        The hyperparameters are learnt from all of them, or from the latest 1000. Then the
+        observations are added one by one in the order of time; the policy sees each one as if told
+        alone.
 
         Parameters
         ----------
         X : array-like of shape (n, d), a table, a list of dicts for named parameters, or of Query
-            Queries, asked for or not; see `tell`. Columns of a data frame, or of a dict of columns,
-            are matched by name; others are ignored if they are those of `to_frame`. Equal points
-            without a time answer the latest pending queries there, in their order.
+            Points, asked for or not; see `tell`. Columns of a data frame, or of a dict of columns,
+            are matched by name; further columns of `to_frame` are ignored. Equal points without a
+            time answer the latest pending queries there, in their order.
         y : array-like of shape (n,)
-            NaN or None for a measurement that failed; left out when all did.
+            NaN or None for a measurement that failed; omitted if all failed.
         t : float, date, or array-like of shape (n,), default=None
-            Their times; None is the times asked for.
+            Times of the observations; None is the times of the queries.
         context : list of contexts, or one for all, default=None
             See `tell`.
         y_variance : float or array-like of shape (n,), default=None
@@ -660,14 +672,15 @@ class AskTell(Durable):
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
         x : array-like of shape (n, d), a table, or a list, default=None
-            Points that were set in place of the queries, see `tell`; in a list None for some.
+            Points that were set instead of the queries, see `tell`; a list may contain None.
 
         Raises
         ------
         ValueError
-            As in `tell`. The optimizer is as before.
+            As in `tell`. The optimizer is unchanged.
         AskTellError
-            No t was given and something in X was not asked for; a `Query` is told another value.
+            No t is given and a point of X is not a pending query; or a `Query` was told another
+            result before.
 
         Warns
         -----
@@ -691,21 +704,21 @@ class AskTell(Durable):
         """Remove an observation, or a failure, that was told by mistake.
 
         It leaves the data set, the attributes and the counts. Stored observations that were removed
-        when it was told are restored. The hyperparameters are held. After the latest observation
-        the policy, and what is kept of observations that left, are restored as well. The present
-        time is the latest of the remaining ones. The query that it answered has expired and may be
-        answered again, for instance with another value, or with outcomes that came later:
-        ``untell(query)``, then ``tell(query, y, outcomes=...)``.
+        when it was told are restored. Hyperparameters do not change. If it is the latest
+        observation, the policy and the summary of removed observations are restored as well. The
+        present time is the latest of the remaining times. The query that it answered counts as
+        expired, and may be answered again, for instance with another value, or with outcomes that
+        came later: ``untell(query)``, then ``tell(query, y, outcomes=...)``.
 
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, or a Query, default=None
-            Its place, or the query that it answered; the latest if there are several. None is the
+            Its point, or the query that it answered; the latest if there are several. None is the
             latest of all.
         t : float or date, default=None
-            Its time; None is any.
+            Its time; None is any time.
         id : int, default=None
-            Id of the query that it answered; None is any.
+            Id of the query that it answered; None is any query.
 
         Raises
         ------
@@ -742,18 +755,19 @@ class AskTell(Durable):
 
     @step
     def with_parameters(self, **changes: Any) -> Self:
-        """Return an optimizer that goes on with other parameters and the same observations.
+        """Return an optimizer that continues with other parameters and the same observations.
 
-        This optimizer stays as it is. Observations, pending queries, failures, counts, clock and
-        random state go on in the new one, and its other parameters are the same.
+        This optimizer is unchanged. The new one continues with its observations, pending queries,
+        failures, counts, clock, random state and other parameters.
 
         Parameters
         ----------
         **changes : object
-            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. All but
-            ``maximize`` and ``time_unit``, which give the observations their meaning. A run with a
-            journal goes on in it, and its file resumes with the new parameters: this optimizer can
-            make no more steps. ``journal`` may be the path of a new file, or None for no journal.
+            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. ``maximize`` and
+            ``time_unit`` cannot change, as they define the meaning of the observations. A run with
+            a journal continues in the same file, which resumes with the new parameters: this
+            optimizer can make no more steps. ``journal`` may be the path of a new file, or None for
+            no journal.
 
         Returns
         -------
@@ -772,32 +786,31 @@ class AskTell(Durable):
 
         Notes
         -----
-        Hyperparameters are the same, unless the surrogate is another one, for instance by
-        ``surrogate``, ``seasonal_periods`` or ``robust``: then they are searched in this call. A
-        policy with other parameters loses what it has learnt. ``random_state`` begins another
-        sequence.
+        Hyperparameters stay the same unless the surrogate changes, for instance with ``surrogate``,
+        ``seasonal_periods`` or ``robust``: then this call searches them. A policy with other
+        parameters loses its state. ``random_state`` starts another sequence.
 
-        ``outcome_constraints`` may have other limits, and fewer outcomes; one that was not measured
-        with the observations is refused. ``start_points`` that are given are the next queries.
-        ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
+        ``outcome_constraints`` may have other limits, and fewer outcomes; an outcome that was not
+        measured with the observations is an error. New ``start_points`` are the next queries.
+        ``max_step`` counts from the latest query. ``history`` cannot restore observations.
 
-        A ``domain`` is of the same kind as before, with the same number of dimensions and the same
-        contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and
-        categories may be added and withdrawn. Named parameters have the same names and kinds.
-        Values of an ordinal have the same order. A withdrawn category is a value that may only have
-        been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
+        A ``domain`` must be of the same kind as before, with the same number of dimensions and the
+        same contexts, whose ranges may differ. Bounds may be wider or narrower; arms, members and
+        categories may be added and withdrawn. Parameters keep their names and kinds, and the values
+        of an ordinal their order. A withdrawn category may occur in observations, but not in
+        queries: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
 
         Observations outside of a new domain remain in the data set, and may be untold; queries and
-        recommendations lie inside. A pending query that may not be made any more has expired: it
-        may be answered, and later queries do not keep away from it. Start points outside are left
-        out. ``max_step`` is a fraction of the new ranges, and a run that is outside continues from
-        the nearest point. Answers of an expert are dropped if places are scaled otherwise.
+        recommendations lie inside. A pending query outside counts as expired: it may be answered,
+        and later queries do not keep away from it. Start points outside are dropped. ``max_step``
+        is a fraction of the new ranges, and a run that is outside continues from the nearest point.
+        Answers of an expert are dropped if the scale of the inputs changes.
 
-        Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real".
-        One lengthscale of several parameters is multiplied by the geometric mean of their factors,
-        which is 1 for a category. Of other kernels all lengthscales and periods are, and of a
-        custom surrogate none. Bounds of hyperparameters are those of the new unit box, from the
-        next search on.
+        Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real". A
+        lengthscale that several parameters share is multiplied by the geometric mean of their
+        factors; that of a category is 1. In other kernels this holds for all lengthscales and
+        periods, and in a custom surrogate for none. From the next search on, bounds of
+        hyperparameters refer to the new unit box.
 
         Examples
         --------
@@ -847,7 +860,7 @@ class AskTell(Durable):
         ValueError
             There is no such parameter.
         """
-        # Without a domain it cannot resume a run, and is a template of others.
+        # Without a domain it cannot resume a run: it is a template.
         if self.domain is not None and self._resumed() is not None:
             check_held(self, params)
         return super().set_params(**params)
@@ -855,7 +868,7 @@ class AskTell(Durable):
     # --- tables and attributes --------------------------------------------------------------------
 
     def now(self) -> float:
-        """Read the clock: the time that ``ask()`` without one would take.
+        """Read the clock: the time that ``ask()`` without a time would use.
 
         Returns
         -------
@@ -875,20 +888,20 @@ class AskTell(Durable):
             name (x0, x1, ... without names) and
 
             - ``time``, as dates where dates were given, and ``y``, NaN for failed and pending rows;
-            - ``predicted_mean``, ``predicted_std``: of y, before it was told, in units of y. The
-              noise is included, and ``y_variance``. NaN where there was no model, and for several
+            - ``predicted_mean``, ``predicted_std``: prediction of y before it was told, in units of
+              y, with the noise and ``y_variance``. NaN where there was no model, and for several
               observations in one `tell_many`;
             - ``residual``: ``(y - predicted_mean) / predicted_std``, standard normal if the model
               is right;
-            - ``outlier_weight``: weight in the surrogate, or when it was removed; 1 is full
-              weight, 0 ignored. NaN without ``robust``;
-            - ``removed_at``: time of removal from the data set; NaN while it is in it;
+            - ``outlier_weight``: weight in the surrogate, or the last one before removal; 1 is full
+              weight, 0 is ignored. NaN without ``robust``;
+            - ``removed_at``: time of removal from the data set; NaN before;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter has its name. To tell all of it to
-            another optimizer: ``told = frame[~frame.pending]``, then ``tell_many(told, told.y,
+            A column gets a trailing underscore if a parameter has its name. To tell the whole frame
+            to another optimizer: ``told = frame[~frame.pending]``, then ``tell_many(told, told.y,
             told.time, outcomes=told, failed=told.failed)``.
 
         Raises

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     Earlier = Prior | AskTell | PathLike | Sequence[Prior | AskTell | PathLike] | None
 
-# What a required safety needs, and why.
+# Parameters that safety requires, and the reasons.
 _NEEDED_BY_SAFETY = {
-    "outcome_constraints": "It has the limits that must hold: {'latency': (None, 200.0)}.",
+    "outcome_constraints": "It states the limits that must hold: {'latency': (None, 200.0)}.",
     "start_points": "They are points that are known to be within the limits.",
 }
 
@@ -64,118 +64,124 @@ class BayesianOptimizer(AskTell):
     Parameters
     ----------
     surrogate : TimeVaryingGPRegressor, default=None
-        Sees the domain scaled to the unit box, then time in the optimizer's ``time_unit``, in which
-        its durations count too. None: the algorithm's own, Matérn 5/2 in space on standardized
-        observations, with a learnt mean (see Notes).
+        Its inputs are the domain scaled to the unit box, then time in the optimizer's
+        ``time_unit``, which is the unit of its durations too. None: the algorithm's own, Matérn 5/2
+        in space on standardized observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
         See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is "ucb": UCB
         with the algorithm's β (see Notes) and ``margin=0.2``.
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : "auto" or int, default="auto"
-        Observations before queries follow the surrogate. "auto": 3, or fewer for two members, the
-        first in the middle (see Notes). An int: that many uniform ones, as in the papers.
+        Number of observations before queries follow the surrogate. "auto": 3, or fewer in a smaller
+        domain, the first in the middle (see Notes). An int: as many uniform points, as in the
+        papers.
     refit_every : int, "auto" or None, default="auto"
         Search the hyperparameters at every ``refit_every``-th observation; "auto": when a search
         promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
-        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit; a
-        warning follows when more than 2,000 observations make the steps slow.
+        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit; more
+        than 2,000 observations, which make steps slow, give a warning.
     step_budget : float, default=None
-        Processor time, in seconds, of an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
+        Processor time, in seconds, for an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
         no limit.
     seasonal_periods : float, duration, str, or a list of them, default=None
-        Periods of seasons that the default surrogate learns, in the unit of the times, or such as
-        "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must be
-        dates.
+        Periods of seasons that the default surrogate models, in the unit of the times, or as text
+        such as "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must
+        be dates.
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
     outcome_constraints : mapping of str to (low, high), default=None
-        Limits of outcomes that are measured beside y, None for no limit: ``{"latency": (None,
-        200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
+        Limits of outcomes that are measured with y, None for no limit: ``{"latency": (None,
+        200.0)}``. The name "objective" stands for y. Limits apply to values without noise (see
+        Notes).
     outcome_scales : mapping of str to {"linear", "log"}, default=None
-        Scale on which an outcome's model is Gaussian, "linear" if it is not named. "log" suits
-        positive outcomes with a heavy tail, such as latencies.
+        Scale on which the model of an outcome is Gaussian; "linear" for outcomes without an entry.
+        "log" suits positive outcomes with a heavy tail, such as latencies.
     safety : float in [0.5, 1), default=None
         Required probability that all limits hold at a query; it needs ``start_points`` within the
-        limits, and no custom surrogate. None weighs queries by the probability that they hold.
+        limits, and no custom surrogate. None weighs queries by the probability that the limits
+        hold.
     exploration : float in [0, 1), default=0.0
-        Share of the queries that are at a random place far from the latest 60, whatever the
-        surrogate expects there (see Notes). Not with a custom surrogate.
+        Share of the queries that are at a random point far from the latest 60, whatever the
+        surrogate predicts there (see Notes). Not available with a custom surrogate.
     earlier : list of optimizers, str, path-like or `~sktvbo.optimizers.Prior`, default=None
-        Earlier runs of the same kind, from which this one learns before its first query: running or
-        finished optimizers, their JSON, paths of their journals, or a ``prior_``; also one without
-        a list. They are only read, when the run begins (see Notes).
+        Earlier runs of the same kind, which give this run its prior: running or finished
+        optimizers, their JSON, paths of their journals, or a ``prior_``. A single one needs no
+        list. They are read when the run begins, and not changed (see Notes).
 
     Attributes
     ----------
     prior_ : Prior or None
-        What earlier runs have taught this one, a value: its repr has medians and spreads.
+        Prior from the earlier runs; its repr shows medians and spreads.
 
     Notes
     -----
     A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters.
-    Before, attributes with a trailing underscore are those of an empty run. The run keeps the
-    parameters that it began with: `with_parameters` goes on with others, and ``set_params`` of a
+    Before that, attributes with a trailing underscore are those of an empty run. The run keeps its
+    initial parameters: `with_parameters` continues it with others, and ``set_params`` of a
     `~sklearn.base.clone` is for a new run.
 
-    The default surrogate of this class is that of `WDBO`. With seasons, beside a context, and for a
+    The default surrogate of this class is that of `WDBO`. With seasons, with a context, and for a
     limited outcome it is smooth in time. With fewer than 10 observations in the data set, the
-    latest removed ones are used to learn hyperparameters and the scale of y.
+    latest removed ones are also used to learn hyperparameters and the scale of y.
 
-    The first initial point of "auto" is the middle of the domain, or the allowed place nearest to
-    it; what has no middle, as categories, is drawn. Each further one is the one of 16 Sobol points,
-    or random members, that is farthest from all that is told, failed or pending. It is within
-    ``max_step``, and satisfies the constraints. Before there is a surrogate, ``recommend`` and
-    ``predict`` fit one for each call.
+    The first initial point of "auto" is the middle of the domain, or the allowed point nearest to
+    it; parameters without a middle, such as categories, are drawn at random. Each further point is
+    that of 16 Sobol points, or random members, which is farthest from all observations, failures
+    and pending queries. All are within ``max_step``, and satisfy the constraints. Until the run has
+    a surrogate, ``recommend`` and ``predict`` fit one for each call.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
     times as many observations as there are in the data set. Otherwise an observation is added in
-    O(n²) with the hyperparameters held.
+    O(n²) with the same hyperparameters.
 
     At least the latest 256 observations are stored, whatever ``history`` is: policies and searches
     may use them. `SparQGPUCB` draws the expert's places from the stored ones.
 
     A query that expired may still be answered, by its handle, or by x if no other query is there;
     the latest 256 are stored. The delay of an answer is the time from its query to the first
-    ``ask`` after the answer. With ``query_timeout="auto"`` nothing expires where all delays are 0.
+    ``ask`` after the answer. With ``query_timeout="auto"`` nothing expires while all delays are 0.
 
     With a ``step_budget`` the search for a query stops when its time is over, and a search of the
-    hyperparameters goes on in slices, in the next ``tell`` or in `refit`. The data set is limited
-    to the size whose slowest updates take 0.45 of the budget, but not below 30: these are timed as
-    it grows. Beyond it the least relevant observations are removed, as by ``max_size``. Work in all
-    threads of the process counts. `tell_many` has no limit. Results depend on the speed of the
-    machine; a journal holds the hyperparameters, but no unfinished search.
+    hyperparameters continues in slices, in the next ``tell`` or in `refit`. Updates are timed as
+    the data set grows. Its size is limited to that whose slowest updates take 0.45 of the budget,
+    but not below 30. Beyond it the least relevant observations are removed, as by ``max_size``.
+    Work in all threads of the process counts. `tell_many` has no limit. Results depend on the speed
+    of the machine; a journal holds the hyperparameters, but no unfinished search.
 
-    Each measured outcome has a surrogate like the objective's, also with ``robust``, on the rows of
-    the data set where it was measured. The latest 150 failures are rows as well, until they are
-    older than a data set from which observations were removed. The limit of an outcome without a
-    row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them,
-    are within 0.1 of each range around a start point, or at the next integer or member; categories
-    are free. Later ones are where all limits hold with this probability, after deviations are
-    widened by at least 1.1, and more after violations. While an outcome is not seen to vary, they
-    are within 0.05 of a known place. Every third one is the nearest of these places to the best one
-    where the limits probably hold. Where no place within reach is certified, queries go to a start
-    point, or to the least predicted violation near known places. Hyperparameters are learnt:
-    violations may be more frequent.
+    Each measured outcome has a surrogate like the objective's, also with ``robust``. Its rows are
+    those of the data set where it was measured. The latest 150 failures are rows as well, unless
+    they are older than all of a data set from which observations were removed. Without a row, the
+    limit of an outcome holds with probability ½.
 
-    With ``exploration=0.04`` every 25th query is at a random place whose prior correlation with the
+    With ``safety`` the first 3 (d + 1) queries of "auto" are within 0.1 of each range around a
+    start point, or at the next integer or member; categories are free. Later queries are certified:
+    all limits hold there with this probability, with deviations multiplied by at least 1.1, and by
+    more after violations. Until all outcomes are seen to vary, they are within 0.05 of each range
+    around a start point or an observed point. Every third query is the certified point nearest to
+    the best point where the limits probably hold. If no point within reach is certified, queries go
+    to a start point, or to the least predicted violation near observed points. Hyperparameters are
+    learnt: violations may be more frequent.
+
+    With ``exploration=0.04`` every 25th query is at a random point whose prior correlation with the
     latest 60 observations, with failures and with pending queries is below ½: about a lengthscale
-    away. It is within all limits, with probability ½ or ``safety``. If there is no such place, for
-    instance within ``max_step``, the query is as usual.
+    away. It is within all limits, with probability ½ or ``safety``. If there is no such point, for
+    instance within ``max_step``, the query is chosen as usual.
 
     With ``earlier`` the first query of "auto" is at the typical setting of the earlier runs, and
     the third one follows the surrogate. Categories and members of small sets that all earlier runs
-    rejected are not visited at first. The default surrogate has their location and scale of y, and
-    for the first 60 observations priors around what they have learnt, in the user's units:
-    hyperparameters, and a mean over the domain. What the observations contradict loses its weight
-    (:doc:`/guide/fleet`). Domains may differ in their bounds and in the values of a category;
-    names, kinds, ``maximize`` and ``time_unit`` are the same. Runs with fewer than 30 observations
-    are left out, with a warning. With ``safety`` the models of limited outcomes learn from this run
-    alone. JSON and journals contain the prior: a resumed run does not need the earlier ones.
+    rejected are not visited at first. The default surrogate has their location and scale of y. For
+    the first 60 observations it has priors around their results, in the user's units: on the
+    hyperparameters, and on a mean over the domain. A prior that the observations contradict loses
+    its weight (:doc:`/guide/fleet`). Domains may differ in their bounds and in the values of a
+    category; names, kinds, ``maximize`` and ``time_unit`` must be the same. Runs with fewer than 30
+    observations are left out, with a warning. With ``safety`` the models of limited outcomes learn
+    from this run alone. JSON and journals contain the prior: a resumed run does not need the
+    earlier ones.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
@@ -217,15 +223,15 @@ class BayesianOptimizer(AskTell):
     def _make_surrogate(self, times):
         """Return an unfitted surrogate, used when the user gives none.
 
-        Called when the surrogate is first fitted, and at every later search of the hyperparameters
-        for the temporal kernel alone, whose bounds may follow the data.
+        Called when the surrogate is first fitted. Later searches of the hyperparameters call it for
+        the temporal kernel alone, whose bounds may follow the data.
 
         Parameters
         ----------
         times : Times
-            ``data`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
-            observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
-            whether it ``has_context``; and whether the data are ``of_outcome``.
+            Times ``data`` (n,) of the training data, ``recent`` (m,) of the latest observations,
+            and ``pending`` of pending queries. Also ``n_unit`` and ``has_context`` of the domain,
+            and ``of_outcome``, True for data of an outcome.
         """
         if times.of_outcome:
             return outcome_surrogate(times)
@@ -235,7 +241,8 @@ class BayesianOptimizer(AskTell):
     def _make_acquisition(self):
         """Return an acquisition function, used when the user gives none; called once a run.
 
-        The default discounts the uncertainty near the faces of a box, where less is to be learnt.
+        The default discounts the uncertainty near the faces of a box, where queries are less
+        informative.
         """
         return UCB(self._make_beta(), margin=0.2)
 
@@ -299,7 +306,7 @@ class BayesianOptimizer(AskTell):
         if self.n_initial_points != "auto":
             check_int(self.n_initial_points, "n_initial_points", self, advice="Or give 'auto'.")
         if self.refit_every is not None and self.refit_every != "auto":
-            check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
+            check_int(self.refit_every, "refit_every", self, advice="Or give 'auto'.")
         if self.max_size is not None and not self._is_default("max_size"):
             check_int(self.max_size, "max_size", self)
         has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
@@ -333,7 +340,7 @@ class BayesianOptimizer(AskTell):
         return new
 
     def _check_own_surrogate(self, name):
-        """Raise a ValueError if the surrogate is custom, with a parameter that excludes it."""
+        """Raise a ValueError for a custom surrogate, which the parameter ``name`` excludes."""
         if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
             expected = f"None, or one of sktvbo.gaussian_process, with {name}=..."
             raise invalid("surrogate", expected, self.surrogate, self)
@@ -392,13 +399,14 @@ class BayesianOptimizer(AskTell):
     # True if all members of a small space are visited.
     _visits_members = True
 
-    # True if an expert is asked beside the queries.
+    # True if an expert is asked as well as the system.
     _asks_expert = False
 
-    # With fewer observations neither hyperparameters nor the scale of y follow these alone.
+    # With fewer observations, hyperparameters and the scale of y are learnt from removed ones as
+    # well.
     _min_to_learn = 10
 
-    # True: search the hyperparameters after an observation from before all others, whatever
+    # True: search the hyperparameters after an observation earlier than all others, whatever
     # refit_every is, because the temporal kernel of _make_surrogate begins at the first time.
     _searches_for_the_past = False
 
@@ -406,9 +414,9 @@ class BayesianOptimizer(AskTell):
 
     @step
     def refit(self, deadline: float | None = None) -> bool:
-        """Search the hyperparameters now, for instance while nothing else is to be done.
+        """Search the hyperparameters now, for instance while the system is idle.
 
-        Goes on with a search that ``step_budget`` or an earlier ``deadline`` has interrupted.
+        Continues a search that ``step_budget`` or an earlier ``deadline`` has interrupted.
 
         Parameters
         ----------
@@ -425,7 +433,7 @@ class BayesianOptimizer(AskTell):
         Raises
         ------
         AskTellError
-            There is no surrogate yet. With a deadline there is nothing to do.
+            There is no surrogate yet, and no deadline is given.
         ValueError
             The deadline is not positive.
         """
@@ -479,8 +487,8 @@ class BayesianOptimizer(AskTell):
         Parameters
         ----------
         X : array-like of shape (m, d), a list of dicts for named parameters, or a table
-            Places in the domain, or one of shape (d,), a dict or a Series. Columns of a data frame,
-            or of a dict of columns, are matched by name.
+            Points in the domain, or one point: shape (d,), a dict or a Series. Columns of a data
+            frame, or of a dict of columns, are matched by name.
         t : float, date, or array-like of shape (m,), default=None
             One time for all, or one for each; None reads the clock.
         return_std : bool, default=False
@@ -488,16 +496,16 @@ class BayesianOptimizer(AskTell):
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
-            Predict observations, with noise, instead of the function. The mean is the same, but for
-            outcomes on a logarithmic scale.
+            Predict observations, with noise, instead of the function. The mean is the same, except
+            for outcomes on a logarithmic scale.
         outcome : str, default=None
             Name of an outcome to predict in place of the objective.
 
         Returns
         -------
-        mean : ndarray of shape (m,), or a float for one place
+        mean : ndarray of shape (m,), or a float for one point
             In units of y, and with its sign.
-        std : ndarray of shape (m,), or a float for one place
+        std : ndarray of shape (m,), or a float for one point
             Only with ``return_std``.
 
         Raises
@@ -505,7 +513,7 @@ class BayesianOptimizer(AskTell):
         AskTellError
             There is no observation yet.
         ValueError
-            Places outside of the domain, invalid times, wrong shapes; ``include_noise`` with a
+            Points outside of the domain, invalid times, wrong shapes; ``include_noise`` with a
             custom surrogate that has no ``noise_std_``.
 
         Examples
@@ -533,10 +541,8 @@ class BayesianOptimizer(AskTell):
             limit = run.config.measured_limits[names.index(outcome)]
             surrogate = models_of(run)[names.index(outcome)].surrogate
             if surrogate is None:
-                expected, got = (
-                    "one that was measured before predict()",
-                    f"{outcome!r}, which is not",
-                )
+                expected = "one that was measured before predict()"
+                got = f"{outcome!r}, not measured yet,"
                 raise invalid("outcome", expected, got=got, error=AskTellError)
         on_log = limit is not None and limit.scale == "log"
         noisy = include_noise and (return_std or on_log)
@@ -571,7 +577,7 @@ class BayesianOptimizer(AskTell):
 
         Returns
         -------
-        p : ndarray of shape (m,), or a float for one place
+        p : ndarray of shape (m,), or a float for one point
             1 without ``outcome_constraints``.
 
         Raises
@@ -579,7 +585,7 @@ class BayesianOptimizer(AskTell):
         AskTellError
             There is no observation yet.
         ValueError
-            Places outside of the domain, invalid times, wrong shapes.
+            Points outside of the domain, invalid times, wrong shapes.
         """
         run = self._run_or_new()
         rows, times, one = rows_and_times(run, X, t, context)

@@ -1,4 +1,4 @@
-"""First states of a run: of a new one, and of one that goes on with other parameters."""
+"""First state of a run: of a new one, or of one that continues with other parameters."""
 
 import copy
 from dataclasses import replace
@@ -59,8 +59,8 @@ from ._state import (
 )
 from ._step_limiter import StepLimiter
 
-# All kinds of parts. Their order is that in which a query is narrowed: each sees what those before
-# it allow.
+# All kinds of parts, in the order in which they narrow a query: each one narrows the space that
+# those before it allow.
 KINDS = (
     StepTimer,
     Failures,
@@ -119,8 +119,8 @@ def _no_queries(algorithm):
 
 
 def _random_state(random_state):
-    """Return a random state of the run's own."""
-    if random_state is None:  # a copy of NumPy's global generator would be every optimizer's
+    """Return the run's own random state."""
+    if random_state is None:  # copies of NumPy's global generator would be equal
         return np.random.RandomState()
     return copy.deepcopy(check_random_state(random_state))
 
@@ -133,7 +133,7 @@ def _start_points(algorithm, domain):
     try:
         start = domain.places(algorithm.start_points)
     except (DomainError, InvalidObservationError) as exc:
-        # They are what the message calls X.
+        # The message calls them X.
         raise type(exc)(f"start_points{str(exc).removeprefix('X')}") from exc
     allowed = domain.queryable(start)
     if not allowed.all():
@@ -155,16 +155,16 @@ def check_surrogate(surrogate, owner):
     if getattr(surrogate, "max_size", None) is not None:
         advice = "Use the optimizer's max_size, or a policy."
         raise invalid("max_size", "None", surrogate.max_size, surrogate, advice=advice)
-    # A kernel may take degrees, and places are scaled to the unit box.
+    # A kernel of degrees does not fit inputs that are scaled to the unit box.
     spatial = getattr(surrogate, "spatial_kernel", None)
     parts = [spatial, *spatial.get_params().values()] if isinstance(spatial, Kernel) else []
     if any(isinstance(part, ChordalMatern) for part in parts):
         expected, got = "a kernel other than ChordalMatern", f"{spatial}"
-        advice = "Optimizers scale places to the unit box: use Matern."
+        advice = "Optimizers scale inputs to the unit box: use Matern."
         raise invalid("spatial_kernel", expected, owner=surrogate, got=got, advice=advice)
 
 
-# --- a run that goes on with other parameters -----------------------------------------------------
+# --- a run that continues with other parameters ---------------------------------------------------
 
 
 def changed(run, changes, has_begun):
@@ -178,7 +178,7 @@ def changed(run, changes, has_begun):
     changes : dict of str to object
         Parameters, also nested ones.
     has_begun : bool
-        The run has made a step.
+        True if the run has made a step.
     """
     old, new = run.algorithm, run.algorithm._copied()
     BaseEstimator.set_params(new, **changes)
@@ -214,7 +214,7 @@ def changed(run, changes, has_begun):
 
 
 def continued(run, new, change, n_started, changes):
-    """Return the state of a run that goes on with other parameters.
+    """Return the state of a run that continues with other parameters.
 
     Parameters
     ----------
@@ -284,15 +284,15 @@ def _is_given(name, changes):
 
 
 def _differ(one, other):
-    """Return True if two objects that have made no step have other parameters."""
+    """Return True if two objects that have made no step differ in their parameters."""
     return outline(one) != outline(other)
 
 
 def _makes_other_model(run, after):
-    """Return True if two configurations make different surrogates of the same observations.
+    """Return True if two configurations make different surrogates for the same observations.
 
-    This is the only comparison of models: that of ``run`` and that of ``after``, both in the domain
-    and at the times of ``after``.
+    This is the only comparison of models. Those of ``run`` and of ``after`` are both made in the
+    domain and at the times of ``after``.
     """
     times, algorithm = after.data.rows[:, -1], copy.copy(run.algorithm)
     prior = after.algorithm._prior
@@ -304,7 +304,7 @@ def _makes_other_model(run, after):
 
 
 def _with_new_models(after):
-    """Return the state with surrogates that are fitted to its data set, also those of outcomes."""
+    """Return the state with new surrogates of objective and outcomes, fitted to its data set."""
     after = with_first_models(with_models(without_answers(after), ()))
     if len(after.data) < objective(after).min_to_learn:
         after = refit(after, None)
@@ -331,7 +331,7 @@ def _history(run, new, change, columns):
 
 
 def _pending(run, new, change, changes):
-    """Return the pending queries of a run; those that may not be asked any more have expired."""
+    """Return the pending queries of a run; those that the new domain excludes have expired."""
     queries, expired = (
         [replace(query, x=change.rows([query.x])[0]) for query in some]
         for some in (run.pending.queries, run.pending.expired)
@@ -347,7 +347,7 @@ def _pending(run, new, change, changes):
 
 
 def in_learnt_ranges(run, answers):
-    """Return the run with the ranges that contexts have with further answers, before these."""
+    """Return the run before some answers, with ranges of contexts that include them."""
     learnt, rows = run.part(LearntRanges.name), [a.x for a in answers if a.y is not None]
     if learnt is None or not rows:
         return run
@@ -363,7 +363,7 @@ def in_learnt_ranges(run, answers):
 
 
 def _with_rescaled_models(after, change):
-    """Return the state with models whose lengthscales mean the same as before a change."""
+    """Return the state with models whose lengthscales keep their meaning in a change."""
     surrogate = _rescaled(objective(after), change)
     models = [
         target.model
@@ -377,7 +377,7 @@ def _with_rescaled_models(after, change):
 
 
 def _rescaled(target, change):
-    """Return a surrogate whose lengthscales mean the same as before a change of the domain."""
+    """Return a surrogate whose lengthscales keep their meaning in a change of the domain."""
     run, surrogate, data = target.run, target.model.surrogate, target.data
     X = training(run, data)[0]
     if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
@@ -391,7 +391,7 @@ def _rescaled(target, change):
             surrogate = conditioned(target, surrogate, data)
     members = run.domain.members(MAX_SITES)
     if members is not None:
-        surrogate.posterior_at(run.time.now)(members)  # an error if the kernel does not know one
+        surrogate.posterior_at(run.time.now)(members)  # an error if the kernel lacks one of them
     return surrogate
 
 
@@ -420,7 +420,7 @@ def check_held(optimizer, parameters):
 
 
 def _surely_equal(value, known):
-    """Return True if two values of a parameter are surely equal."""
+    """Return True if two values of a parameter are known to be equal."""
     if value is known:
         return True
     try:

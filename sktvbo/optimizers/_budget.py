@@ -21,28 +21,29 @@ _SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.85
 # Resolution of the processor's clock.
 _RESOLUTION = 1e-9
 
-# Share of a part's time that grows with the number of rows, at least.
+# Least share of a part's time that grows with the number of rows.
 _LEAST_GROWING = 0.1
 
-# The median of this many limits of the data set's size counts.
+# The limit of the data set's size is the median of this many measured ones.
 _N_LIMITS = 5
 
-# An update from the rows alone is timed if the last one had fewer rows than this part of the
-# present ones, or is this many updates ago.
+# An update from the rows alone is timed if the last timed one had less than this share of the
+# present rows, or is this many updates ago.
 _SIMILAR_SIZE, _OLD = 0.8, 256
 
-# A search that is expected to be too long is timed again after this many updates: the load of a
-# machine may have made a part of the last one long.
+# A search that is expected to be too long is timed again after this many updates: the machine may
+# have been busy during the last one.
 _TRY_AGAIN = 50
 
-# Observations that stay, as fewer take hardly less time, and largest number removed in one step.
+# Least size of the data set, as fewer rows take hardly less time, and most rows removed in one
+# step.
 _MIN_SIZE, _MAX_REMOVED = 30, 10
 
-# Least number of Sobol points of the search for a query.
+# Least number of Sobol points in the search for a query.
 _MIN_CANDIDATES = 16
 
-# Warn if this many of the latest steps exceeded the budget. The first steps show how long a part
-# takes, and do not count, unless at least this share of them exceeded it.
+# Warn if this many of the latest steps exceeded the budget. The first steps measure the times of
+# the parts, and do not count unless at least this share of them exceeded it.
 _N_STEPS, _MAX_EXCEEDED, _MAX_SHARE = 100, 3, 0.5
 
 MODEL, SEARCH, QUERY, REST = (
@@ -54,9 +55,9 @@ MODEL, SEARCH, QUERY, REST = (
 
 
 class StepTimer(Part):
-    """Processor time of the steps of a run, and what fits into one; it changes in place.
+    """Processor time of the steps of a run, and the work that fits into one; changes in place.
 
-    It is read as `RunState.timer`: by `_durable`, `_observe` and `_models` around what they time,
+    It is read as `RunState.timer`: by `_durable`, `_observe` and `_models`, whose work it times,
     and by `_suggest`, whose search it limits.
 
     Work in all threads of the process counts.
@@ -135,11 +136,11 @@ class StepTimer(Part):
 
     @property
     def until(self):
-        """When, by `time.process_time`, the expensive parts of this step must have ended."""
+        """Time, by `time.process_time`, at which the expensive parts of this step must end."""
         return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
 
     def effort(self, n_left):
-        """Return arguments of `optimize` for the first of the queries that are left of a step."""
+        """Return arguments of `optimize` for the first of the ``n_left`` queries of a step."""
         now, until = time.process_time(), self.until
         until = now + (until - now) / n_left
         return {"n_candidates": self._n_candidates, "until": until}
@@ -160,7 +161,7 @@ class StepTimer(Part):
 
     @property
     def limit(self):
-        """Largest data set whose slowest steps keep the budget; infinite if unknown."""
+        """Largest data set whose slowest steps keep within the budget; infinite if unknown."""
         medians = [np.median(limits) for limits in self._limits.values() if limits]
         return max(int(min(medians)), _MIN_SIZE) if medians else math.inf
 
@@ -174,15 +175,15 @@ class StepTimer(Part):
         return int(min(max(self.limit, n - _MAX_REMOVED), 2 * n))
 
     def wants_timing(self, n):
-        """Return True if an update to n rows is to be made from these alone, and timed."""
+        """Return True if an update to n rows should start from the rows alone, and be timed."""
         is_near = self._timed >= _SIMILAR_SIZE * n
         return not self._timed or self._n_updates > _OLD or (n > self.limit and not is_near)
 
     def model_updated(self, n, fresh):
-        """End the update of the model to n rows, which was ``fresh``: from the rows alone."""
+        """End the update of the model to n rows, ``fresh`` if it started from the rows alone."""
         seconds = self.lap(MODEL)
         self._least[MODEL] = min(self._least[MODEL], seconds)
-        # The first update after a fresh one computes what later ones update.
+        # The first update after a fresh one computes results that later ones only update.
         if fresh:
             self._pending, self._timed, self._n_updates = seconds, n, 0
         elif self._pending is not None:
@@ -198,14 +199,14 @@ class StepTimer(Part):
         self._since_search = 0
 
     def n_sure(self, sliced):
-        """Return how many parts of a search are to be computed whatever they may take."""
+        """Return the number of parts of a search to compute, whatever their time."""
         waited = self._since_search >= _TRY_AGAIN
         return int(waited and not sliced.results and self.is_too_long(sliced))
 
     def _set_limit(self, part, n, seconds):
         """Limit the size by the time of a part with n rows.
 
-        What exceeds the least time of this part so far is proportional to n³.
+        Time beyond the least one of this part so far is proportional to n³.
         """
         self._least[part] = least = min(self._least[part], seconds)
         growing = max(seconds - least, _LEAST_GROWING * seconds, _RESOLUTION)
@@ -234,19 +235,19 @@ class Search:
     """Search of the hyperparameters that may take several steps, an immutable value.
 
     It stores the results of all parts so far. The computation itself is only a cache: the first
-    value that goes on takes it. A step that is repeated after an error, a copy, a pickle and
-    another thread begin a new computation, and send it the results that are known.
+    value that continues takes it. A step that is repeated after an error, a copy, a pickle or
+    another thread begins a new computation, and sends it the stored results.
 
     Attributes
     ----------
     surrogate : FittedGP
-        With the rows of the search, and the hyperparameters before.
+        With the rows of the search, and the hyperparameters before it.
     arguments : dict
-        Of its ``refit``.
+        Arguments of its ``refitted``.
     expected : float
         Expected time of a part.
     results : tuple
-        Of the parts that are done.
+        Results of the parts that are done.
     cost : float
         Largest time of a part, in seconds of processor time.
     optimum : FittedGP or None
@@ -272,7 +273,7 @@ class Search:
     def continued(self, until, n_sure=0):
         """Return the search after further parts, until a time of `time.process_time`.
 
-        No part begins that would last longer, but the first ``n_sure`` whatever their time.
+        No part begins that would end later, except for the first ``n_sure``.
         """
         if self.optimum is not None:
             return self
@@ -280,7 +281,7 @@ class Search:
         while n_sure > 0 or max(cost, self.expected) <= until - time.process_time():
             if interrupted is None:
                 interrupted = self._resumed()
-                continue  # to begin takes as long as a part
+                continue  # starting takes as long as a part
             computation, part = interrupted
             begin = time.process_time()
             results.append(part())

@@ -192,7 +192,7 @@ def test_an_outcome_that_was_never_measured_holds_with_probability_one_half():
     for t in range(4):
         x = [0.1 * t, 0.2 * t]
         opt.tell(x, 1.0, float(t), outcomes=outcomes(x, t) | {"cost": None})
-    with pytest.raises(AskTellError, match=r"measured before predict.* Got 'cost', which is"):
+    with pytest.raises(AskTellError, match=r"measured before predict.* Got 'cost', not measured"):
         opt.predict([0.3, 0.3], 4.0, outcome="cost")
     assert opt.refit()
     p = opt.probability_feasible(opt.recommend(4.0), 4.0)
