@@ -900,9 +900,9 @@ class AskTell(Durable):
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter has its name. To tell the whole frame
-            to another optimizer: ``told = frame[~frame.pending]``, then ``tell_many(told, told.y,
-            told.time, outcomes=told, failed=told.failed)``.
+            A column gets a trailing underscore if a parameter has its name. To tell its
+            observations and failures to another optimizer: ``told = frame[~frame.pending]``, then
+            ``tell_many(told, told.y, told.time, outcomes=told, failed=told.failed)``.
 
         Raises
         ------

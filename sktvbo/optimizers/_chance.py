@@ -1,13 +1,14 @@
-"""Probability that a query is allowed, in place and time: a product of factors.
+"""Probability that a query is allowed, by input and time: a product of factors.
 
-Acquisition functions are weighted by this probability, and much less where it is below ½: where
-little else is to be gained, a place that always fails would otherwise have the largest value.
-Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
-or a draw from the posterior, the expectation is taken, with failures scored as the worst place,
-and lower where they are certain; it does not depend on the zero of y.
+Acquisition functions are weighted by this probability. Below ½ the weight is much smaller: if
+little is to be gained elsewhere, an input that always fails would otherwise have the largest value.
+Improvements are multiplied by the weight (Gelbart et al. 2014). For other scores, such as a
+confidence bound or a draw from the posterior, the expectation is taken. A failure has the score of
+the worst input, and a lower one where it is certain, so that the result does not depend on the zero
+of y.
 
-Each factor is made for a window of time. Of a certain time its places (m, u) have no coordinate for
-the time; of a longer window the last one is the time, from 0 to 1.
+Each factor is made for a window of time. For a single time its inputs (m, u) have no coordinate for
+the time; for a longer window the last one is the time, from 0 to 1.
 """
 
 import numpy as np
@@ -19,15 +20,16 @@ from ._constants import HOPELESS, N_DRAWN, OPTIMISM
 
 
 class Probability:
-    """Probability of one condition as a function of places in unit form.
+    """Probability of one condition as a function of inputs in unit form.
 
-    A subclass defines ``log(U)``, its logarithm (m,) at places U (m, u), and
-    ``log_with_slopes(U)``, which also returns its derivatives (m, u) in the place.
+    A subclass defines ``log(U)``, its logarithm (m,) at inputs U (m, u), and
+    ``log_with_slopes(U)``, which also returns its derivatives (m, u) by the coordinates of the
+    input.
 
     Attributes
     ----------
     is_sure : bool
-        The weight is 1 at all places that a search compares, and matters to climbs alone.
+        The weight is 1 at all inputs that a search compares, and only affects local climbs.
     decides : bool
         The log weight is maximized, whatever the score is.
     z : float
@@ -46,7 +48,7 @@ class Probability:
         return log_weights(self.log(U), self.z)[0]
 
     def log_weight_with_slopes(self, U):
-        """Return `log_weight` and its derivatives (m, u) in the place."""
+        """Return `log_weight` and its derivatives (m, u) by the input."""
         log_p, slopes = self.log_with_slopes(U)
         weight, slope = log_weights(log_p, self.z)
         return weight, slope[:, np.newaxis] * slopes
@@ -56,11 +58,11 @@ class Probability:
         return None
 
     def floor(self, values, succeed):
-        """Return the value of a failure, given values (m,) and where (m,) success is probable."""
+        """Return the value of a failure, given values (m,) and a mask (m,) of probable success."""
         return values.min()
 
     def least_excess(self, optimism):
-        """Return the factor where no place probably succeeds."""
+        """Return the factor to use if no input probably succeeds."""
         return self
 
 
@@ -78,7 +80,7 @@ class Chance:
         self.decides = any(factor.decides for factor in factors)
 
     def log(self, U):
-        """Return the logarithm of the probability (m,) at places U (m, u)."""
+        """Return the logarithm of the probability (m,) at inputs U (m, u)."""
         return sum(factor.log(U) for factor in self._factors)
 
     def succeeds(self, U):
@@ -89,13 +91,13 @@ class Chance:
         """Return where (m,) a query is known to violate a limit or to fail."""
         return self.log(U) < np.log(HOPELESS)
 
-    # The weight of a factor is no function of its probability alone.
+    # The weight of a factor depends on more than its probability.
     def log_weight(self, U):
         """Return the logarithm of the weight (m,) of an acquisition function."""
         return sum(factor.log_weight(U) for factor in self._factors)
 
     def log_weight_with_slopes(self, U):
-        """Return `log_weight` and its derivatives (m, u) in the place."""
+        """Return `log_weight` and its derivatives (m, u) by the input."""
         weights = [factor.log_weight_with_slopes(U) for factor in self._factors]
         return [sum(parts) for parts in zip(*weights)]
 
@@ -104,15 +106,15 @@ class Chance:
         return self._factors[0].compiled() if len(self._factors) == 1 else None
 
     def least_excess(self, optimism):
-        """Return the chance by which to weigh where no place probably succeeds."""
+        """Return the chance that weighs scores if no input probably succeeds."""
         return Chance([factor.least_excess(optimism) for factor in self._factors])
 
     def at_best(self, succeed):
-        """Return the chance by which to weigh, given where (m,) success is probable."""
+        """Return the chance that weighs scores, given a mask (m,) of probable success."""
         return self if succeed.any() else self.least_excess(OPTIMISM)
 
     def weigh_draw(self, draw):
-        """Return a draw of values (m,) at places in unit form, weighted as a score."""
+        """Return a draw of values (m,) at inputs in unit form, weighted as a score."""
 
         def weighed(U):
             succeed = self.succeeds(U)
@@ -124,10 +126,10 @@ class Chance:
         return weighed
 
     def worth(self, values, succeed):
-        """Return the score of a failure, and what is subtracted where it is certain.
+        """Return the score of a failure, and the amount subtracted where it is certain.
 
-        The latter is the range of the values (m,). Otherwise a failure could be as good as the best
-        place, near which most others are. Where success is sure nothing is subtracted.
+        The amount is the range of the values (m,). Otherwise a failure could be as good as the best
+        input, near which most others are. If the weight is sure, the amount is 0.
         """
         floor = max(factor.floor(values, succeed) for factor in self._factors)
         if self.is_sure:
@@ -137,11 +139,11 @@ class Chance:
         return floor, float(spread or np.abs(finite).max(initial=0.0) or 1.0)
 
     def weigh(self, score, posterior, space, places):
-        """Return the score of places in a search space, weighed by this chance.
+        """Return a score in a search space, weighed by this chance.
 
-        A failure is worth as much as the worst of some places (m, k), or the median of those that
-        are probably within the limits. Their posterior is known at the time of the query. If none
-        is, the limits alone decide: see `least_excess`.
+        A failure is worth as much as the worst of ``places`` (m, k), inputs in unit form at the
+        time of the query, or the median of those that are probably within the limits. If none is,
+        the limits alone decide: see `least_excess`.
         """
         shown = places
         if space.window is not None:
@@ -157,7 +159,7 @@ class Chance:
         return score.weighed(chance, largest if np.isfinite(largest) else 0.0)
 
     def sampler(self, draw, unit_of):
-        """Return a sampler (n, rng) of the rows of another one, fewer where queries fail."""
+        """Return a sampler (n, rng) that thins the rows of another one where queries fail."""
 
         def sample(n, rng):
             chosen = []
@@ -172,7 +174,7 @@ class Chance:
 
 
 def with_slopes(function, posterior, U):
-    """Return a function of mean and standard deviation (m,), and its derivatives (m, u) in places.
+    """Return a function of mean and standard deviation (m,), and its derivatives (m, u) by inputs.
 
     ``function`` returns its value and its derivatives in both; ``posterior`` is a `ManyPlaces`.
     """

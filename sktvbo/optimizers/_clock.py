@@ -17,9 +17,9 @@ _READING = Lock()
 
 
 class ElapsedTime:
-    """Clock of the seconds since the first call, without those between pickling and unpickling.
+    """Clock of the seconds since the first call, except those between pickling and unpickling.
 
-    After a later time was told, it goes on from there.
+    It continues from the latest time told, if that is later.
     """
 
     def __init__(self):
@@ -44,7 +44,7 @@ class CalendarTime:
     """Clock of the seconds since the first call, including those without a process.
 
     It never goes back: if the computer's clock is set back, it stands still until that catches up.
-    After a later time was told, it goes on from there.
+    It continues from the latest time told, if that is later.
     """
 
     def __init__(self):
@@ -63,14 +63,14 @@ class CalendarTime:
         if back > 0.0:
             warn_caller(
                 f"The computer's clock jumped back by {back:.6g} s. The clock 'calendar' stands "
-                f"still at {stands:.6g} s until it catches up. To go on, give the times: ask(t), "
-                "or another clock.",
+                f"still at {stands:.6g} s until it catches up. To go on, give times to ask(t), or "
+                "use another clock.",
             )
         return now
 
 
 class StepCount:
-    """Clock of the number of observations told, or the latest time, if that is later."""
+    """Clock that counts observations and failures told, but is not before the latest time."""
 
     def __call__(self, n_told, latest):
         return max(float(n_told), latest)

@@ -13,7 +13,7 @@ from ..gaussian_process._regressor import without_advice
 from ..kernels import LogNormal, ProportionalMatern, season, season_priors
 from ..staleness import KeepAll
 
-# Largest number of members of a domain, at all of which a Kalman filter may track the function.
+# Largest number of members of a domain on which a Kalman filter may track the function.
 MAX_SITES = 4096
 
 # Start and bounds of the smoothness of seasons. Sharper ones have more harmonics, which makes
@@ -23,13 +23,13 @@ _SMOOTHNESS = 1.0, (0.5, 10.0)
 # Prior of the lengthscale in space, in sides of the box, and its upper bound.
 _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 
-# Its lower bound, and the largest one that the step of an integer gives.
+# Its lower bound, and the largest lower bound from the step of an integer.
 _SHORTEST, _LARGEST_STEP = 0.01, 0.25
 
 # Mean in space where nothing is excluded, with a static part.
 _MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
 
-# Other parameters of the surrogates, of y standardized.
+# Other parameters of the surrogates, for standardized y.
 SCALES = {
     "signal_variance_bounds": (0.05, 20.0),
     "noise_variance_bounds": (1e-4, 1.0),
@@ -43,7 +43,7 @@ _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
 # Its lengthscale in sampling intervals: lower bound, start and upper bound.
 _ROUGH_SCALE = 0.5, 3.0, 30.0
 
-# Prior of the lengthscale in time beside a context, in sampling intervals.
+# Prior of the lengthscale in time with a context, in sampling intervals.
 _SLOW, _SPREAD_OF_SLOW = 1000.0, 1.5
 
 _OF_TIME = "temporal_kernel__"
@@ -72,7 +72,7 @@ class Times:
     is_constrained : bool
         True if constraints, or limits of outcomes, exclude a part of the box.
     of_outcome : bool
-        True if the surrogate is that of an outcome that is limited.
+        True for the surrogate of a limited outcome.
     """
 
     data: np.ndarray
@@ -96,15 +96,15 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
     """Return a surrogate with a Matérn 5/2 kernel in space, on standardized observations.
 
     Each parameter has a lengthscale, in sides of the box. Its prior is log-normal with a median of
-    0.4 in one and two dimensions, and 0.28 √d in more, where distances are larger. A longer one
-    explains what it does not fit as noise: after a jump, queries could alternate between two
-    corners, whose observations never contradict the model. Where a level moves all values, the data
-    show that the lengthscale is long.
+    0.4 in one and two dimensions, and 0.28 √d in more, where distances are larger. A model with a
+    longer one explains misfits as noise: after a jump, queries could alternate between two corners,
+    whose observations never contradict it. Where a level moves all values, the data show that the
+    lengthscale is long.
 
     The other bounds are close to those of TuRBO (Eriksson et al. 2019). After a jump, or when all
-    recent queries are at one place, the likelihood alone admits values that end exploration. The
+    recent queries are at one input, the likelihood alone admits values that end exploration. The
     mean is learnt, because a run that tracks well has observed mostly good values, and unexplored
-    places are worse.
+    inputs are worse.
     """
     median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
     prior = {"spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE)}
@@ -119,9 +119,9 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
 def spatial_kernel(times, longest):
     """Return a Matérn kernel in space with a lengthscale for each parameter.
 
-    That of integers and ordinals is at least their step. Rows at two or three distinct ones are as
-    likely with a far shorter lengthscale, with which neighbours have nothing in common: the best
-    member that moves is not followed from one to the next.
+    The lengthscale of integers and ordinals is at least their step. Rows at two or three distinct
+    values are as likely with a far shorter one. Neighbours would then have nothing in common, and
+    queries would not follow a best member that moves from one to the next.
     """
     shortest = np.clip(np.nan_to_num(times.steps), _SHORTEST, _LARGEST_STEP)
     bounds = np.column_stack([shortest, np.full(len(shortest), longest)])
@@ -138,9 +138,9 @@ def static_surrogate(times, **options):
 def drifting_surrogate(times):
     """Return the default surrogate of a function that changes with time.
 
-    The quadratic prior mean, used where it is likelier than none, expects the best places inside of
-    the box. Observations that are removed leave what they said of it. With constraints or limits it
-    is left out: these often exclude better places.
+    The quadratic prior mean, used where it is likelier than none, expects the best inputs inside of
+    the box. Removed observations leave their information about it. With constraints or limits there
+    is no prior mean: these often exclude better inputs.
     """
     return default_surrogate(
         times,
@@ -151,15 +151,15 @@ def drifting_surrogate(times):
 
 
 def smooth_surrogate(times):
-    """Return the default surrogate with seasons, and beside a context.
+    """Return the default surrogate with seasons, and with a context.
 
-    It changes smoothly with time. A rough kernel could explain as a jump what a season or a context
-    has moved. Each parameter and each coordinate of a context has a lengthscale: one that all share
-    is that of those which matter, and makes all places new in those which do not.
+    It changes smoothly with time. A rough kernel could explain the effect of a season or a context
+    as a jump. Each parameter and each coordinate of a context has a lengthscale. A shared one would
+    suit the coordinates that matter, and make all inputs look new in the others.
 
-    Beside a context noise may hide all else. The likelihood of 100 observations is then the same
-    for all lengthscales in time, and a short one would forget those from which more is learnt: the
-    prior expects a long one. Changes that are seen overrule it.
+    With a context, noise may hide everything else. The likelihood of 100 observations is then the
+    same for all lengthscales in time, and a short one would forget informative observations. So the
+    prior expects a long one; observed changes overrule it.
     """
     priors = {}
     if times.has_context:
@@ -170,12 +170,11 @@ def smooth_surrogate(times):
 def outcome_surrogate(times):
     """Return the default surrogate of a limited outcome.
 
-    It changes smoothly with time. A rough kernel could explain as a jump an outcome that rises, and
-    certify a place farther uphill. All parameters share a lengthscale without a prior, which is
+    It changes smoothly with time. A rough kernel could explain a rising outcome as a jump, and
+    certify an input farther uphill. All parameters share a lengthscale without a prior, which is
     more cautious than one for each. It is at least a step of integers and ordinals if there are no
-    reals, which have all distances. It is at most half a side of the box in one and two dimensions,
-    and √(d/8) sides, but at most 2, in more. With a context the limit is 2, as contexts are not
-    chosen.
+    reals. It is at most half a side of the box in one and two dimensions, and √(d/8) sides, but at
+    most 2, in more. With a context the upper bound is 2, as contexts are not chosen.
     """
     steps = [step for step in times.steps if not np.isnan(step)]
     shortest = _SHORTEST
@@ -191,10 +190,11 @@ def outcome_surrogate(times):
 def drifting_kernel(times):
     """Return the sum of a smooth and a rough kernel in time.
 
-    What moves a live system, such as load and weather, is often rough from one observation to the
-    next, while the best place moves smoothly. The rough part has a variance relative to the smooth
-    one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer one
-    would end at the span of the data, as a part that never changes: all observations stay relevant.
+    Influences on a live system, such as load and weather, are often rough from one observation to
+    the next, while the best input moves smoothly. The rough part has a variance relative to the
+    smooth one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer
+    one would grow to the span of the data, as a part that never changes, and all observations would
+    stay relevant.
     """
     shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
@@ -205,7 +205,7 @@ def drifting_kernel(times):
 def smooth_kernel(times, nu=2.5):
     """Return a Matérn kernel in time, of five sampling intervals to ten times the span of the data.
 
-    Faster changes cannot be tracked by one query an interval. Without the lower bound, a few
+    Faster changes cannot be tracked by one query per interval. Without the lower bound, a few
     outliers may lead to a very short lengthscale. Each interval then makes most observations
     irrelevant, and those that remain cannot correct the lengthscale.
     """
@@ -226,12 +226,12 @@ def seasonal(surrogate, periods):
 
 
 def _inner(n_seasons):
-    """Return the beginning of the names of parameters of the kernel to which seasons are added."""
+    """Return the prefix of the parameters' names of the kernel to which seasons are added."""
     return _OF_TIME + n_seasons * "k1__"
 
 
 def _renamed(priors, before, after):
-    """Return priors whose names begin with something else, if they begin with ``before``."""
+    """Return priors with the prefix ``before`` of their names replaced by ``after``."""
     return {
         after + name.removeprefix(before) if name.startswith(before) else name: prior
         for name, prior in priors.items()
@@ -271,7 +271,7 @@ def configured(surrogate, domain, policy, time_unit):
     """Return an unfitted surrogate with parameters set for a domain, a policy and a unit of time.
 
     A ``solver="auto"`` may become the Kalman filter only on a finite domain without forgetting: the
-    filter needs repeated places, and cannot remove single rows. A quadratic prior mean depends on
+    filter needs repeated inputs, and cannot remove single rows. A quadratic prior mean depends on
     the continuous coordinates alone. A linear one is left out: queries would follow its slope.
     """
     parameters = surrogate.get_params(deep=False)

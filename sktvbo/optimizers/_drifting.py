@@ -51,7 +51,7 @@ class TVGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------
@@ -100,7 +100,7 @@ class TVGPUCB(BayesianOptimizer):
         if surrogate is None:
             return None
         kernel = surrogate.temporal_kernel_
-        while isinstance(kernel, Sum):  # of what is not periodic, and seasons
+        while isinstance(kernel, Sum):  # of an aperiodic part and seasons
             kernel = kernel.k1
         return forgetting_rate(kernel)
 
@@ -128,7 +128,7 @@ class UITVBO(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------
@@ -193,7 +193,7 @@ class WGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     β is `~sktvbo.acquisition.DimensionBeta` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta(anytime=True))``.
@@ -242,7 +242,7 @@ class WGPUCB(BayesianOptimizer):
         )
 
 
-# Number of lengthscales, the latest, to which a trend is fitted.
+# Number of the latest lengthscales, to which a trend is fitted.
 _N_TREND = 5
 
 # Largest relative change of a settled lengthscale per step.
@@ -281,7 +281,7 @@ class ABO(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------

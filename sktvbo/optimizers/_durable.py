@@ -1,4 +1,4 @@
-"""Objects with a run whose state can be stored: pickles, JSON and journals."""
+"""Base class of objects with a run, whose state can be stored: pickles, JSON and journals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Durable(BaseEstimator):
     """Estimator with a run, which begins with the first step.
 
     ``_run`` is its state, a `RunState`: each step replaces it by another, in `_take`. A subclass
-    has the parameters of `first_state`.
+    has the parameters that `first_state` reads.
     """
 
     # --- the run ----------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class Durable(BaseEstimator):
         return run
 
     def _current(self):
-        """Return the state of the run, or of the one that would begin, for an attribute."""
+        """Return the state of the run, or of a new one, for the value of an attribute."""
         run = self._resumed()
         if run is not None:
             return run
@@ -89,7 +89,7 @@ class Durable(BaseEstimator):
 
     @contextmanager
     def _timed_step(self):
-        """Context with the same as `_run_or_new`, of a step whose time may be limited."""
+        """Context with the state of `_run_or_new`, which times the step if its time is limited."""
         run = self._run_or_new()
         timer = run.timer
         if timer is None:
@@ -109,8 +109,8 @@ class Durable(BaseEstimator):
         if vars(self).get("_run", run) is not run:
             raise AskTellError(
                 f"A step of this {type(self).__name__} was made within another step, by one of "
-                "its own parts. A clock, kernel, acquisition function or policy may look at the "
-                "optimizer, and must not ask() or tell() it."
+                "its own parts. A clock, kernel, acquisition function or policy may read the "
+                "optimizer, but must not call its ask() or tell()."
             )
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
@@ -124,7 +124,7 @@ class Durable(BaseEstimator):
     # --- resuming, and parameters of a run --------------------------------------------------------
 
     def _resumed(self):
-        """Return the state of the run, after it was resumed if need be, or None without one."""
+        """Return the state of the run, resumed from its journal if need be, or None."""
         journal = self.journal
         if "_run" not in vars(self) and isinstance(journal, Journal) and journal.resume:
             with self._lock:
@@ -135,7 +135,7 @@ class Durable(BaseEstimator):
 
     @step
     def _resume(self, file):
-        """Take up the run of an open journal, if it holds one."""
+        """Resume the run of an open journal, if it contains one."""
         try:
             stored = file.header()
             if stored is None:
@@ -155,7 +155,7 @@ class Durable(BaseEstimator):
             raise
 
     def _recorder_of(self, run):
-        """Return the recorder of the run's journal, opened if need be."""
+        """Return the recorder of the run's journal, opened if necessary."""
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
             continues = run.position.number > 0
@@ -165,7 +165,7 @@ class Durable(BaseEstimator):
         return recorder
 
     def _hand_over(self, run, new, after, said):
-        """Let another optimizer go on in the run's journal, from a state with its parameters."""
+        """Let another optimizer continue the run's journal, from a state with its parameters."""
         after = replaced(after, position=run.position)
         new._recorder = self._recorder_of(run).handed_to(after)
         header = after.algorithm._header()
@@ -194,13 +194,13 @@ class Durable(BaseEstimator):
         return self
 
     def _copied(self):
-        """Return a copy with parts of its own, which has made no step."""
+        """Return a copy that has its own parts and has made no step."""
         new = copy.copy(self._storable())
         vars(new).pop("_run", None)
         for name, value in new.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(new, name, clone(value))
-            else:  # an owner may change dicts and lists later
+            else:  # the user may change dicts and lists later
                 setattr(new, name, owned(plain_number(value)))
         return new
 
@@ -215,8 +215,8 @@ class Durable(BaseEstimator):
     def resume(cls, journal: PathLike | Journal) -> Self:
         """Open the run of a journal, with the parameters in the file.
 
-        A program that knows the parameters resumes its run with
-        ``journal=Journal(path, resume=True)``, which also begins it.
+        A program that has the parameters resumes its run with ``journal=Journal(path,
+        resume=True)``, which also begins one.
 
         Parameters
         ----------
@@ -225,20 +225,21 @@ class Durable(BaseEstimator):
         Returns
         -------
         optimizer
-            Of this class, or of the subclass whose run it is: ``BayesianOptimizer.resume`` opens
-            all. In the state after the last call that returned: same observations, data set,
-            hyperparameters and random state. The surrogate is conditioned again: predictions are
-            equal up to rounding. Without noise the difference may grow in later queries.
+            An optimizer of this class, or of the subclass that made the run:
+            ``BayesianOptimizer.resume`` opens all of them. Its state is that after the last call
+            that returned, with the same observations, data set, hyperparameters and random state.
+            The surrogate is conditioned again: predictions are equal up to rounding. Without noise
+            the difference may grow in later queries.
 
         Raises
         ------
         JournalError
-            The journal does not exist, is in use, damaged, incomplete, another algorithm's, or
-            lacks a parameter that plain data cannot hold, such as a function.
+            The journal does not exist, is in use, damaged or incomplete, belongs to another
+            algorithm, or lacks a parameter that plain data cannot hold, such as a function.
 
         Notes
         -----
-        A clock ``"wall"`` stands still while there is no process; ``"calendar"`` goes on.
+        The clock ``"wall"`` stops while there is no process; ``"calendar"`` does not.
 
         Examples
         --------
@@ -306,7 +307,7 @@ class Durable(BaseEstimator):
         Raises
         ------
         JournalError
-            The text is no result of `to_json`, was changed, or lacks a parameter.
+            The text is not from `to_json`, was changed, or lacks a parameter.
         """
         header, state = _content_of(text)
         new = new_optimizer(cls, header, parameters, "JSON")
@@ -335,7 +336,7 @@ class Durable(BaseEstimator):
         state.pop("_lock", None)
         state.pop("_recorder", None)
         for name, value in state.items():
-            # Mappings other than dicts need not have copies or pickles.
+            # Mappings other than dicts may not support copies or pickles.
             if isinstance(value, Mapping) and not isinstance(value, dict):
                 state[name] = owned(value)
         return state | {"_version": version("sktvbo")}
@@ -370,12 +371,12 @@ def _content_of(text):
     return header, state
 
 
-# Stand-ins of parameters that may be functions, which a file cannot hold.
+# Stand-ins for parameters that may be functions, which a file cannot hold.
 _STAND_INS = {"clock": "step", "constraints": None, "acquisition": None}
 
 
 def read_optimizer(cls, content, limit, not_needed=("clock",)):
-    """Return an optimizer in the last state of a journal, which it does not write.
+    """Return an optimizer with the last state of a journal, which stays unchanged.
 
     It is of the family of ``cls``, and shows at most ``limit`` observations.
 
@@ -385,7 +386,7 @@ def read_optimizer(cls, content, limit, not_needed=("clock",)):
     content : JournalContent
     limit : int
     not_needed : tuple of str, default=("clock",)
-        Parameters without which it is read, if they are functions: see `_STAND_INS`.
+        Parameters that may be missing, if they are functions: see `_STAND_INS`.
     """
     new, lost = _read(cls, content.in_force(), not_needed, content.path)
     new.history = limit if new.history is None else min(new.history, limit)
@@ -430,7 +431,7 @@ def run_of(optimizer):
 
 
 def snapshot(optimizer):
-    """Return a copy of an optimizer in its present state, whatever other threads do with it."""
+    """Return a copy of an optimizer in its present state, unaffected by other threads."""
     return with_run(optimizer, optimizer._run_or_raise())
 
 

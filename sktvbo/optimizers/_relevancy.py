@@ -55,7 +55,7 @@ class WDBO(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper. At least 10
+    The page :doc:`/differences` compares these defaults with the values of the paper. At least 10
     observations stay, and 100 with seasons or beside a context.
 
     References
@@ -121,7 +121,7 @@ class BOLT(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------

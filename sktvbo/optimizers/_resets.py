@@ -74,7 +74,7 @@ class RGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------
@@ -210,7 +210,7 @@ class ETGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------
@@ -273,7 +273,7 @@ class BRGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     β is ``DimensionBeta(0.1)`` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.
@@ -347,7 +347,7 @@ class SWGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     β is ``DimensionBeta(0.1)`` by default. For the regret bound give
     ``acquisition=UCB(InformationGainBeta())``.

@@ -81,7 +81,7 @@ class SparQGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     Ages are in the user's unit of time, in the paper in steps. With a clock in seconds, give a
     surrogate with another ``QuadraticInjection(rate)``. When the expert has answered,

@@ -23,7 +23,7 @@ class RandomSearch(AskTell):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     It has no model, and with that no ``predict`` and no ``refit``. `recommend` returns the query of
     the best observation that satisfies the constraints. With a ``history`` the data set is the
@@ -89,7 +89,7 @@ class GPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     References
     ----------
@@ -140,7 +140,7 @@ class IGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    The page :doc:`/differences` has these defaults beside the values of the paper.
+    The page :doc:`/differences` compares these defaults with the values of the paper.
 
     The factor 0.02 of β is for practice. For the regret bound give
     ``acquisition=UCB(InformationGainBeta(norm_bound, delta=delta))``.
