@@ -1,11 +1,11 @@
-"""Earlier runs as a prior of a new one: a value, which data of the new run contradict or confirm.
+"""Earlier runs as a prior of a new run, whose data may contradict it.
 
 An `EarlierRun` summarizes one run, in the unit form of the new run's domain and in units of y. A
-`Prior` has one for each run. It gives each model
+`Prior` contains one for each run. It gives each model
 
 - the start of the search of its hyperparameters, and their priors (`sktvbo.gaussian_process`);
 - location and scale of y, unless y contradicts them;
-- the static part of y, as a few observations would show it;
+- the static part of y, with the weight of a few observations;
 
 and it gives the run its first query, and the categories and members that may be the best.
 """
@@ -55,26 +55,26 @@ if TYPE_CHECKING:
 # A run with fewer observations is left out.
 _MIN_TOLD = 30
 
-# Rows of a run that are read: the latest.
+# Number of the latest rows of a run that are read.
 _N_ROWS = 500
 
-# The typical setting is that of the later half of a run, at least behind this many observations; of
-# these at most the second number are compared.
+# The typical setting is one of the observations after the first of these numbers, or in the later
+# half of a shorter run. About the second number of them are compared.
 _N_EARLY, _N_COMPARED = 48, 200
 
 # A value that has a smaller share of these in each run is no contender.
 _LEAST_SHARE = 0.05
 
-# A run says as much about the static part of others as this many observations.
+# A run has the weight of this many observations on the static part of others.
 _N_STATIC = 3.0
 
-# Typical settings of single runs are asked for as well if a discrete parameter differs by more than
-# this part of its range, but not more than the second number.
+# Typical settings of single runs are queried as well if a discrete parameter differs by more than
+# this part of its range. The second number limits the settings.
 _SAME, _MOST_POINTS = 0.25, 5
 
-# Location and scale of y are those of earlier runs unless y differs from this location by more of
-# these scales on average, or, from the third number of values on, varies by a part of the scale
-# beyond the second ones.
+# y contradicts the location of earlier runs if its mean is farther away than the first number of
+# their scales. From the third number of values on, y contradicts their scale if the ratio of its
+# deviation to this scale is outside of the second numbers.
 _FARTHEST, _VARIES, _N_VARYING = 5.0, (0.1, 10.0), 5
 
 
@@ -91,7 +91,7 @@ class LearntModel:
     variances : ndarray of shape (n_theta,)
         Variances of these logarithms, given the data of the run.
     location, scale : float
-        Of y, with the sign with which it is maximized.
+        Of y, with its sign for maximization.
     static : StaticPart or None
         Information of its observations about the static part.
     """
@@ -114,7 +114,7 @@ class EarlierRun:
     setting : ndarray of shape (d,)
         The typical setting, a row of the domain.
     contenders : tuple of (ndarray or None)
-        Values of each coordinate of a row that were asked for often, None for a real.
+        Values of each coordinate of a row that were queried often, None for a real.
     models : dict of str to LearntModel
         By the name of the outcome, or "objective".
     """
@@ -146,7 +146,7 @@ class ModelPrior:
 
     @classmethod
     def of(cls, models):
-        """Return the prior from some `LearntModel`; those of rarer kernels in time are left out."""
+        """Return the prior from some `LearntModel`, without those of rarer kernels in time."""
         names = Counter(model.names for model in models).most_common(1)[0][0]
         same = [model for model in models if model.names == names]
         known = [model.static for model in models if model.static is not None]
@@ -164,7 +164,7 @@ class ModelPrior:
         return {name: (medians[i], spreads[i]) for name, i in where.items()}
 
     def suits(self, y):
-        """Return True if values of y may have the location and scale of the earlier runs."""
+        """Return True if the location and scale of the earlier runs suit values of y."""
         if not len(y):
             return False
         n, mean, std = Moments.of(y)
@@ -173,7 +173,7 @@ class ModelPrior:
         return varies and abs(mean - self.location) < _FARTHEST * self.scale
 
     def scaled(self, surrogate, y):
-        """Return an unfitted regressor with their location and scale, unless y contradicts them.
+        """Return an unfitted regressor with this location and scale, unless y contradicts them.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class ModelPrior:
         return surrogate
 
     def informed(self, surrogate, y):
-        """Return an unfitted regressor that begins as earlier runs ended, with their priors.
+        """Return an unfitted regressor that starts where earlier runs ended, with priors from them.
 
         Parameters are those of `scaled`.
         """
@@ -210,7 +210,7 @@ class ModelPrior:
         return surrogate.set_params(hyperpriors=priors, **changes)
 
     def _informed_mean(self, mean, scale):
-        """Return the prior mean that earlier runs have learnt, or a given one without any."""
+        """Return the prior mean from earlier runs, or the given one if they have none."""
         static = self.static
         if mean is None or static is None or not mean.spread:
             return mean
@@ -219,7 +219,7 @@ class ModelPrior:
         return LearntMean(**known, static=replaced(static, deviation=deviation), scale=scale)
 
     def _informed_kernel(self, kernel, part, priors):
-        """Return a kernel that begins as earlier runs ended; its priors are added to a dict."""
+        """Return a kernel that starts where earlier runs ended, and add its priors to a dict."""
         free = [h for h in kernel.hyperparameters if not h.fixed]
         names = [f"{part}__{h.name}" for h in free]
         if part != "spatial_kernel":
@@ -233,7 +233,7 @@ class ModelPrior:
                 return kernel
             bounds = np.array(h.bounds)
             if part != "spatial_kernel" and h.name.endswith("length_scale"):
-                # The data are still shorter than what earlier runs have seen.
+                # The data of a new run are still shorter than those of earlier runs.
                 bounds[:, 1] = np.maximum(bounds[:, 1], np.exp(log + 2.0 * LEAST_SPREAD))
                 kernel.set_params(**{f"{h.name}_bounds": tuple(bounds[0])})
             priors[name] = LogMixture.of(np.exp(log), spread, priors.get(name), bounds)
@@ -242,10 +242,10 @@ class ModelPrior:
 
 
 def static_of_another(parts, scale):
-    """Return the information that the static parts of some runs give about that of another run.
+    """Return the information of the static parts of some runs about that of another run.
 
-    With C the covariance of their mean w, of which each run is `_N_STATIC` observations, and S the
-    variances between the runs, the coefficients of another run are N(w, C + S).
+    With C the covariance of their mean w, in which each run counts as `_N_STATIC` observations, and
+    S the variances between the runs, the coefficients of another run are N(w, C + S).
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def static_of_another(parts, scale):
     total = total.faded(min(_N_STATIC * len(parts) / max(n_known, 1e-300), 1.0))
     if not others:
         return total
-    # Hardly any prior information, for coefficients that no run has seen.
+    # Hardly any prior information, for coefficients without data in any run.
     least = 1e-3 / scale**2 * np.eye(len(total.shift))
     known = [np.linalg.solve(each.information + least, each.shift) for each in parts]
     covariance = np.linalg.inv(total.information + least) + np.diag(np.var(known, axis=0, ddof=1))
@@ -274,9 +274,9 @@ def static_of_another(parts, scale):
 class Prior:
     """Prior from earlier runs: ``prior_`` of an optimizer, and a value for ``earlier``.
 
-    Its repr has the typical setting, and for y and each limited outcome location, scale, and the
-    median of each hyperparameter with the factor of its spread. Variances are in units of y²,
-    lengthscales of reals in the user's units, others in sides of the unit box.
+    Its repr shows the typical setting, and for y and each limited outcome the location, the scale,
+    and the median of each hyperparameter with the factor of its spread. Variances are in units of
+    y², lengthscales of reals in the user's units, others in sides of the unit box.
 
     Attributes
     ----------
@@ -321,9 +321,9 @@ class Prior:
     # --- the domain -------------------------------------------------------------------------------
 
     def start_points(self, domain: Domain) -> Array:
-        """Return the settings that are asked first: the typical one of all runs.
+        """Return the settings to query first: the typical one of all runs.
 
-        Those of single runs follow where they have another member or category, or a far integer.
+        Those of single runs follow if they have another member or category, or a far integer.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class Prior:
         return best
 
     def may_have_best(self, domain: Domain) -> Mask:
-        """Return which unit coordinates are no categories that earlier runs have rejected.
+        """Return which unit coordinates are not those of categories that earlier runs rejected.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class Prior:
         return best
 
     def _has_contenders(self, i, values):
-        """Return which values (m,) of the i-th coordinate were asked often in an earlier run."""
+        """Return which values (m,) of the i-th coordinate were queried often in an earlier run."""
         known = [run.contenders[i] for run in self.runs]
         if any(each is None for each in known):
             return np.ones(len(values), dtype=bool)
@@ -401,7 +401,7 @@ class Prior:
         what : str
             Name of the prior in messages.
         owner : object
-            Whose parameter it is, for messages.
+            Owner of the parameter, for messages.
 
         Returns
         -------
@@ -421,7 +421,7 @@ class Prior:
     # --- text -------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Return the prior as JSON, which ``earlier`` takes.
+        """Return the prior as JSON, which ``earlier`` accepts.
 
         Returns
         -------
@@ -444,7 +444,7 @@ class Prior:
         Raises
         ------
         JournalError
-            The text is another one.
+            The text is not from `to_json`.
         """
         with state_errors("JSON"):
             prior = decode(json.loads(text)["prior"])
@@ -496,7 +496,7 @@ def _by_centrality(domain, rows):
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Places of an earlier run in the domain of a new one.
+    """Map from inputs of an earlier run to the domain of a new one.
 
     Attributes
     ----------
@@ -527,14 +527,14 @@ class Move:
             reason = str(exc).partition(" For another one")[0].removeprefix("The new domain must ")
             raise DomainError(
                 f"{what} of {type(owner).__name__} must be a run over the same parameters, by name "
-                f"and kind; bounds may differ. To go with it, the domain of this run must {reason}"
+                f"and kind; bounds may differ. To use it, the domain of this run must {reason}"
             ) from exc
         order = [old.columns.index(name) for name in new.columns]
         scales = change.scales[change.domain.unit_columns][order]
         return cls(old, new, order, scales, change.typical, change)
 
     def row(self, row):
-        """Return the row (k,) of an old one, clipped to the bounds; None if a value is gone."""
+        """Return the new row (k,) for an old one, within the bounds; None if a value is gone."""
         k = self.new.n_chosen
         old, new = (getattr(each, "chosen", each) for each in (self.old, self.new))
         numbers = np.isin(new.kinds, ("straight", "curved", "steps"))
@@ -562,7 +562,7 @@ class Move:
         return EarlierRun(run.n_told, setting, tuple(contenders), models)
 
     def _values(self, run, i, values):
-        """Return the values of the i-th coordinate that old ones have."""
+        """Return the new values of the i-th coordinate for old ones."""
         rows = np.tile(run.setting, (len(values), 1))
         rows[:, self.order[i]] = values
         moved = [self.row(row) for row in rows]
@@ -605,19 +605,19 @@ def _keys(domain):
     return [(name, i) for name, width in zip(domain.columns, widths) for i in range(width)]
 
 
-# --- what is given --------------------------------------------------------------------------------
+# --- the parameter ``earlier`` --------------------------------------------------------------------
 
 _EXPECTED = "an optimizer, its JSON, the path of its journal, or a prior_"
 
 
 def as_prior(earlier, owner):
-    """Return the `Prior` of what is given as ``earlier``, None without any run.
+    """Return the `Prior` for the parameter ``earlier``, None without any run.
 
     Parameters
     ----------
     earlier : Prior, optimizer, str, path-like, a list of those, or None
     owner : AskTell
-        The optimizer that it is given to.
+        Optimizer with this parameter.
     """
     if earlier is None:
         return None
@@ -634,8 +634,7 @@ def as_prior(earlier, owner):
             here = known.over(domain, what, owner).runs
             if len(here) < len(known.runs):
                 warn_caller(
-                    f"{what} has a typical setting that the domain does not have any more, and is "
-                    "left out.",
+                    f"{what}: a run whose typical setting is not in the domain any more is left out.",
                     ModelWarning,
                 )
             runs += here
@@ -656,7 +655,7 @@ def _check_same(prior, what, owner):
 
 
 def _prior_of(given, what, owner):
-    """Return the `Prior` of one thing that is given; None if it has learnt too little."""
+    """Return the `Prior` of one earlier run, or of a prior; None if it has learnt too little."""
     if isinstance(given, Prior):
         return given
     if isinstance(given, str) and given.lstrip().startswith("{"):
@@ -673,8 +672,8 @@ def _prior_of(given, what, owner):
     if n_told < _MIN_TOLD or not isinstance(run.surrogate, FittedGP):
         lacks = "no model of this package" if n_told >= _MIN_TOLD else f"{n_told} observations"
         warn_caller(
-            f"{what} has {lacks}, and is left out: a run teaches others from {_MIN_TOLD} "
-            "observations on, with a surrogate of this package.",
+            f"{what} has {lacks}, and is left out: an earlier run needs {_MIN_TOLD} observations "
+            "and a surrogate of this package.",
             ModelWarning,
         )
         return None
@@ -682,7 +681,7 @@ def _prior_of(given, what, owner):
     return Prior(domain, algorithm.maximize, algorithm.time_unit, (learnt_from(run, domain),))
 
 
-# Parameters of an earlier run without which it is read, if a file cannot hold them.
+# Parameters of an earlier run that may be missing, if a file cannot hold them.
 _NOT_NEEDED = ("clock", "constraints", "acquisition")
 
 
@@ -705,7 +704,7 @@ def learnt_from(run, domain):
 
 
 def _frequent(values):
-    """Return the distinct values that have a share of the values (n,)."""
+    """Return the distinct values that are frequent among the values (n,)."""
     distinct, counts = np.unique(values, return_counts=True)
     return distinct[counts >= _LEAST_SHARE * len(values)]
 

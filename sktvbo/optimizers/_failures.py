@@ -1,17 +1,17 @@
-"""Queries that failed: the probability of success is learnt in place and time.
+"""Queries that failed: the probability of success is learnt, by input and time.
 
-A query fails because of its place, or by chance, with a rate that is learnt. A Gaussian process is
+A query fails because of its input, or by chance, with a rate that is learnt. A Gaussian process is
 fitted to the queries, with label 1 for failures and 0 for observations: least squares on labels
-(Rasmussen & Williams 2006, section 6.5). Its covariance decays in time, so that places which failed
-are tried again. The probability of success is that of the process, passed through a probit, being
-below ½. It is that of the place alone: failures by chance cost the same everywhere.
+(Rasmussen & Williams 2006, section 6.5). Its covariance decays in time, so that inputs which failed
+are tried again. The probability of success is that of a label below ½, by a probit of the process.
+It describes failures because of the input alone: failures by chance cost the same everywhere.
 
-A success shows that its place does not fail. A failure shows the less, the larger the rate c of
-failures by chance is: the noise variance of its label is c / (1 - c). With it, the probability that
-a single failure is due to its place is that of Bayes' rule, up to 0.06.
+A success shows that its input does not fail. A failure is less informative when the rate c of
+failures by chance is larger: the noise variance of its label is c / (1 - c). With it, the
+probability that a single failure is due to its input is that of Bayes' rule, up to 0.06.
 
-A failure with a measured outcome beyond its limit teaches the model of this outcome. Once there is
-one, it is left out here: it would count twice.
+The model of an outcome learns from failures that were measured beyond its limit. Once there is such
+a model, these failures are left out here: they would count twice.
 """
 
 import math
@@ -46,42 +46,42 @@ MAX_FAILURES, _MAX_QUERIES = 150, 300
 # Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
 
-# Distance in the unit box below which queries are taken for repetitions of the latest of them. A
-# larger one would average labels of both sides of the edge of a region that fails.
-_SAME_PLACE = 0.01
+# Queries within this distance in the unit box are treated as repetitions of the latest of them. A
+# larger one would average labels from both sides of the edge of a region that fails.
+_SAME_INPUT = 0.01
 
-# Failures before which the hyperparameters are held.
+# With fewer failures the hyperparameters are not searched.
 _MIN_FAILURES = 3
 
 # Growth of the number of queries, relative and absolute, after which they are searched again.
 _GROWTH, _MOST = 1.25, 75
 
-# Initial lengthscale in space (of the unit box) and in time (in intervals between queries), the
-# medians of log-normal priors with these standard deviations: few labels say little about the
-# duration of failures. Variances of the signal, of the label of a success and of any label near
-# others are held.
+# Initial lengthscale in space (of the unit box) and in time (in intervals between queries). They
+# are the medians of log-normal priors with these standard deviations, as a few labels hardly show
+# the duration of failures. Variances of the signal, of the label of a success and of any label near
+# others are fixed.
 _LENGTH, _INTERVALS = 0.2, 50.0
 _LENGTH_SPREAD, _INTERVALS_SPREAD = 0.5, 1.0
 _SIGNAL, _NOISE = 0.25, 0.01
 
 # Rates of failures by chance, means of labels, and the weight of successes before any query. The
-# lower the mean, the fewer places are expected to fail.
+# lower the mean, the fewer inputs are expected to fail.
 _RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5])
 _MEANS = np.array([0.0, -0.3, -0.6, -1.0, -1.5])
 _SUCCESSES = 2.0
 
-# Before they are learnt: the rate is 1 / (this number + successes), and the mean.
+# Values before a search: the rate is 1 / (the first number + successes), the mean is the second.
 _QUERIES, _MEAN = 10.0, 0.0
 
-# Least variance of a label before a query nearby: a place may begin to fail at any time.
+# Least variance of a label before a query nearby: an input may begin to fail at any time.
 _CHANGES = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Failures(Part):
-    """Queries that failed, and the hyperparameters of what is learnt from them.
+    """Queries that failed, and the hyperparameters of the model that learns from them.
 
-    Every run has this part: its rows are the rest of the history, and read where that is read, as
+    Every run has this part: its rows complete the history. Readers of the history read them as
     `RunState.failures`.
 
     Attributes
@@ -89,16 +89,16 @@ class Failures(Part):
     rows : ndarray of shape (f, d + 1)
         The latest queries that failed, and their times, in the user's units.
     total : int
-        How many there have been.
+        Number of failures so far.
     learnt : tuple of float, or None
         Lengthscales in space and time, rate of failures by chance, mean of labels; None before a
         search.
     searched : int
-        How many queries had been told when these were searched.
+        Number of queries told before these were searched.
     queries : tuple of (int or None)
         Ids of the queries of the rows; None for a row that was not asked for.
     outcomes : ndarray of shape (f, k)
-        Outcomes that were measured nevertheless; NaN of the others.
+        Outcomes that were measured nevertheless; NaN for the others.
     n_before : tuple of int
         Number of observations told before each of the rows.
     """
@@ -155,7 +155,7 @@ class Failures(Part):
         )
         queries = run.history.n_told + failures.total
         due = min(_GROWTH * failures.searched, failures.searched + _MOST)
-        # Without a success, chance and place cannot be told apart.
+        # Without a success, failures by chance and by input cannot be distinguished.
         few = len(_unexplained(failures, run)) < _MIN_FAILURES or not run.history.n_told
         if few or queries < due:
             return failures
@@ -169,7 +169,7 @@ class Failures(Part):
 
 
 def has_failed(y, failed):
-    """Return True if a measurement was told as failed; y is left out then, or NaN."""
+    """Return True if a measurement was told as failed; y must then be omitted, or NaN."""
     if not check_bool(failed, "failed"):
         return False
     if not is_missing(y):
@@ -179,7 +179,7 @@ def has_failed(y, failed):
 
 
 def with_failures(y, failed, n):
-    """Values told (n,) as a list, None where a measurement has failed; see `has_failed`."""
+    """Return the values told (n,) as a list, None where a measurement failed; see `has_failed`."""
     mask = np.asarray(failed) if np.size(failed) else np.empty(0, dtype=bool)
     if mask.dtype != bool or mask.shape not in ((), (n,)):
         raise invalid("failed", f"True or False, or {n} of them", failed)
@@ -224,7 +224,7 @@ def _labelled(run, failures):
 
 
 def _usual(X, labels):
-    """Return what is assumed before a search, for rows (n, u + 1); see `Failures.learnt`."""
+    """Return the values of `Failures.learnt` before a search, for rows (n, u + 1) with labels."""
     gaps = np.diff(np.unique(X[:, -1]))
     duration = _INTERVALS * (np.median(gaps) if len(gaps) else 1.0)
     return _LENGTH, duration, 1.0 / (_QUERIES + np.sum(labels == 0.0)), _MEAN
@@ -243,7 +243,7 @@ def _fitted(run, failures):
 
 
 def _searched(run, failures):
-    """Return what the labels teach, see `Failures.learnt`."""
+    """Return the values learnt from the labels, see `Failures.learnt`."""
     X, labels = _labelled(run, failures)
     length, duration, *_ = failures.learnt or _usual(X, labels)
     rate, mean = _rate_and_mean(X, labels, length, duration)
@@ -297,12 +297,13 @@ def _rate_and_mean(X, labels, length, duration):
 
 
 def _merged(X, labels, variances, duration):
-    """Return rows, labels and variances of one label for all rows (n, u + 1) near the latest one.
+    """Return rows (n, u + 1), labels and variances, with one label for rows near a later one.
 
-    It teaches the same as they do at one place: the state of a Kalman filter of a process with the
-    covariance of an exponential kernel, without its prior. Rows are in the order of time.
+    This label has the same information as they would have at one input: the state of a Kalman
+    filter of a process with the covariance of an exponential kernel, without its prior. Rows are in
+    the order of time.
     """
-    near, latest = cdist(X[:, :-1], X[:, :-1]) < _SAME_PLACE, np.full(len(X), -1)
+    near, latest = cdist(X[:, :-1], X[:, :-1]) < _SAME_INPUT, np.full(len(X), -1)
     for i in range(len(X) - 1, -1, -1):
         if latest[i] < 0:
             latest[near[i] & (latest < 0)] = i
@@ -322,7 +323,7 @@ def _merged(X, labels, variances, duration):
 
 
 class Success(Probability):
-    """Probability that a query does not fail because of its place.
+    """Probability that a query does not fail because of its input.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
-"""The probability that all limits of outcomes hold, and places where that is certified.
+"""Probability that all limits of outcomes hold, and inputs where that is certified.
 
-Places are certified where it is at least a required one. Where none is, the least risky known place
-takes their place.
+Inputs are certified if the probability is at least a required one. If none is, the least risky
+known input is used instead.
 
-Notation, at a place u and a time t, for each outcome f with limits low <= f <= high:
+Notation, at an input u and a time t, for each outcome f with limits low <= f <= high:
 
     mean, std        of the posterior of f
-    width, least     the deviation that counts is sqrt((width std)² + least²)
-    p                P(low <= f <= high), and of all outcomes, which are independent, the product
+    width, least     the deviation in use is sqrt((width std)² + least²)
+    p                P(low <= f <= high); for all outcomes, which are independent, the product
     z                standard normal quantile of the required probability, the ``safety``
     excess           E max(f - high, 0) + E max(low - f, 0)
 """
@@ -47,18 +47,18 @@ from ._outcomes import OBJECTIVE, measured, measurements, summed, without_noise,
 
 
 class Feasibility:
-    """Probability that all limits of a run with a surrogate hold, in place and time.
+    """Probability that all limits of a run with a surrogate hold, by input and time.
 
     Parameters
     ----------
     run : RunState
     widens : bool, default=False
-        Standard deviations are not taken for smaller than data alone can show, see `_widening`.
+        True: standard deviations are at least as large as data alone can show, see `_widening`.
 
     Attributes
     ----------
     is_modelled : ndarray of bool of shape (k,)
-        Of each limit: its outcome was measured.
+        For each limit, True if its outcome was measured.
     """
 
     def __init__(self, run, widens=False):
@@ -85,7 +85,7 @@ class Feasibility:
     def at(self, t, latest=None, moving=None, **required):
         """Return the `WithinLimits` at a time, or in the window up to a later one.
 
-        ``required`` are its z and ``near``.
+        ``required`` are its arguments z and ``near``.
         """
         latest = t if latest is None else latest
         outcomes = [
@@ -95,10 +95,10 @@ class Feasibility:
         return WithinLimits(outcomes, np.count_nonzero(~self.is_modelled), **required)
 
     def violated(self, place, t, distances):
-        """Return if a limit was violated at a place (1, u) and time t, a share from 0 to 1.
+        """Return the violation of limits, from 0 to 1, at an input (1, u) and time t.
 
-        It is the probability given the model, and 1 if an outcome was measured at a distance beyond
-        its limit (of all: (k,), NaN if it was not) that is no noise, whatever the model says.
+        It is the probability given the model. If one of the measured ``distances`` (k,) beyond the
+        limits, NaN if unknown, is too large for noise, it is 1 whatever the model predicts.
         """
         if (distances > self.noise_margins)[self.is_modelled].any():
             return 1.0
@@ -106,9 +106,9 @@ class Feasibility:
 
     @cached_property
     def noise_margins(self):
-        """Distances (k,) beyond limits that may be noise: of each, two standard deviations.
+        """Distances (k,) beyond limits that noise may explain: two standard deviations of each.
 
-        They are known if the `Feasibility` widens.
+        Available if the `Feasibility` widens.
         """
         margins = np.zeros(len(self.is_modelled))
         margins[self.is_modelled] = [
@@ -118,9 +118,9 @@ class Feasibility:
         return margins
 
     def is_known(self, U, t):
-        """Return at which places U (m, u) the limits are known to hold or not at time t (m,).
+        """Return where in U (m, u) the limits are known to hold or not to hold at time t (m,).
 
-        The data explain most of the variance of each outcome there, or the limits surely hold.
+        There the data explain most of the variance of each outcome, or the limits surely hold.
         """
         known = np.ones(len(U), dtype=bool)
         for surrogate, *_ in self._outcomes:
@@ -131,26 +131,26 @@ class Feasibility:
 
 
 class WithinLimits(Probability):
-    """Probability that all limits hold, as a function of places in unit form.
+    """Probability that all limits hold, as a function of inputs in unit form.
 
-    With a required quantile z the weight is 1 where that of the probability is at least z. Below it
-    falls steeply, so that a search goes along the boundary of the certified places. With an
-    optimism, where none of the limits probably holds, log and log weight are minus the expected
-    excess: summed over the outcomes, in units of their standardized values. An outcome is then
-    taken for better by this multiple of its standard deviation, so that uncertain places are
-    explored.
+    With a required quantile z the weight is 1 where the quantile of the probability is at least z.
+    Below z it falls steeply, so that a search follows the boundary of the certified inputs. With an
+    optimism, for searches where no input is probably within the limits, log and log weight are
+    minus the expected excess: summed over the outcomes, in units of their standardized values. Each
+    outcome is then assumed to be better by this multiple of its standard deviation, so that
+    uncertain inputs are explored.
 
     Parameters
     ----------
     outcomes : list of (ManyPlaces, float, float, float, float)
-        Of each the posterior, lower and upper limit, and width and least of
+        For each outcome the posterior, lower and upper limit, and width and least of
         `sktvbo._fast.limits.within`. The posteriors are independent.
     n_unknown : int, default=0
         Number of limits on outcomes that were not measured yet: each holds with probability ½.
     z : float, default=nan
         Standard normal quantile of the required probability, if any.
     near : callable, () -> (callable or None), default=None
-        A function (m, u) -> (m,) of the only places that may be certified, or None for all.
+        Returns a function (m, u) -> (m,), True for inputs that may be certified, or None for all.
     optimism : float, default=nan
     """
 
@@ -160,14 +160,14 @@ class WithinLimits(Probability):
         self.is_sure, self.decides = not math.isnan(z), not math.isnan(optimism)
 
     def log(self, U):
-        """Return the logarithm of the probability (m,) at places U (m, u)."""
+        """Return the logarithm of the probability (m,) at inputs U (m, u)."""
         log_p = np.full(len(U), self._log_unknown)
         for posterior, *limits in self._outcomes:
             log_p += self._term(posterior, limits)(*posterior(U))[0]
         return log_p
 
     def log_with_slopes(self, U):
-        """Return `log` and its derivatives (m, u) in the place."""
+        """Return `log` and its derivatives (m, u) by the input."""
         log_p, slopes = np.full(len(U), self._log_unknown), np.zeros(U.shape)
         for posterior, *limits in self._outcomes:
             value, slope = with_slopes(self._term(posterior, limits), posterior, U)
@@ -176,7 +176,7 @@ class WithinLimits(Probability):
         return log_p, slopes
 
     def _term(self, posterior, limits):
-        """Return what an outcome adds, as a function of mean and deviation, see `with_slopes`."""
+        """Return the term of an outcome, as a function of mean and deviation, see `with_slopes`."""
         if not self.decides:
             return lambda mean, std: within(mean, std, *limits)
         scale, more = posterior.scale, (*limits, self._optimism)
@@ -189,9 +189,9 @@ class WithinLimits(Probability):
         return self.log_with_slopes(U) if self.decides else super().log_weight_with_slopes(U)
 
     def succeeds(self, U):
-        """Return which places (m, u) are certified (m,), or probably within the limits."""
+        """Return which inputs (m, u) are certified (m,), or probably within the limits."""
         if not self.is_sure:
-            # An outcome that was not measured yet does not tell places apart.
+            # An outcome that was not measured yet does not distinguish inputs.
             return self.log(U) - self._log_unknown >= np.log(0.5)
         certified, near = ndtri_exp(self.log(U)) >= self.z, self._near and self._near()
         return certified if near is None else certified & near(U)
@@ -205,8 +205,8 @@ class WithinLimits(Probability):
     def floor(self, values, succeed):
         """Return the value of a violation: the median of those where the limits probably hold.
 
-        With the lowest value a search would stay where the limits hold surely. Where they have to
-        hold with a required probability, nothing else is asked: it is like any other failure.
+        With the lowest value a search would stay where the limits surely hold. With a required
+        probability a violation is like any other failure, as queries do not go beyond the limits.
         """
         return values.min() if self.is_sure else np.median(values[succeed])
 
@@ -226,10 +226,10 @@ class WithinLimits(Probability):
 
 
 def _noise(learnt, places, y):
-    """Return the standard deviation of the noise of values y (n,) at places (n, u).
+    """Return the standard deviation of the noise of values y (n,) at inputs (n, u).
 
-    A wrong model takes changes for noise. The nearer half of successive rows shows how large the
-    noise is at most, by the median of their differences.
+    A wrong model attributes changes to noise. The median difference of y in the nearer half of
+    successive rows shows how large the noise is at most.
     """
     if len(y) < MIN_DIFFERENCES:
         return learnt
@@ -241,10 +241,10 @@ def _noise(learnt, places, y):
 def _widening(surrogate, y, low, high):
     """Return factor and least value of the standard deviation of an outcome with values y (n,).
 
-    Hyperparameters are learnt and treated as known, which makes deviations too small. A few values
-    near one place do not show how much the outcome varies elsewhere either. The limit is assumed to
+    Hyperparameters are learnt but treated as known, which makes deviations too small. Also, a few
+    values near one input do not show how much the outcome varies elsewhere. The limit is assumed to
     be within reach: far from all data the outcome deviates by at least a part of the distance of
-    the data from the limit. That distance is the only scale of equal values within the limits.
+    the data from the limit. For equal values within the limits, that distance is the only scale.
     """
     prior = np.sqrt(surrogate.signal_variance_) * surrogate.gp.rows.scale
     width, least = REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
@@ -255,17 +255,17 @@ def _widening(surrogate, y, low, high):
     return np.clip(width, 1.0, widest), LEAST * least
 
 
-# --- certified places -----------------------------------------------------------------------------
+# --- certified inputs -----------------------------------------------------------------------------
 
 # Distances up to this one are rounding errors.
 _SLACK = 1e-9
 
 
 class Certificate:
-    """Places where all limits hold with a required probability, by time.
+    """Inputs where all limits hold with a required probability, by time.
 
-    While an outcome is not seen to vary, its model says nothing of other places: those alone are
-    certified that are near a known one. Afterwards the distance to a known one is at most the
+    Until all outcomes are seen to vary, the models have no information about other inputs: only
+    inputs near a known one are certified. Afterwards the distance to a known one is at most the
     widest range of the known ones.
 
     Parameters
@@ -277,7 +277,7 @@ class Certificate:
     Attributes
     ----------
     known : ndarray of shape (j, u)
-        Start points that were not measured beyond a limit, and what was measured.
+        Start points that were not measured beyond a limit, and measured inputs.
     """
 
     def __init__(self, run, level):
@@ -298,11 +298,11 @@ class Certificate:
         return self._feasibility.at(t, latest, moving, z=ndtri(self.level), near=near)
 
     def certifies(self, place, t):
-        """Return True if a place (1, u) is certified at time t, up to rounding."""
+        """Return True if an input (1, u) is certified at time t, up to rounding."""
         return not self._is_exhausted and bool(self.at(t).log_weight(place)[0] >= -ROUNDING)
 
     def _near(self, t):
-        """Return a function of places that may be certified, see `near`; None if all may."""
+        """Return a function of inputs that may be certified, see `near`; None if all may."""
         if not self._is_required:
             return None
         if self._is_exhausted:
@@ -314,15 +314,15 @@ class Certificate:
         if len(measured) and _varies(self._feasibility.at(t), known):
             length = max(length, np.ptp(measured[:, : space.domain.n_unit], axis=0).max())
         else:
-            # A violation is no noise of an outcome that is not seen to vary.
+            # A violation of an outcome that is not seen to vary is not noise.
             measured = self._measured[self._distances.max(axis=0) == 0.0]
             known = space.with_current_context(np.vstack([self._starts, measured]))
         return near(self._domain, known, length) if length < WIDE else None
 
     def towards(self, space, t, x, taken=()):
-        """Return the row (d,) that is certified at time t and nearest to one (d,); None if none.
+        """Return the row (d,) nearest to a row x (d,) that is certified at time t; None if none is.
 
-        Places ``taken`` (j, u) are excluded unless nothing else is found.
+        Inputs ``taken`` (j, u) are excluded unless nothing else is found.
         """
         part, aim = space.certified(self, t), self._domain.unit_of(x[np.newaxis])
         aim = space.with_current_context(aim)
@@ -338,13 +338,14 @@ class Certificate:
         return space.decode(nearest)[0]
 
     def least_risky(self, space, t, taken=()):
-        """Return the row (d,) in a space, near known places, of the least predicted violation.
+        """Return the row (d,) in a space, near known inputs, with the least predicted violation.
 
-        Of those where none is predicted, it is that of the least expected one. The probability of
-        none is no guide: it is largest where least is known. What was measured last near a place is
-        expected there at least, also by a model that does not change, but for what may be noise.
-        Start points come first, unless a violation was measured or is predicted there. Places
-        ``taken`` (j, u) are excluded unless nothing else is found.
+        Of rows without a predicted violation, it is the one with the least expected violation. The
+        probability that the limits hold is no guide: it is largest where least is known. A
+        violation that was measured last near an input is expected there at least, also by a static
+        model, except for what noise may explain. Start points come first, unless a violation was
+        measured or is predicted there. Inputs ``taken`` (j, u) are excluded unless nothing else is
+        found.
         """
         starts, margins = self._run.config.start_points, self._feasibility.noise_margins
         starts = self._domain.unit_of(without_violation(self._run, starts, margins))
@@ -365,7 +366,7 @@ class Certificate:
         return space.decode(self._of_least_violation(free if len(free) else places, t)[0])[0]
 
     def _of_least_violation(self, places, t):
-        """Return the place (1, u) of the least predicted violation, then of the least expected.
+        """Return the input (1, u) with the least predicted violation, then the least expected one.
 
         Also return this predicted violation.
         """
@@ -384,9 +385,9 @@ class Certificate:
 
 
 def _varies(limits, U):
-    """Return True if every outcome is seen to vary among known places U (m, u).
+    """Return True if every outcome is seen to vary among known inputs U (m, u).
 
-    The difference that is certain must be a part of their distance from the limit.
+    The certain difference must be at least the share `VARIES` of their distance from the limit.
     """
     for mean, std, low, high in limits.predicted(U):
         margin = np.median(np.minimum(high - mean, mean - low))
@@ -396,7 +397,7 @@ def _varies(limits, U):
 
 
 def _violations(limits, U):
-    """Return distances (2, k, m) of k outcomes beyond their limits: of means, and expected."""
+    """Return predicted and expected distances (2, k, m) of k outcomes beyond their limits."""
     pairs = []
     for mean, std, low, high in limits.predicted(U):
         beyond = np.maximum(low - mean, mean - high)
@@ -405,7 +406,7 @@ def _violations(limits, U):
 
 
 def near(domain, known, length):
-    """Return a function of places (m, u): if they are within a step of known ones (m,).
+    """Return a function of inputs (m, u): True where they are within a step of known ones (m,).
 
     Categories are free.
 
@@ -421,7 +422,7 @@ def near(domain, known, length):
     k = space.domain.n_unit
     columns = np.flatnonzero(domain.unit_mask(domain.kinds != "unordered")[:k])
     moves = np.append(space.continuous[:k] | space.domain.circular, space.continuous[k:])
-    # Places, and how far from each others are near them (u,).
+    # Known inputs, and the distances (u,) within which others are near them.
     known, _ = distinct_rows(known)
     wide = length * space.upper[columns] + _SLACK
     balls = [(known[:, columns] / wide, wide)]
@@ -429,7 +430,7 @@ def near(domain, known, length):
     if not free.all():
         steps = [known[:0, columns]]
         for shape in distinct_rows(known[:, ~moves])[0]:
-            # Steps of integers and members are the same whatever the reals are.
+            # Steps of integers and members do not depend on the reals.
             places = known[(known[:, ~moves] == shape).all(axis=1)]
             for step in steps_from(domain, places[0]):
                 steps.append(np.where(moves, places, step)[:, columns])
@@ -448,7 +449,7 @@ def near(domain, known, length):
 
 
 def steps_from(domain, here):
-    """Return the nearest place (m, u) on each side of one (u,), by an integer or as a member."""
+    """Return the nearest input (m, u) on each side of one (u,), by an integer or as a member."""
     space = domain.search_space()
     places = space.neighbours(space.with_current_context(here[np.newaxis])[0])
     order = np.argsort(np.linalg.norm(places - here, axis=1), kind="stable")

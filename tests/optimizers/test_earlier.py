@@ -321,7 +321,7 @@ def test_a_run_whose_setting_is_gone_is_left_out():
     opt = WDBO({"a": ("real", 0.0, 1.0), "k": ["x", "y", "z"]}, random_state=0)
     run(opt, 40, lambda x, t: -((x["a"] - 0.3) ** 2) - (x["k"] != "z"))
     new = WDBO({"a": ("real", 0.0, 1.0), "k": ["x", "y"]}, earlier=[opt], random_state=0)
-    with pytest.warns(ModelWarning, match=r"earlier\[0\] has a typical setting that the domain"):
+    with pytest.warns(ModelWarning, match=r"earlier\[0\]: a run whose typical setting is not"):
         assert new.prior_ is None
 
 
