@@ -634,7 +634,8 @@ def as_prior(earlier, owner):
             here = known.over(domain, what, owner).runs
             if len(here) < len(known.runs):
                 warn_caller(
-                    f"{what}: a run whose typical setting is not in the domain any more is left out.",
+                    f"{what}: a run whose typical setting is not in the domain any more is left "
+                    "out.",
                     ModelWarning,
                 )
             runs += here

@@ -1,7 +1,7 @@
-"""Limits of measured outcomes, and safety: which queries and recommendations they allow.
+"""Limits of measured outcomes, and safety: the queries and recommendations that they allow.
 
 Without ``safety`` queries are weighed by the probability that all limits hold. With it, they are
-where this probability is large enough. Before there is a model, they are near places that were
+where this probability is large enough. Before there is a model, they are near inputs that were
 measured within the limits.
 """
 
@@ -36,22 +36,22 @@ from ._suggest import joint, search
 class Limits(Part):
     """Limits of outcomes, with the outcomes of the data set and their models.
 
-    Models are made where that of the objective is, in `_models`. `_feasibility` reads models and
+    Models are made in `_models`, like that of the objective. `_feasibility` reads models and
     excess, and `_failures` whether there are models. With a ``safety``, `_suggest` follows a
     surrogate as soon as there is one, whatever the policy does.
 
     Attributes
     ----------
     models : tuple of Model
-        One for each of the k outcomes that are measured; none before there is a surrogate. The
-        surrogate is None of an outcome without a row.
+        One for each of the k outcomes that are measured; none before there is a surrogate. For an
+        outcome without a row the surrogate is None.
     excess : float
-        Of the factor of standard deviations, after violations; less than `LARGEST_EXCESS` unless
-        no place is certified.
+        Addition to the factor of standard deviations, after violations; less than `LARGEST_EXCESS`
+        unless no input is certified.
     calm : int
-        Certified queries since the latest `REFUSALS` others in turn, at most `CALM`.
+        Certified queries since `REFUSALS` successive ones were not certified, at most `CALM`.
     refused : int
-        Queries in turn that were not certified, fewer than `REFUSALS`.
+        Successive queries that were not certified, fewer than `REFUSALS`.
     """
 
     models: tuple = ()
@@ -66,7 +66,7 @@ class Limits(Part):
         return cls() if config.limits else None
 
     def to_plain(self):
-        """Return what a journal stores: no unfinished search."""
+        """Return the plain data that a journal stores: no unfinished search."""
         models = [list(model[:2]) for model in self.models]
         return vars(self) | {"models": models}
 
@@ -75,7 +75,7 @@ class Limits(Part):
         """Return the part of `to_plain`."""
         return cls(**plain | {"models": tuple(Model(*model) for model in plain["models"])})
 
-    # --- what is told -----------------------------------------------------------------------------
+    # --- observations and failures ----------------------------------------------------------------
 
     def told(self, run, after, answer):
         if after.surrogate is None or not answer.learns:
@@ -93,10 +93,10 @@ class Limits(Part):
     def _recalibrated(self, run, after, answer):
         """Return the part after an answer, with another factor of deviations.
 
-        It grows with a violation of a certified query, falls back by what is allowed, and is at
-        least the model's: adaptive conformal inference (Gibbs and Candès 2021). With excess e,
-        e' ≥ e + η (violated - (1 - level)) and e < `LARGEST_EXCESS` + η, so that the violations of
-        T queries are at most (1 - level) T + `LARGEST_EXCESS` / η + 1, whatever the outcomes do.
+        The factor grows with a violation at a certified query, decreases at the allowed rate, and
+        is at least the model's: adaptive conformal inference (Gibbs and Candès 2021). With excess
+        e, e' ≥ e + η (violated - (1 - level)) and e < `LARGEST_EXCESS` + η, so that the violations
+        of T queries are at most (1 - level) T + `LARGEST_EXCESS` / η + 1, whatever the outcomes do.
         """
         level = run.config.safety
         if run.surrogate is None:
@@ -131,19 +131,19 @@ class Limits(Part):
     # --- queries before there is a surrogate ------------------------------------------------------
 
     def towards(self, run, t, x):
-        """Turn back on the way from a start point within the limits to another one."""
+        """Return None, to turn back, if a limit is violated on the way from a safe start point."""
         n = run.part("start").n_asked
         if run.config.safety is None or run.limiter is None or not _is_beyond(run):
             return x
         return None if len(without_violation(run, run.config.start_points[:n])) else x
 
     def sampler(self, choice, reach, draw):
-        """Return a sampler of rows near a place within the limits, the most distant first.
+        """Return a sampler of rows near an input within the limits, the most distant first.
 
-        The rows are within reach as well, and nearer to what was told within the limits than to
-        what was told beyond. Where there are none, and where a step limit leads away from a
-        violation, the row is the step to the safest place. While all of these are beyond a limit,
-        the rows are spread around the least violation.
+        The rows are within reach as well, and nearer to measurements within the limits than to
+        those beyond. If there are none, and after a violation with a step limit, the row is the
+        step to the safest input. If all start points are beyond a limit, the rows are spread around
+        the least violation.
         """
         run, t, limiter = choice.run, choice.t, choice.run.limiter
         if run.config.safety is None:
@@ -154,7 +154,7 @@ class Limits(Part):
         if reach.fixed is not None and not any(_is_near(reach, x) for x in starts):
             _warn_of_request(run)
         back = safest if limiter is None else limiter.step(run, t, safest)
-        # A place that violates a limit itself is not asked again.
+        # An input that violates a limit itself is not queried again.
         turns_back = limiter is not None and least == 0.0 and _is_beyond(run)
         if turns_back or _are_apart(space, reach):
             return lambda n, rng: np.tile(back, (n, 1))
@@ -178,7 +178,7 @@ class Limits(Part):
         return (_queried if choice.is_query else _recommended)(choice, space, certificate)
 
     def suggested(self, run, optima):
-        """Count the certified queries, and warn when several in turn are not certified."""
+        """Count the certified queries, and warn when several successive ones are not certified."""
         if run.config.safety is None:
             return self
         if run.surrogate is None:
@@ -187,11 +187,11 @@ class Limits(Part):
         else:
             is_certified, n_refusals = not any(each.is_fallback for each in optima), REFUSALS
             cause = (
-                "No place within reach is known to satisfy all limits with probability "
+                "No point within reach is known to satisfy all limits with probability "
                 f"{run.config.safety:g}."
             )
         if not is_certified and run.domain.search_space().fixed is not None:
-            _warn_of_request(run)  # that says nothing about the other places
+            _warn_of_request(run)  # other inputs may be certified
             return self
         if is_certified:
             return replaced(self, calm=min(self.calm + 1, CALM), refused=0)
@@ -200,8 +200,8 @@ class Limits(Part):
             return replaced(self, refused=refused)
         if self.calm == CALM:
             warn_caller(
-                f"{cause} The least risky known place is asked, or one near it; no warning follows "
-                f"until {CALM} queries are safe. Tell a measurement of a place within the limits, "
+                f"{cause} The least risky known point is queried, or one near it; no warning "
+                f"follows until {CALM} queries are safe. Tell a measurement within the limits, "
                 "tell(x, y, t, outcomes=...), or begin with other start_points. See "
                 "probability_feasible().",
                 LimitWarning,
@@ -213,21 +213,21 @@ class Limits(Part):
 
 
 def _warn_of_request(run):
-    """Warn that nothing of what a query asks for is known to be within all limits."""
+    """Warn that no point with the requested values is known to be within all limits."""
     warn_caller(
-        "What is fixed or available leaves no place that is known to satisfy all limits with "
-        f"probability {run.config.safety:g}: the least risky one is asked. See "
+        "No point with the fixed and available values is known to satisfy all limits with "
+        f"probability {run.config.safety:g}: the least risky one is queried. See "
         "probability_feasible().",
         LimitWarning,
     )
 
 
 def _safest(run):
-    """Return the row (d,) of a start point, and 0, unless all were measured beyond a limit.
+    """Return the safest known row (d,), and its violation.
 
-    With a step limit it is the nearest one. Otherwise it is where the least violation was told, and
-    this violation. If the constraints forbid all of these in the present context, it is the nearest
-    place that they allow.
+    It is a start point, and 0, unless all were measured beyond a limit; with a step limit it is the
+    nearest of them. Otherwise it is the measurement with the least violation. If the constraints
+    forbid all of these in the present context, it is the nearest input that they allow.
     """
     space = run.domain.search_space()
     starts = without_violation(run, run.config.start_points)
@@ -250,9 +250,9 @@ def _safest(run):
 
 
 def _is_beyond(run):
-    """Return True if the latest measurement where the run is violates a limit.
+    """Return True if the latest measurement at the present setting violates a limit.
 
-    Its time and context may be others than those of the query.
+    Its time and context may differ from those of the query.
     """
     if run.setting is None:
         return False
@@ -274,17 +274,17 @@ def _is_near(space, row):
 
 
 def _are_apart(space, other):
-    """Return True if the limits of two search spaces have nothing in common."""
+    """Return True if the limits of two search spaces do not overlap."""
     k = space.domain.n_unit
     low, high = np.maximum(space.lower, other.lower), np.minimum(space.upper, other.upper)
     return other.limited and bool((low[:k] > high[:k]).any())
 
 
 def _cautious(run, space, reach, safest, least, back):
-    """Return a sampler of places (m, u) of a space within reach, and the next integers.
+    """Return a sampler of inputs (m, u) of a space within reach, and the next integers.
 
-    They are nearer to what was told within the limits than to what was told beyond, if the
-    ``least`` violation is none. Where there are none, the place is that of the row ``back``.
+    If the ``least`` violation is 0, they are nearer to measurements within the limits than to those
+    beyond. If there are none, the input is that of the row ``back``.
     """
     domain, k = run.domain, space.domain.n_unit
     part = space.within(reach.lower, reach.upper, reach.beyond) if reach.limited else space
@@ -309,9 +309,9 @@ def _cautious(run, space, reach, safest, least, back):
 
 
 def _certificate(choice):
-    """Return the `Certificate` of a query, None without a required safety, or recommendation.
+    """Return the `Certificate` of a query or recommendation, None of a query without a safety.
 
-    Without it a recommendation is where the limits hold with probability ½.
+    Without a safety, the limits hold at a recommendation with probability ½.
     """
     safety = choice.run.config.safety
     if choice.surrogate is None or (safety is None and choice.is_query):
@@ -337,7 +337,7 @@ def _queried(choice, space, certificate):
     if limiter is None:
         x = certificate.least_risky(space.reachable, t, choice.taken)
         return Optimum(x, t, is_fallback=True)
-    # Step to the nearest place that is certified, if any, or otherwise to the least risky one.
+    # Step to the nearest certified input, if any, or otherwise to the least risky one.
     whole = run.domain.search_space()
     aim = certificate.towards(whole, t, run.setting[:-1])
     if aim is None:
@@ -348,7 +348,7 @@ def _queried(choice, space, certificate):
 def _recommended(choice, space, certificate):
     """Return the best `Optimum` within the limits, or that of the least expected excess.
 
-    Where no place is within them, or the data say little about the limits there, it is the latter,
+    If no input is within the limits, or little is known about the limits there, it is the latter,
     and a warning states the probability.
     """
     run, t, unit_of = choice.run, choice.t, choice.run.domain.unit_of
@@ -357,10 +357,10 @@ def _recommended(choice, space, certificate):
     if optimum.x is not None:
         if feasibility.is_known(unit_of(optimum.x[np.newaxis]), t)[0]:
             return optimum
-        reason = "The data say little about the limits"
+        reason = "Little is known about the limits"
     row = _of_least_excess(choice, feasibility)
     probability = np.exp(feasibility.at(t).log(unit_of(row[np.newaxis]))[0])
-    # With its numbers each situation has another text: Python shows the same one only once.
+    # The numbers make each text different: Python shows equal warnings only once.
     warn_caller(
         f"{reason} at t={run.shown_time(t)}. The point of least expected violation is "
         f"recommended: all limits hold there with probability {probability:.2g}. See "
@@ -373,7 +373,7 @@ def _recommended(choice, space, certificate):
 def _of_least_excess(choice, feasibility):
     """Return the row (d,) of the least expected excess over the limits.
 
-    It is one of the known rows if the data say little about the limits elsewhere.
+    It is one of the known rows if little is known about the limits elsewhere.
     """
     run, t, moving = choice.run, choice.t, choice.run.domain.continuous
     space = run.domain.search_space()

@@ -1,14 +1,14 @@
-"""Models of y and of measured outcomes: how one begins, gets an observation, and is searched.
+"""Models of y and of measured outcomes: their beginning, their updates and their searches.
 
-A `Target` is what a model describes, y or an outcome, with its observations in a run. A `Model` is
-its surrogate, conditioned on the data set, and the search of its hyperparameters. It
+A `Target` is the quantity that a model describes, y or an outcome, with its observations in a run.
+A `Model` is its surrogate, conditioned on the data set, and the search of its hyperparameters. It
 
 - begins when there are enough observations: `first_model`;
 - gets an observation, and loses stale ones: `next_model`. If a search is due, it follows at once,
   or with a ``step_budget`` in slices: `after_slice`;
 - is searched when the user asks for it: `searched`;
 - learns from many observations: `learnt`;
-- is put on other rows with its hyperparameters held: `conditioned`.
+- is conditioned on other rows with the same hyperparameters: `conditioned`.
 """
 
 import copy
@@ -39,11 +39,11 @@ _MAX_AGE = 10
 # A search takes at most this many rows, the most relevant ones to the present.
 _MAX_LEARNT = 1000
 
-# Observations from which the sampling interval is taken, the latest.
+# Number of the latest observations that determine the sampling interval.
 _N_RECENT = 50
 
-# What earlier runs have learnt of the hyperparameters, and of the mean over the domain, holds for
-# fewer observations told: later the run knows better.
+# Priors from earlier runs, on the hyperparameters and on the mean over the domain, apply to fewer
+# observations told: later the data of the run are more informative.
 _N_INFORMED = 60
 
 
@@ -61,9 +61,9 @@ class Target:
         With the values of the target in place of y.
     model : Model
     limit : Limit or None
-        Of the outcome; None for y.
+        Limit of the outcome; None for y.
     index : int or None
-        Of the outcome, among those that are measured.
+        Index of the outcome among those that are measured.
     """
 
     run: object
@@ -77,23 +77,23 @@ class Target:
         """`ModelPrior` of earlier runs, or None."""
         earlier = self.run.algorithm._prior
         if earlier is None or (self.is_limited and self.run.config.safety is not None):
-            return None  # earlier runs certify no place
+            return None  # earlier runs certify no input
         return earlier.models.get(OBJECTIVE if self.limit is None else self.limit.name)
 
     @property
     def is_limited(self):
-        """True if there is a limit of the target."""
+        """True if the target has a limit."""
         limits = self.run.config.limits
         return self.limit is not None or any(limit.name == OBJECTIVE for limit in limits)
 
     def follows_scale(self, surrogate, n):
-        """Return True if location and scale follow n rows of a surrogate, not earlier runs."""
+        """Return True if n rows of a surrogate, not earlier runs, determine location and scale."""
         is_known = isinstance(surrogate, FittedGP) and "scale" in surrogate.model._known_of_rows
         return n >= self.min_to_learn and not is_known
 
     @cached_property
     def min_to_learn(self):
-        """Observations from which hyperparameters and a scale of the values are learnt."""
+        """Number of observations needed to learn hyperparameters and a scale of the values."""
         run, n = self.run, self.run.algorithm._min_to_learn
         least = min(run.history.n_told, n)
         if self.data.positions is run.data.positions or len(self.data) >= n:
@@ -140,8 +140,8 @@ def _of_values(data, values):
 def outcome_data(run, i):
     """Return the data set of the i-th outcome that is measured, in the order of telling.
 
-    Failures have positions below 0. They leave it when they are older than all of a data set from
-    which observations were removed.
+    Failures have positions below 0. They are left out when they are older than all of a data set
+    from which observations were removed.
     """
     data, limit, failures = run.data, run.config.measured_limits[i], run.failures
     values = limit.of_model(data.outcomes[:, i])
@@ -205,7 +205,7 @@ def _own_surrogate(target, times, data):
     if prior is None or not isinstance(surrogate, TimeVaryingGP):
         return surrogate
     y = run.sign * data.y
-    # A location within a limit would make inputs seem allowed.
+    # An earlier location within a limit would make inputs seem allowed.
     if not target.is_limited:
         surrogate = prior.scaled(surrogate, y)
     return prior.informed(surrogate, y) if run.history.n_told < _N_INFORMED else surrogate
@@ -215,7 +215,7 @@ def _before_search(target, surrogate, data, times):
     """Return a surrogate with its priors for a search, and the kernel in time for `refit`, a dict.
 
     The bounds of the default kernel follow the times, and priors from earlier runs the scale of y.
-    A surrogate that the user gave stays.
+    The user's own surrogate is unchanged.
     """
     if target.run.config.surrogate is not None:
         return surrogate, {}
@@ -232,7 +232,7 @@ def _before_search(target, surrogate, data, times):
 
 
 def times_of(run, times, of_outcome=False):
-    """Return the `Times` that bounds may follow, of data at some times, the new one last."""
+    """Return the `Times` that determine bounds, for data at some times, the new one last."""
     domain, recent = run.domain, [entry.row[-1] for entry in run.history.latest(_N_RECENT)]
     return Times(
         times,
@@ -253,7 +253,7 @@ def times_of(run, times, of_outcome=False):
 def training(run, data):
     """Return a data set as arguments of a surrogate's call: X (n, u + 1), y, and known variances.
 
-    These are left out where all are 0: a custom surrogate need not know of them.
+    Variances are left out if all are 0: a custom surrogate need not support them.
     """
     X, y = run.to_surrogate(data.rows, data.y)
     return (X, y, data.variance) if data.variance.any() else (X, y)
@@ -266,7 +266,7 @@ def conditioned(target, surrogate, data):
 
 
 def without_rows(target, surrogate, drop, n):
-    """Return a surrogate without some rows, of which n are left."""
+    """Return a surrogate without some rows; n rows are left."""
     return surrogate.without(drop, restandardize=target.follows_scale(surrogate, n))
 
 
@@ -278,7 +278,7 @@ def summarized(target, surrogate, drop, n):
 
 
 def unsummarized(surrogate, indices):
-    """Return a surrogate with rows that have come back, which its static part knows no longer."""
+    """Return a surrogate with rows that have come back, without their share of its static part."""
     return surrogate.unsummarized(indices) if isinstance(surrogate, FittedGP) else surrogate
 
 
@@ -386,7 +386,7 @@ def outcome_model(before, extended, after):
     ----------
     before, after : Target
     extended : Target
-        After it, but for the removals of the step.
+        After it, except for the removals of the step.
     """
     data, old = after.data, before.data.positions
     if not len(data):
@@ -404,7 +404,7 @@ def outcome_model(before, extended, after):
 
 
 def _first_outcome_model(target, extended, data):
-    """Return the first model of an outcome, fitted to an extended data set, on what is left."""
+    """Return the first model of an outcome, fitted to an extended data set, on the rows left."""
     model, drop = first_model(target, extended), ~np.isin(extended.positions, data.positions)
     if not drop.any():
         return model
@@ -441,7 +441,7 @@ def _search_arguments(target, surrogate, data):
     run, n_missing = target.run, target.min_to_learn - len(data)
     times, extra = surrogate.X_train_[:, -1], None
     if n_missing > 0:
-        # Removed observations still tell which kind of function it is.
+        # Removed observations are still informative about the hyperparameters.
         removed = run.history.latest_outside(data, n_missing, target.has_value)
         if removed:
             extra = training(run, target.data_of(removed))
@@ -461,7 +461,7 @@ def _on_relevant_rows(target, surrogate, data):
 
 
 def begun_search(target, surrogate, data):
-    """Return a search of a surrogate's hyperparameters in slices, before its first one."""
+    """Return a search of a surrogate's hyperparameters in slices, before its first slice."""
     surrogate, arguments = _search_arguments(target, surrogate, data)
     timer, surrogate = target.run.timer, _on_relevant_rows(target, surrogate, data)
     n = len(surrogate.X_train_)
@@ -469,13 +469,13 @@ def begun_search(target, surrogate, data):
 
 
 def after_slice(target, model, data):
-    """Return a model on a data set after a slice of its search, if it has one in a step."""
+    """Return a model on a data set after a slice of its search, if a step has one."""
     timer, before = target.run.timer, model.sliced_search
     if timer is None or before is None:
         return model
     sliced = before.continued(timer.until, timer.n_sure(before))
     if sliced is before and sliced.optimum is None and timer.is_too_long(sliced):
-        # Another one begins when fewer rows are left, or later.
+        # Another search begins when fewer rows are left, or later.
         if sliced.results:
             timer.searched(sliced.n, sliced.cost)
         return model._replace(sliced_search=None)
@@ -496,7 +496,7 @@ def _with_optimum(target, sliced, surrogate, data):
         # Rows may have left since the search began.
         latest = target.model.surrogate if surrogate is None else surrogate
         optimum = conditioned(target, with_static(optimum, static_of(latest)), data)
-    # Of many rows the search has taken a part.
+    # Of many rows the search has used a part.
     n = sliced.n if sliced.n < _MAX_LEARNT else len(data)
     return Model(optimum, SearchState(0, n))
 
@@ -527,7 +527,7 @@ def learnt(target, observations, holds):
     """Return a surrogate with hyperparameters learnt from observations and the data set.
 
     Of more than 1000 observations the latest are used, unless none is ever removed and the
-    hyperparameters are held. Of these and the data set the search takes the most relevant ones.
+    hyperparameters are held. Of these and the data set the search uses the most relevant ones.
 
     Parameters
     ----------
@@ -559,12 +559,12 @@ def learnt(target, observations, holds):
 
 
 def posterior_at_rows(run, surrogate, rows, times):
-    """Return mean and standard deviation (m,) of f at rows (m, d), times (m,), as users see y."""
+    """Return mean and standard deviation (m,) of f at rows (m, d), times (m,), in units of y."""
     places = run.domain.unit_of(rows)
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     alone = np.unique(times)
     if len(alone) > 1 and isinstance(surrogate, FittedGP):
-        # The surrogate is the same until some time, and all earlier ones are one call.
+        # Until some time the surrogate is the same: one call predicts all of these times.
         n = len(alone)
         while n and surrogate.at(alone[n - 1]) is not surrogate:
             n -= 1

@@ -31,7 +31,7 @@ ALGORITHMS = {
 
 
 def label_of(text, name="An algorithm", owner=None):
-    """Return the label of an algorithm, given that or the name of its class.
+    """Return the label of an algorithm, given its label or the name of its class.
 
     Case, hyphens and other signs do not count: "W-DBO", "wdbo", "WDBO".
     """
@@ -59,7 +59,7 @@ def as_optimizer(algorithm, name="algorithm", owner=None):
     Raises
     ------
     ValueError
-        The argument is neither; the message has the closest name.
+        The argument is neither; the message states the closest name.
     """
     if isinstance(algorithm, str):
         return ALGORITHMS[label_of(algorithm, name, owner)]()

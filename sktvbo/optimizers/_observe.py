@@ -55,11 +55,11 @@ _MANY = 2000
 
 
 def predicted_observation(run, answer):
-    """Return mean and standard deviation of an observation before it is told.
+    """Return the predicted mean and standard deviation of an observation before it is told.
 
-    In units and with the sign of y; None without a surrogate, or before the latest reset. The noise
-    is included: that which the surrogate has learnt, and a known variance. The deviation is NaN if
-    it is 0, or if a custom surrogate has no ``noise_std_``.
+    They have the units and the sign of y; None without a surrogate, or before the latest reset. The
+    learnt noise and a known variance are included. The deviation is NaN if it is 0, or if a custom
+    surrogate has no ``noise_std_``.
     """
     surrogate, known, x, t = run.query_surrogate, run.forecast, answer.x, answer.t
     if surrogate is None or run.policy.queries_prior or t < run.time.reset:
@@ -124,15 +124,15 @@ def _warn_of_size(run):
         return
     warn_caller(
         f"The data set of this {type(run.algorithm).__name__} has more than {_MANY} observations. "
-        "Each one makes the steps slower, and they take more memory. Give max_size=300, which "
-        "keeps the most relevant or else the latest ones, or step_budget; with_parameters() goes "
-        "on with them.",
+        "Each one makes the steps slower and takes memory. Give max_size=300, which keeps the "
+        "most relevant ones, or else the latest, or step_budget: with_parameters() continues with "
+        "these.",
         ModelWarning,
     )
 
 
 def _entry(run, answer, told, data, policy, now, predicted):
-    """Return the `Observation` of what is told, after which ``data`` is left of all rows."""
+    """Return the `Observation` of an answer, after which ``data`` is left of the rows ``told``."""
     removed, weights = _NO_POSITIONS, ()
     if data is not told:
         nearest = np.minimum(np.searchsorted(data.positions, told.positions), len(data) - 1)
@@ -162,8 +162,8 @@ def _learns_from(run, answer, data, now, hold, first):
     """Return model, policy and data set after an observation, and whether it is a reset.
 
     ``data`` is the data set with the observation; the policy may remove from it. An observation
-    that is older than the newest row is late: unless the policy wants late rows, it is asked only
-    which rows to drop afterwards, and a late row that would be left alone is dropped itself.
+    that is older than the newest row is late. Unless the policy wants late rows, only its
+    ``after_add`` is called, and a late row that would be the only one left is dropped itself.
     """
     policy, timer, target, n = deep_copy(run.policy), run.timer, objective(run), len(data)
     is_late = not policy.wants_late_rows and answer.t < data.rows[:, -1].max()
@@ -182,7 +182,7 @@ def _learns_from(run, answer, data, now, hold, first):
             drop = _dropped_before(run, policy, answer, latest, n)
         is_reset = 0 < len(drop) == n - 1
         data = data.drop(drop) if len(drop) else data
-        # An expert's answers have taught more than stale observations would.
+        # An expert's answers are more informative than stale observations.
         has_answers = run.query_surrogate is not run.surrogate
         hold = hold or (has_answers and len(data) < target.min_to_learn)
         model = next_model(target, drop, data, latest, hold=hold, fresh=fresh)
@@ -213,7 +213,7 @@ def _dropped_before(run, policy, answer, latest, n):
 
 
 def _measured(run, answer):
-    """Yield surrogate, place, time and value of each outcome that was measured."""
+    """Yield surrogate, input, time and value of each outcome that was measured."""
     limits = run.config.measured_limits
     for model, value, limit in zip(models_of(run), answer.outcomes, limits):
         if model.surrogate is not None and value is not None:
@@ -222,7 +222,7 @@ def _measured(run, answer):
 
 
 def _without_stale(target, policy, model, data, now):
-    """Return a model and its data set without what a policy drops."""
+    """Return a model and its data set without the rows that a policy drops."""
     n, name = len(data), _ROWS_OF.format(type(policy).__name__, "after_add")
     drop = check_rows(policy.after_add(model.surrogate, now), n, name)
     if len(drop) == n:
@@ -237,7 +237,7 @@ def _without_stale(target, policy, model, data, now):
 def _checked_record(policy):
     """Return the record of a policy: a dict of str to float or None."""
     record = policy.record() or {}
-    name = f"What {type(policy).__name__}.record returns"
+    name = f"The result of {type(policy).__name__}.record"
     if not isinstance(record, Mapping):
         raise invalid(name, "a dict of names and numbers", record)
     numbers = {}
@@ -246,7 +246,7 @@ def _checked_record(policy):
         if key in ("time", "n"):
             raise invalid(name, "a dict without 'time' and 'n', columns of every history", record)
         if not (isinstance(key, str) and (value is None or (number and value == value))):
-            expected = "a dict of names and numbers, None for what is not known"
+            expected = "a dict of names and numbers, None if unknown"
             raise invalid(name, expected, got=f"{key!r}: {value!r}")
         numbers[key] = None if value is None else float(value)
     return numbers
@@ -259,14 +259,14 @@ def observe_many(run, answers):
     """Return the run with answers (list of `Answer`), in order of time.
 
     The hyperparameters are learnt once, from all. Then the observations are added one by one with
-    these, so that the policy sees each one as if it had been told alone, and has no prediction:
-    that of a single one is made before the hyperparameters are learnt. Also return what was told:
-    each `Observation`, and the `Failures` after each failure.
+    these, so that the policy sees each one as if it had been told alone. Only a single observation
+    has a prediction, made before the hyperparameters are learnt. Also return the entries: each
+    `Observation`, and the `Failures` after each failure.
     """
     measured, predicted = [i for i, answer in enumerate(answers) if answer.y is not None], None
     if len(answers) == 1 and measured:
         predicted = predicted_observation(run, answers[0])
-    # The last one that is needed makes the first surrogate.
+    # The last observation that is needed makes the first surrogate.
     needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
     before = measured[needed] if needed < len(measured) else len(answers)
     run, entries = _added(run, answers[:before], predicted=predicted)
@@ -277,7 +277,7 @@ def observe_many(run, answers):
 
 
 def _added(run, answers, **options):
-    """Return the run with some answers, and what was told, see `observe_many`."""
+    """Return the run with some answers, and their entries, see `observe_many`."""
     entries = []
     for answer in answers:
         run = observe(run, answer, **options)
@@ -324,7 +324,7 @@ def _with_learnt_outcomes(run, surrogates):
     return with_models(run, models)
 
 
-# --- a search that is asked for -------------------------------------------------------------------
+# --- a search on request --------------------------------------------------------------------------
 
 
 def refit(run, deadline):
@@ -346,15 +346,15 @@ def refit(run, deadline):
     return with_models(replaced(run, objective=models[0]), models[1:])
 
 
-# --- what is taken back ---------------------------------------------------------------------------
+# --- observations, failures and queries taken back ------------------------------------------------
 
 
 def untell(run, told, handle=None):
     """Return the run without an observation or a failure.
 
-    While an observation is in the data set, or the latest one, what was removed when it was told is
-    back, as far as it is stored. The hyperparameters are held. When it is the latest one, the
-    policy is as it was before. A query that was answered may be answered again.
+    If an observation is in the data set, or is the latest one, the rows that were removed when it
+    was told are restored, as far as they are stored. Hyperparameters do not change. If it is the
+    latest one, the policy is restored as well. A query that was answered may be answered again.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def _without_observation(run, position):
 
 
 def _data_without(run, position, entry, is_latest):
-    """Return the data set without an observation, and with what it removed, see `untell`."""
+    """Return the data set without an observation, with the rows that it removed: see `untell`."""
     data, stored, back = run.data, run.history.positions, set()
     if is_latest or position in data.positions:
         back = set(entry.removed.tolist()).intersection(stored)
@@ -486,7 +486,7 @@ def _failed(failures, i):
 
 
 def _at_latest_time(run):
-    """Return a run of which a time was taken back, at the latest that is told or pending."""
+    """Return a run, after a time was taken back, at the latest time told or asked for."""
     queries = run.pending.queries
     now = max([run.time.passed, *(query.asked for query in queries)])
     if now == run.time.now:

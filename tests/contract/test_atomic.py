@@ -257,7 +257,7 @@ def test_what_a_policy_records_are_numbers(record):
             return record
 
     opt = BayesianOptimizer(BOX, policy=Recording(5), n_initial_points=2, random_state=0)
-    with pytest.raises(ValueError, match=r"Recording\.record returns must be a dict (of|with)"):
+    with pytest.raises(ValueError, match=r"Recording\.record must be a dict (of|with)"):
         opt.tell(opt.ask(0.0), 1.0)
     assert len(opt.told_y_) == 0
 

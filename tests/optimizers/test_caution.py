@@ -254,7 +254,7 @@ def test_regions_that_moved_away_are_found_again(kind, seed):
     assert beyond.sum() <= 9
     assert not beyond[-10:].any()
     assert 1 <= len(caught) <= 3
-    assert "Tell a measurement of a place within the limits" in str(caught[0].message)
+    assert "Tell a measurement within the limits" in str(caught[0].message)
     # What was just measured far beyond the limit is not asked again.
     assert np.abs(np.diff(a))[beyond[:-1]].min() > 0.01
 

@@ -193,5 +193,5 @@ def test_what_cannot_be_safe_warns_each_time(n_told, recwarn):
     assert opt.ask(n_told, fixed={"a": 0.25})["a"] == 0.25
     assert not recwarn
     for _ in range(2):
-        with pytest.warns(LimitWarning, match="What is fixed or available leaves no place"):
+        with pytest.warns(LimitWarning, match="No point with the fixed and available values"):
             opt.ask(n_told, fixed={"a": 0.95})

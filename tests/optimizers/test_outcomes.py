@@ -601,7 +601,7 @@ def test_when_nothing_is_certified_a_start_point_is_asked(held):
         x = held.ask(1e6)  # a lone one is no warning
     assert_array_equal(x, [0.2, 0.5])
     held.tell(x, 0.0, outcomes={"load": 2.0, "heat": 0.0})
-    with pytest.warns(LimitWarning, match="least risky known place is asked") as caught:
+    with pytest.warns(LimitWarning, match="least risky known point is queried") as caught:
         assert (held.ask(1e6 + 1.0) != [0.2, 0.5]).any()
     assert caught[0].filename == __file__
 
@@ -775,7 +775,7 @@ def test_constant_outcomes_at_the_limit_or_beyond_it_are_not_certified(value):
     opt = told_of((None, 0.6), np.full(10, value))
     assert_array_equal(opt.ask(10.0), [0.2])  # the start point, which was not measured
     opt.ask(11.0)
-    with pytest.warns(LimitWarning, match="No place within reach"):
+    with pytest.warns(LimitWarning, match="No point within reach"):
         opt.ask(12.0)
 
 
