@@ -309,7 +309,7 @@ def _cautious(run, space, reach, safest, least, back):
 
 
 def _certificate(choice):
-    """Return the `Certificate` of a query or recommendation, None of a query without a safety.
+    """Return the `Certificate` of a query or recommendation, None for a query without a safety.
 
     Without a safety, the limits hold at a recommendation with probability ½.
     """

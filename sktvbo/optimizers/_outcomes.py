@@ -1,8 +1,8 @@
-"""Measured limits: outcomes beside the objective, as users tell them, and what is beyond a limit.
+"""Outcomes that are measured with the objective: their limits, their values and violations.
 
-Each outcome has a surrogate like the objective's, with hyperparameters of its own, see `_models`.
-Its rows are those of the data set in which it was measured, and failures in which it was. Limits
-apply to the outcomes without noise.
+Each outcome has a surrogate like the objective's, with its own hyperparameters, see `_models`. Its
+rows are those of the data set, and failures, for which it was measured. Limits apply to the
+outcomes without noise.
 """
 
 import math
@@ -27,7 +27,7 @@ from ._state import OBJECTIVE, DataSet
 
 
 class Limit(NamedTuple):
-    """Lower and upper limit of an outcome, in its unit; infinite where there is none.
+    """Lower and upper limit of an outcome, in its unit; infinite if there is none.
 
     With the ``scale`` "log" the logarithm of the outcome is modelled, otherwise it is "linear".
     """
@@ -38,12 +38,12 @@ class Limit(NamedTuple):
     scale: str = "linear"
 
     def of_model(self, values):
-        """Return values of the outcome as its model has them."""
+        """Return values of the outcome on the scale of its model."""
         return np.log(values) if self.scale == "log" else values
 
     @property
     def ends(self):
-        """The limits as the model has the outcome."""
+        """The limits on the scale of the model."""
         low = max(self.low, 0.0) if self.scale == "log" else self.low
         with np.errstate(divide="ignore"):
             return float(self.of_model(low)), float(self.of_model(self.high))
@@ -78,9 +78,9 @@ def with_scales(limits, scales, owner):
 
 
 def _check_scale(scale, values, label):
-    """Raise unless values of an outcome, NaN if not measured, have a place on its scale."""
+    """Raise unless values of an outcome, NaN if not measured, are valid on its scale."""
     if scale == "log" and np.any(np.asarray(values, dtype=np.float64) <= 0.0):
-        expected, error = "positive, as outcome_scales has its logarithm", InvalidObservationError
+        expected, error = "positive, as its scale is 'log'", InvalidObservationError
         advice = "Tell None where it was not measured."
         raise invalid(label, expected, values, advice=advice, error=error)
 
@@ -117,7 +117,7 @@ def limits_of(constraints, owner):
 
 
 def check_names(limits, domain, owner):
-    """Raise unless the names of measured outcomes are those of no other column of a frame."""
+    """Raise if a measured outcome has the name of another column of a frame."""
     for name, *_ in limits:
         if name in domain.columns or is_added(name):
             raise invalid(
@@ -137,7 +137,7 @@ def is_missing(value):
 
 
 def measured(run):
-    """Return the names of the outcomes that are told."""
+    """Return the names of the measured outcomes."""
     return [limit.name for limit in run.config.measured_limits]
 
 
@@ -220,7 +220,7 @@ def kept_outcomes(run, new):
     if unknown and run.history.total:
         raise invalid(
             "outcome_constraints",
-            f"limits of what was measured: {', '.join(map(repr, [*known, OBJECTIVE]))}",
+            f"limits of measured outcomes: {', '.join(map(repr, [*known, OBJECTIVE]))}",
             owner=new.algorithm,
             got=f"a limit of {unknown[0]!r}",
             advice="Begin another run, and tell_many() observations with this outcome.",
@@ -235,7 +235,7 @@ def kept_outcomes(run, new):
 
 
 def outcomes_of_failures(run, new):
-    """Return the outcomes (f, k) of the failures of a run that goes on as another one."""
+    """Return the outcomes (f, k) of the failures of a run that continues as another one."""
     known, old = measured(run), run.failures.outcomes
     nothing = np.full(len(old), np.nan)
     outcomes = [old[:, known.index(name)] if name in known else nothing for name in measured(new)]
@@ -246,9 +246,9 @@ def outcomes_of_failures(run, new):
 
 
 def without_violation(run, points, margins=0.0):
-    """Return those of some points (m, d) whose latest outcomes are allowed, also if forgotten.
+    """Return the points (m, d) whose latest outcomes, also removed ones, are within the limits.
 
-    Distances up to ``margins`` (k,) beyond the limits of k outcomes are no violations.
+    Distances up to ``margins`` (k,) beyond the limits of k outcomes are not violations.
     """
     rows, distances = measurements(run, N_REMEMBERED)
     distances = without_noise(distances, margins)
@@ -286,7 +286,7 @@ def measurements(run, n_latest=None):
 def beyond_limits(run, outcomes, y):
     """Return distances (k, m) beyond limits, see `measurements`, of outcomes (m, q) and y (m,).
 
-    They are those of the outcomes' models.
+    They are on the scales of the outcomes' models.
     """
     values, distances = dict(zip(measured(run), outcomes.T)) | {OBJECTIVE: y}, []
     for limit in run.config.limits:

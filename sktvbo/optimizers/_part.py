@@ -1,4 +1,4 @@
-"""Protocol of the parts of a run: each capability is one, beside the others."""
+"""Protocol of the parts of a run: each part is one capability."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ class Optimum(NamedTuple):
     Attributes
     ----------
     x : ndarray of shape (d,), or None
-        A row; None if no place is allowed.
+        A row; None if no input is allowed.
     t : float
         Time of the query.
     posterior : callable or None
         Posterior of f at the present time, (m, u) -> mean (m,), std (m,), if it is known.
     is_fallback : bool
-        No place was allowed, and this one is the next best.
+        True if no input was allowed, and this is the next best one.
     """
 
     x: np.ndarray
@@ -32,18 +32,18 @@ class Part:
     A part is a value with the state of its capability. `sktvbo.optimizers._begin` lists all kinds;
     a run has those that its parameters use. Each method below is called at one moment of a run, and
     by default changes nothing: a part overrides the moments that it needs, and each moment has
-    parts that do. What only one part does is called by name, as its docstring says, with all that
-    other code reads of it.
+    parts that do. Functions of a single part are called by name; its docstring states the callers,
+    and all that other code reads of the part.
 
-    Moments of a query are a fold over the parts, in their order. Where a query may lie is the
-    intersection of what they allow, and the probability that it is allowed is a product.
+    Moments of a query are a fold over the parts, in their order. A query must be in the
+    intersection of the spaces that they allow, and the probability that it is allowed is a product.
 
     Attributes
     ----------
     name : str
         See `RunState.part`. In a journal the part is stored under this name.
     is_stored : bool
-        False: a resumed run has the part as it begins a run.
+        False: a resumed run has the part in its initial state.
     """
 
     name = None
@@ -62,7 +62,7 @@ class Part:
     # --- queries before there is a surrogate ------------------------------------------------------
 
     def towards(self, run, t, x):
-        """Return the row on the way to a start point x (d,) that may be asked; None if none is."""
+        """Return the row to query on the way to a start point x (d,); None if none is allowed."""
         return x
 
     def sampler(self, choice, space, draw):
@@ -73,23 +73,23 @@ class Part:
         choice : Choice
             Without a surrogate.
         space : SearchSpace
-            What all parts allow.
+            The space that all parts allow.
         draw : callable
-            The sampler of the parts before.
+            The sampler of the parts before this one.
         """
         return draw
 
     # --- queries ----------------------------------------------------------------------------------
 
     def narrow(self, choice, space):
-        """Return the part of a `SearchSpace` in which a query may lie, or a recommendation.
+        """Return the part of a `SearchSpace` in which a query or a recommendation may lie.
 
         Parameters
         ----------
         choice : Choice
             Its surrogate is None for an initial query.
         space : SearchSpace
-            What the parts before allow.
+            The space that the parts before this one allow.
         """
         return space
 
@@ -102,7 +102,7 @@ class Part:
         return None
 
     def choose(self, choice, space):
-        """Return the `Optimum` that takes the place of a search in a space; None for none."""
+        """Return an `Optimum` that replaces the search in a space; None to search."""
         return None
 
     # --- after a step -----------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Part:
         return self
 
     def continued(self, run, new, change):
-        """Return the part of a new run that goes on from another one.
+        """Return the part of a new run that continues another one.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""Parts of one class each.
+"""Small parts, of one class each.
 
-They say where to ask (start points, cancelled places, visits of members, exploration, the answers
+They determine queries (start points, cancelled inputs, visits of members, exploration, the answers
 of an expert), or warn (of an overconfident surrogate, of answers that miss their queries).
 """
 
@@ -26,7 +26,7 @@ from ._step_limiter import neighbourhood
 
 # --- start points, and initial points -------------------------------------------------------------
 
-# An initial point behind the first is the most distant of this many Sobol points.
+# An initial point after the first is the most distant of this many Sobol points.
 _N_SPREAD = 16
 
 # Initial points are within this part of each range around the first start point.
@@ -37,13 +37,13 @@ _NEAR_START = 0.2
 class Start(Part):
     """Start points, which come first, and with ``n_initial_points="auto"`` the initial points.
 
-    Every run has this part: `_suggest` asks for the `next` start point before all other queries.
-    `_begin` and `Limits` read how many were asked.
+    Every run has this part: `_suggest` takes the `next` start point before all other queries.
+    `_begin` and `Limits` read ``n_asked``.
 
     Attributes
     ----------
     n_asked : int
-        Start points that were asked, or cannot be reached.
+        Number of start points that were queried, or cannot be reached.
     """
 
     n_asked: int = 0
@@ -55,12 +55,12 @@ class Start(Part):
         return cls()
 
     def next(self, run, t):
-        """Return the row (d,) of a start point, or on the way to it, None of none; and the part."""
+        """Return the row (d,) of a start point, or on the way to it, or None; and the part."""
         points, n = run.config.start_points, self.n_asked
         while n < len(points):
             x = aim = points[n]
             if not len(allowed_in_context(run.domain, aim[np.newaxis])):
-                break  # it waits for a query for which it is allowed
+                break  # a later query may be allowed to take it
             for part in run.at_moment("towards"):
                 x = None if x is None else part.towards(run, t, x)
             if x is None or np.array_equal(x, aim):
@@ -70,10 +70,11 @@ class Start(Part):
         return None, self if n == self.n_asked else replaced(self, n_asked=n)
 
     def sampler(self, choice, space, draw):
-        """Return a sampler of initial points: the middle, then far from all others.
+        """Return a sampler of initial points: the middle, then points far from all others.
 
-        The others were told, have failed, are pending, or were asked in the step. The points are
-        within reach; with start points they are near the first one, and none is in the middle.
+        The others are observations, failures, pending queries and those of the same step. The
+        points are within reach; with start points they are near the first one, and none is in the
+        middle.
         """
         run = choice.run
         if run.surrogate is not None or not run.config.spreads_initial:
@@ -88,7 +89,7 @@ class Start(Part):
 
 
 def allowed_in_context(domain, points):
-    """Return those of some points (k, d) that may be asked in the present context."""
+    """Return those of some points (k, d) that may be queried in the present context."""
     space = domain.search_space()
     if domain.n_chosen < domain.n_dims:
         points = points[domain.queryable(points)]
@@ -100,7 +101,7 @@ def allowed_in_context(domain, points):
 def central(space):
     """Return a sampler of rows in the middle of a space, or nearest to it.
 
-    What has no middle is drawn: categories, arms and angles.
+    Coordinates without a middle are drawn at random: categories, arms and angles.
     """
     domain, middle = space.domain, 0.5 * (space.lower + space.upper)
     has_middle = ~np.isin(domain.kinds, ("cyclic", "unordered")) & (not isinstance(domain, Arms))
@@ -120,12 +121,12 @@ def central(space):
 
 
 def drawn(space, n, rng):
-    """Return places (m, u) of a space, of which the most distant of others are taken."""
+    """Return random inputs (m, u) of a space, of which n distant ones will be chosen."""
     return rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
 
 
 def distant(choice, space, draw):
-    """Return a sampler of rows of the places that ``draw`` returns.
+    """Return a sampler of rows from the inputs that ``draw`` returns.
 
     Those with most new categories come first, and among these the most distant.
     """
@@ -141,22 +142,22 @@ def distant(choice, space, draw):
 
 
 def n_new_categories(places, others, domain):
-    """Return the number (m,) of categories of places (m, u) that none of the others has."""
+    """Return the number (m,) of categories of inputs (m, u) that none of the others has."""
     columns = np.array([column for each in domain.categories for column in each], dtype=int)
     new = columns[~(others[:, columns] > 0.0).any(axis=0)]
     return np.count_nonzero(places[:, new] > 0.0, axis=1)
 
 
 def gaps(places, others, k):
-    """Return distances (m,) of places from the nearest of others, in the first k coordinates."""
+    """Return distances (m,) of inputs from the nearest of others, in the first k coordinates."""
     # Arms have no distance: all others are equally far.
     steps = np.minimum(np.abs(places[:, np.newaxis, :k] - others[:, :k]), 1.0)
     return np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
 
 
-# --- cancelled places -----------------------------------------------------------------------------
+# --- cancelled inputs -----------------------------------------------------------------------------
 
-# Reals nearer than this part of each range to a cancelled place are left alone as well.
+# Reals nearer than this part of each range to a cancelled input are avoided as well.
 _LEFT_ALONE = 0.05
 
 # Cancelled queries stored, the latest.
@@ -165,15 +166,15 @@ _MAX_CANCELLED = 100
 
 @dataclass(frozen=True, eq=False)
 class Cancelled(Part):
-    """Places of cancelled queries, at which a simulation may crash.
+    """Inputs of cancelled queries, at which a simulation may crash.
 
-    They are left alone at the time at which they were asked for, and for less than the usual
+    Queries avoid them at the time at which they were asked for, and for less than the usual
     interval between observations, unless they are told or announced.
 
     Attributes
     ----------
     rows : ndarray of shape (m, d + 1)
-        The places, and the times at which they were asked for.
+        The inputs, and the times at which they were asked for.
     """
 
     rows: np.ndarray
@@ -211,9 +212,9 @@ class Cancelled(Part):
 
 # --- visits of categories and members -------------------------------------------------------------
 
-# Members of a small space, queries from visit to visit, and observations for which a visit counts;
-# of a larger space also repetitions at one place that lead to a visit, and observations looked at;
-# observations for which a visit of a failing member counts.
+# Members of a small space, queries from visit to visit, and observations for which a visit counts.
+# For a larger space also the repetitions at one input that lead to a visit, and the observations
+# considered. Observations for which a visit of a failing member counts.
 _FEW_MEMBERS, _VISIT_EVERY, _LASTS = 20, 5, 50
 _MANY_MEMBERS, _VISIT_MANY_EVERY, _MIN_REPEATS, _N_LATEST = 1000, 40, 4, 1000
 _FAILING_LASTS = 150
@@ -221,13 +222,13 @@ _FAILING_LASTS = 150
 # Kinds of numbers without steps.
 _NUMBERS = "straight", "curved", "cyclic"
 
-# Categories are tried by this number of queries, each this often, since the best values of other
-# parameters may differ between them; those that are added later once, at every fifth query.
+# Within this number of queries each category is tried this often, as the best values of other
+# parameters may differ between categories. Later ones are tried once, at every fifth query.
 _TRIED_BY, _N_TRIALS = 30, 4
 
 
 class Visits(Part):
-    """Visits of categories and members; failed and pending queries are visits as well."""
+    """Visits of categories and members; failed and pending queries count as visits."""
 
     name, is_stored = "visits", False
 
@@ -236,7 +237,7 @@ class Visits(Part):
         return cls() if config.visits_members else None
 
     def narrow(self, choice, space):
-        """Return the categories, or the members, whose turn it is; the space if there are none."""
+        """Return the categories, or the members, that are due; the space if there are none."""
         if not choice.is_query or choice.surrogate is None:
             return space
         is_early = choice.number < _TRIED_BY
@@ -257,7 +258,7 @@ class Visits(Part):
         prior = choice.run.algorithm._prior
         if prior is not None:  # earlier runs have visited the others
             latest[(latest < 0) & ~prior.may_be_best(space.decode(members))] = 0
-        # No member becomes due before the next turn.
+        # Count up to the next turn: no member becomes due before it.
         n, is_few = choice.run.history.total + every, size <= _FEW_MEMBERS
         least = np.where(fails, _FAILING_LASTS, _LASTS if is_few else 0)
         due = latest < n - np.maximum((n + 1) // 2, least)
@@ -267,7 +268,7 @@ class Visits(Part):
 
 
 def _is_turn(choice, every):
-    """Return True for one query of some in turn."""
+    """Return True for one of each ``every`` successive queries."""
     return choice.number % every == every - 1
 
 
@@ -275,7 +276,7 @@ def _with_rare_categories(choice, space, n_trials):
     """Return the part of a space with categories that were tried less than ``n_trials`` times.
 
     It is the space if there are none. A category with fewer members is tried once for each. All are
-    tried once before any is tried again, and that only where it probably succeeds.
+    tried once before any is tried again, and again only where success is probable.
     """
     categories = space.domain.categories
     if not categories:
@@ -312,7 +313,7 @@ def _rare_and_allowed(choice, space, columns, n, needed):
 
 
 def _latest_visits(choice, members):
-    """Return how many observations (m,) were told before the latest visit of members (m, u).
+    """Return the number (m,) of observations before the latest visit of members (m, u).
 
     It is -1 without a visit. A visit in another category of a context does not count; for contexts
     of numbers, visits in all of them do.
@@ -343,20 +344,20 @@ def _is_repeated(entries):
 
 # --- exploration ----------------------------------------------------------------------------------
 
-# Number of the latest observations near which nothing is explored, and the prior correlation of a
-# place with a near one: that of a Matérn kernel at a distance of one lengthscale is about this.
+# Number of the latest observations near which nothing is explored, and the prior correlation of an
+# input with a near one: that of a Matérn kernel at a distance of one lengthscale is about this.
 _N_RECENT, _CORRELATED = 60, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Exploration(Part):
-    """A share of the queries, in turn, at a random place that is far from the latest ones.
+    """A share of the queries, at a random input that is far from the latest ones.
 
-    A surrogate that has seen nothing change for long believes that places far from the optimum are
-    still worse. Only a query there shows what has become better. The most uncertain places would be
-    at the faces of the domain, near which there is less to be found. If all places are near the
-    latest 60 observations, failures or pending queries, or the others probably violate a limit or
-    fail, the query is as usual.
+    After a long time without observed changes, a surrogate predicts that inputs far from the
+    optimum are still worse. Only a query there can show an improvement. The most uncertain inputs
+    would be at the faces of the domain, near which there is less to be found. If all inputs are
+    near the latest 60 observations, failures or pending queries, or the others probably violate a
+    limit or fail, the query is chosen as usual.
 
     Attributes
     ----------
@@ -376,13 +377,13 @@ class Exploration(Part):
         n = choice.number
         if not choice.is_query or int(self.share * (n + 1)) == int(self.share * n):
             return None
-        places = _far_places(choice, space)
+        places = _far_inputs(choice, space)
         if not len(places):
             return None
         return Optimum(space.decode(places[[choice.rng.randint(len(places))]])[0], choice.t)
 
 
-def _far_places(choice, space):
+def _far_inputs(choice, space):
     """Return candidates (m, u) far from the latest queries that probably succeed."""
     n = choice.effort.get("n_candidates", N_CANDIDATES)
     places = space.candidates(n, choice.rng)
@@ -401,14 +402,14 @@ def _far_places(choice, space):
 
 @dataclass(frozen=True, eq=False)
 class Expert(Part):
-    """An expert who is asked beside the queries; an observation or a failure ends its answers.
+    """Answers of an expert for the next query; an observation or a failure drops them.
 
     `RunState.query_surrogate` is the surrogate of this part if it has answers. `SparQGPUCB` asks.
 
     Attributes
     ----------
     X : ndarray of shape (q, d + 1)
-        Places and time of the answers.
+        Inputs and time of the answers.
     y : ndarray of shape (q,)
     surrogate : Surrogate or None
         Conditioned on the answers, and on the data set; None without answers.
@@ -468,14 +469,14 @@ class Calibration(Part):
     mean and variance, whatever queries were made. So the r_i are standard normal and independent,
     and of 50 of them at least 25 are beyond ±1.30 with probability 1e-6.
 
-    The number of large residuals ignores single surprises. Their mean square does not: in the first
-    50 steps, hyperparameters learnt from few observations are surprised once or twice, by 10
-    standard deviations and more, and 0/1 rewards are when the first 1 follows zeros only. With
-    learnt hyperparameters more residuals are large than with the right ones: at most 22 of 50 in 86
-    runs of ``benchmarks/decisions/calibration.py``, of which none warns.
+    The number of large residuals is robust to single ones; their mean square is not. In the first
+    50 steps, hyperparameters learnt from few observations lead to one or two residuals of 10
+    standard deviations and more, and so does the first 1 after zeros in 0/1 rewards. With learnt
+    hyperparameters more residuals are large than with the right ones: at most 22 of 50 in 86 runs
+    of ``benchmarks/decisions/calibration.py``, of which none warns.
 
-    Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
-    model or has no noise, and only cost exploration.
+    Small residuals give no warning. Residuals below 0.5 are usual if the function is smoother than
+    the model or has no noise, and only cost exploration.
 
     Attributes
     ----------
@@ -520,7 +521,7 @@ class Calibration(Part):
 
 
 def _remedies(run):
-    """Return what is known to be wrong with the model of an overconfident run, as sentences."""
+    """Return known faults of the model of an overconfident run, with remedies, as sentences."""
     surrogate, sentences = run.surrogate, []
     if not can_be_searched(surrogate):
         sentences.append("It learns no hyperparameters (optimizer=None): give a larger noise. ")
@@ -531,7 +532,7 @@ def _remedies(run):
     is_static = isinstance(getattr(surrogate, "temporal_kernel_", None), ConstantKernel)
     weighs = isinstance(as_estimator(surrogate), WeightedTimeVaryingGPRegressor)
     if is_static and type(run.policy) is KeepAll and not weighs:
-        sentences.append("It takes the function for one that never changes: WDBO forgets. ")
+        sentences.append("It models a function that never changes: WDBO forgets. ")
     return "".join(sentences)
 
 
@@ -543,9 +544,10 @@ _MANY = 10
 class Unanswered(Part):
     """Pending queries that were passed over by observations which answer none.
 
-    Such an observation has the time of a query and another place, as what a motor reads back, or
-    its place and another time, that of the measurement. It passes over the latest query of its
-    time, or else of its place. An observation beside the run does so as well.
+    Such an observation has the time of a query and another input, such as a motor's actual
+    position, or its input and another time, that of the measurement. It passes over the latest
+    query of its time, or else of its input. Observations that do not belong to any query do so as
+    well.
 
     Attributes
     ----------
@@ -577,11 +579,11 @@ class Unanswered(Part):
         if len(passed) < _MANY:
             return replaced(self, passed=passed)
         warn_caller(
-            f"{_MANY} queries are pending whose times or places were told, but not both: "
+            f"{_MANY} queries are pending whose times or points were told, but not both: "
             "tell(x, y, t) answers a query of the time t, and x may be rounded by a hundredth of "
             "each range. Other queries keep away from pending ones. Tell the handle of suggest(t): "
-            "tell(query, y), with t=... for the time of the measurement and x=... for what was "
-            "set. If these observations are beside the run, ignore this.",
+            "tell(query, y), with t=... for the time of the measurement and x=... for the point "
+            "that was set. If these observations answer no query, ignore this.",
             UnansweredQueryWarning,
         )
         return replaced(self, passed=(), has_warned=True)

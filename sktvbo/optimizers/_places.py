@@ -1,4 +1,4 @@
-"""Arguments of users as a run understands them: places, contexts, columns, and what they answer."""
+"""Arguments of users as rows of a run: points, contexts, columns, and the queries they answer."""
 
 import re
 from contextlib import contextmanager, suppress
@@ -22,12 +22,12 @@ from ._failures import with_failures
 from ._outcomes import measured
 from ._state import Answer, Query
 
-# Largest difference of an answer's x from its query: relative, that of float32, and of the range,
-# that of a few decimals. Another query must be this many times as far away.
+# Largest difference of an answer's x from its query: relative, for float32, and as a part of the
+# range, for a few decimals. Another query must be this many times as far away.
 _RELATIVE, _OF_RANGE, _TIMES_AS_FAR = 2.0**-23, 0.01, 4.0
 
 
-# --- places of one query --------------------------------------------------------------------------
+# --- points of one query --------------------------------------------------------------------------
 
 
 def place_of(run, x, context=None, *, answered=False):
@@ -46,16 +46,17 @@ def place_of(run, x, context=None, *, answered=False):
         return domain.place(x, context)
     except DomainError as exc:
         x = domain.as_row(x)
-        row = _known_place(domain, x, run.pending.unanswered)
+        row = _known_row(domain, x, run.pending.unanswered)
         if row is None:
             raise _with_remedy(exc, domain, x) from exc
         return _row_in_context(domain, row[: domain.n_chosen], context)
 
 
-def _known_place(domain, row, queries):
+def _known_row(domain, row, queries):
     """Return the row (d,) of an x outside of a domain that may answer a query, or None.
 
-    It is x where that was asked in a wider domain, or near the edge of this one, see `_rounded_to`.
+    It is x itself if that was asked in a wider domain. Near the edge of this one it is that of
+    `_rounded_to`.
     """
     k = domain.n_chosen
     if any(np.array_equal(query.x[:k], row[:k]) for query in queries):
@@ -67,8 +68,8 @@ def _known_place(domain, row, queries):
 def _rounded_to(domain, row):
     """Return a row (d,) that is nearly a point of the domain, None if it is not.
 
-    Reals are as measured, also beyond the domain; but for rounding errors of float32, all else is
-    that of the point.
+    Reals stay as measured, also beyond the domain, unless they differ by a rounding error of
+    float32. All other coordinates are those of the point.
     """
     nearest = domain.from_unit(domain.unit_of(row[np.newaxis]))
     gaps = _rounding_gaps(domain, row, nearest, np.ones(len(row), dtype=bool))
@@ -80,26 +81,26 @@ def _rounded_to(domain, row):
 
 
 def _with_remedy(error, domain, row):
-    """Return the error of a row (d,) outside of a domain, with what to do if it was measured."""
+    """Return the error of a row (d,) outside of a domain, with a remedy if it was measured."""
     numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
     beyond = (row < domain.lower) | (row > domain.upper)
     if not (numbers & beyond).any():
         return error
     return DomainError(
-        f"{error} A measurement beyond the domain: tell it to with_parameters(domain=...) with a "
-        "wider one, which may be narrowed again afterwards."
+        f"{error} To tell a measurement beyond the domain, widen it by "
+        "with_parameters(domain=...); it may be narrowed again afterwards."
     )
 
 
 def place_set(run, query, x):
-    """Return the row (d,) of what was set in place of a query, NaN for a context without a value.
+    """Return the row (d,) of the point set instead of a query, NaN for a context without a value.
 
-    ``query`` is a place or a `Query`, see `place_of`.
+    ``query`` is a row or a `Query`, see `place_of`.
     """
     if x is None:
         return None
     if isinstance(x, Query):
-        raise invalid("x", "a point, what was set in place of the query", x)
+        raise invalid("x", "the point that was set instead of the query", x)
     x, domain = without_outcomes(run, x), run.domain
     try:
         return domain.place(x)
@@ -114,7 +115,7 @@ def place_set(run, query, x):
 
 
 def rows_and_times(run, X, t, context):
-    """Return rows (m, d) and times (m,) of places as users give them, and whether X is one place.
+    """Return rows (m, d) and times (m,) of a user's points, and True if X is one point.
 
     The rows include the contexts.
     """
@@ -142,10 +143,10 @@ def _row_in_context(domain, chosen, context):
 
 
 def at_place(domain, x, queries):
-    """Return those of some queries at the chosen part of a row x (d,), in their order.
+    """Return the queries at the chosen part of a row x (d,), in their order.
 
-    If there are none, those at the nearest place, if x is that place but for rounding and any other
-    is much farther away.
+    If there are none, return those at the nearest point, if x is this point up to rounding and all
+    others are much farther away.
     """
     if not queries:
         return []
@@ -161,10 +162,11 @@ def at_place(domain, x, queries):
 
 
 def _rounding_gaps(domain, x, rows, rounded):
-    """Return distances (n,) of rows (n, d) from a row x (d,), infinite where x is not rounded.
+    """Return distances (n,) of rows (n, d) from a row x (d,), infinite beyond rounding errors.
 
-    They are the largest difference in unit form. The difference of float32 is allowed, and in the
-    coordinates ``rounded`` (d,) a hundredth of the range, on its scale or not. Labels are equal.
+    A distance is the largest difference in unit form. Differences of float32 are allowed, and in
+    the coordinates ``rounded`` (d,) a hundredth of the range, on the parameter's scale or a linear
+    one. Labels must be equal.
     """
     k, columns = domain.n_chosen, domain.unit_columns
     numbers = ~np.isin(domain.kinds, ["labels", "unordered"])
@@ -185,9 +187,9 @@ def _rounding_gaps(domain, x, rows, rounded):
 
 
 def of_time(queries, t, begin):
-    """Return those of some queries for a time, or asked for then; None for t: all.
+    """Return the queries for a time t, or asked for then; all of them if t is None.
 
-    It may be rounded, to float32 when counted from the ``begin`` of the run.
+    t may be rounded, to float32 when counted from the ``begin`` of the run.
     """
     if t is None:
         return queries
@@ -200,7 +202,8 @@ def of_time(queries, t, begin):
 def matching(run, x, t):
     """Return the pending queries at a row x (d,) and of a time (None: any), oldest first.
 
-    Those in the context of x, if there are any. If there are none, the only expired query.
+    If some of them are in the context of x, return only these. If there are none, return the only
+    expired query there.
     """
     k, now = run.domain.n_chosen, run.time.now
     queries = at_place(run.domain, x, of_time(run.pending.at(now), t, run.begin))
@@ -218,7 +221,7 @@ def matching(run, x, t):
 def _query_of(run, handle, *, answered=False):
     """Return the pending or expired query, with a row for x, of a user's handle.
 
-    With ``answered`` also one that was told already, as far as the answer is stored.
+    With ``answered`` also one that was told already, if its answer is stored.
     """
     for query in run.pending.unanswered:
         if query.id == handle.id:
@@ -228,17 +231,17 @@ def _query_of(run, handle, *, answered=False):
                 return query
             if same and query.id in run.pending.untold:  # its answer may have had another time
                 return replaced(query, t=handle.t, asked=handle.asked)
-    got = f"query {handle.id}, which"
+    got = f"query {handle.id}"
     answer, k = _answer_to(run, handle), run.domain.n_chosen
     if answer is not None:
         x, asked = run.domain.as_row(handle.x), answer[1]
         if answered and (asked is None or np.array_equal(asked[:k], x[:k])):
             return replace(handle, x=_row_in_context(run.domain, x[:k], handle.context))
-        raise not_pending("query", f"{got} was told already")
-    gone = "was cancelled, has expired or is another optimizer's"
+        raise not_pending("query", f"{got}, told already,")
+    gone = "cancelled, expired or another optimizer's"
     if run.history.log.first:
-        gone += ", or was answered before the observations that are stored (see 'history')"
-    raise not_pending("query", f"{got} {gone}")
+        gone += ", or answered before the observations that are stored (see 'history')"
+    raise not_pending("query", f"{got}, {gone},")
 
 
 def known_handle(run, handle):
@@ -249,10 +252,10 @@ def known_handle(run, handle):
 
 
 def _answer_to(run, query):
-    """Return what was told for a query, None if unknown.
+    """Return the answer that was told for a query, None if unknown.
 
-    It is the row (d + 1,), that of the query (d,), y, variance and outcomes. Of a query that
-    failed, its row and y are None. Of failures, as of observations, the latest are known.
+    It is a tuple of its row (d + 1,), the row of the query (d,), y, variance and outcomes. For a
+    failure, the row of the query and y are None. The latest failures, and observations, are known.
     """
     for entry in reversed(run.history.entries):
         if entry.query == query.id:
@@ -282,9 +285,9 @@ def warn_ambiguous():
 
 
 def rivals_of(run, place, t):
-    """Return the ids of other queries that a place (d,) and a time (None: any) may answer.
+    """Return the ids of other queries that a row (d,) and a time (None: any) may answer.
 
-    They are no rivals of the query that is taken if the same would be recorded.
+    Queries for which the same would be recorded are no rivals.
     """
     if isinstance(place, Query) or len(run.pending.queries) < 2:
         return set()
@@ -299,7 +302,7 @@ def rivals_of(run, place, t):
 def addressed(run, x, t, place=None):
     """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None.
 
-    ``place`` (d,) is what was set in place of the query, NaN for a context that is not given.
+    ``place`` (d,) is the row that was set instead of the query, NaN for a context not given.
     """
     queries = [x] if isinstance(x, Query) else matching(run, x, t)
     if queries:
@@ -324,7 +327,7 @@ def with_known_context(row):
             "context",
             "given for a point that is no pending query of ask()",
             None,
-            advice="It is what has been measured beside x: tell(x, y, t, context=...).",
+            advice="Give the values measured with x: tell(x, y, t, context=...).",
             error=AskTellError,
         )
     return row
@@ -338,14 +341,14 @@ def is_repeated(run, answer, place=None, others=()):
     run : RunState
     answer : Answer
     place : ndarray of shape (d,), default=None
-        What was set, if it is said.
+        Row that was set, if it is given.
     others : list of Answer or None, default=()
-        Of the same step.
+        Answers of the same step.
 
     Raises
     ------
     AskTellError
-        Something else was told.
+        Another answer was told.
     """
     query, k = answer.query, run.domain.n_chosen
     if query is None or query.id in map(attrgetter("id"), run.pending.unanswered):
@@ -383,7 +386,7 @@ def is_repeated(run, answer, place=None, others=()):
 
 @contextmanager
 def _in_row(name, i):
-    """Context in which errors about x, or x['rate'], are those about row i of a table."""
+    """Context in which errors about x, or x['rate'], become errors about row i of a table."""
     try:
         yield
     except (DomainError, InvalidObservationError) as exc:
@@ -391,7 +394,7 @@ def _in_row(name, i):
         raise type(exc)(message) from exc
 
 
-def _place_in(run, x, i, context):
+def _point_in(run, x, i, context):
     """Return row i of a user's X as `place_of` does."""
     with _in_row("X", i):
         return place_of(run, x, context, answered=True)
@@ -413,9 +416,9 @@ def places_set(run, places, x):
 
 
 def columns_of(run, X, y, t, y_variance, context, failed):
-    """Return the run, places, and columns (n,): y None of a failure, t, and variances.
+    """Return the run, points, and columns (n,): y, None for a failure, t, and variances.
 
-    t is None where no time was given.
+    t is None if no time was given.
     """
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
     X, places = without_outcomes(run, X), None
@@ -430,7 +433,7 @@ def columns_of(run, X, y, t, y_variance, context, failed):
     if places is None:
         X = rows_of(X)
         contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
-        places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
+        places = [_point_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
     n = len(places)
     y = with_failures(y, failed, n)
     if t is not None:
@@ -456,7 +459,7 @@ def observations_of(run, places, y, t, variances, outcomes, x):
     times = [None] * len(places) if t is None else t.tolist()
 
     def priority(i):
-        # Handles choose first; each other one takes the latest query that is left.
+        # Handles come first; each point takes the latest query that is left.
         return isinstance(places[i], Query), times[i] or 0.0, i
 
     for i in sorted(range(len(places)), key=priority, reverse=True):
@@ -476,7 +479,7 @@ def observations_of(run, places, y, t, variances, outcomes, x):
 
 
 def without_outcomes(run, X):
-    """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
+    """Return points, in any form, without the columns of outcomes that `to_frame` adds."""
     if not run.config.limits or type(X) is np.ndarray:
         return X
     names = measured(run)

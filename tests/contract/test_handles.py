@@ -54,10 +54,10 @@ def test_what_is_not_pending_is_refused():
     strange = [other.suggest(t) for t in (0.0, 1.0, 2.0, 3.0)]
     before = fingerprint(opt)
     for call in (opt.cancel, lambda query: opt.tell(query, 2.0)):
-        with pytest.raises(AskTellError, match="query 0, which was told already"):
+        with pytest.raises(AskTellError, match=r"query 0, .*told already"):
             call(told)
         for query in (gone, *strange[1:]):
-            with pytest.raises(AskTellError, match="cancelled, has expired or is another"):
+            with pytest.raises(AskTellError, match="cancelled, expired or another"):
                 call(query)
     assert fingerprint(opt) == before
     with pytest.raises(InvalidObservationError, match="y must be finite"):
@@ -225,7 +225,7 @@ def test_what_was_set_needs_a_query_and_is_checked():
         ("x_or_query must be a query", {"x": 0.1}, {"x": 1}),
         ("x", query, {"x": 1.2}),
         ("x must be a dict", query, {"y": 1.0}),
-        ("x must be a point, what was set", query, other),
+        ("x must be the point that was set", query, other),
     ]:
         with pytest.raises((ValueError, SktvboError), match=match):
             opt.tell(what, 1.0, x=x)

@@ -186,7 +186,7 @@ def test_a_refused_parameter_changes_nothing(tmp_path):
         ({"speed": 1.0}, "Invalid parameter 'speed'"),
         ({"start_points": [[9.0, 9.0]]}, "start_points"),
         ({"constraints": "x < 1"}, "constraint"),
-        ({"outcome_constraints": limits}, "what was measured: 'objective'. Got a limit of 'lat"),
+        ({"outcome_constraints": limits}, "measured outcomes: 'objective'. Got a limit of 'lat"),
         ({"safety": 0.9}, "'outcome_constraints' parameter of .* given with safety=0.9. .* the li"),
     ]:
         with pytest.raises(ValueError, match=match):

@@ -67,7 +67,7 @@ def test_what_is_measured_beyond_the_domain_names_the_remedy():
     opt.tell(query, 1.0, x=[1.004, 0.5])
     assert opt.told_X_[0].tolist() == [1.004, 0.5, 0.0]
     query = opt.suggest(1.0)
-    remedy = r"with_parameters\(domain=...\) with a wider one"
+    remedy = r"widen it by with_parameters\(domain=...\)"
     for tell in (
         lambda opt: opt.tell(query, 1.0, x=[1.02, 0.5]),
         lambda opt: opt.tell([1.02, 0.5], 1.0, 1.0),
