@@ -536,7 +536,8 @@ class AskTell(Durable):
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context distinguishes them.
         ModelWarning
-            Contexts span less than a tenth of their range, or more than three; once.
+            Contexts span less than a tenth of their declared range, or more than three times it;
+            once.
         UnansweredQueryWarning
             Ten queries are pending although observations were told at their times, or at their
             points with other times, which answer none; once.

@@ -140,7 +140,7 @@ class BayesianOptimizer(AskTell):
     O(n²) with the same hyperparameters.
 
     At least the latest 256 observations are stored, whatever ``history`` is: policies and searches
-    may use them. `SparQGPUCB` draws the expert's places from the stored ones.
+    may use them. `SparQGPUCB` draws the expert's inputs from the stored ones.
 
     A query that expired may still be answered, by its handle, or by x if no other query is there;
     the latest 256 are stored. The delay of an answer is the time from its query to the first

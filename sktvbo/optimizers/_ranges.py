@@ -1,4 +1,4 @@
-"""Parts about the ranges of contexts: declared ones, which may be wrong, and learnt ones."""
+"""Parts for the ranges of contexts: declared ones, which may be wrong, and learnt ones."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from ..exceptions import ModelWarning
 from ._part import Part
 
 # Contexts are compared with their declared ranges at every tenth observation, from the 30th on: the
-# latest of them should span at least a tenth of a range, and at most three.
+# latest of them should span at least a tenth of a range, and at most three ranges.
 _EVERY, _N_CONTEXTS, _N_SPANNED, _NARROW, _WIDE = 10, 30, 200, 0.1, 3.0
 
 # Kinds of numbers that are scaled by their range.
@@ -19,11 +19,11 @@ _SCALED = "straight", "curved"
 
 @dataclass(frozen=True, eq=False)
 class LearntRanges(Part):
-    """Ranges of contexts that are not declared, by which the domain scales them.
+    """Learnt ranges of contexts that have no declared ones; the domain scales contexts by them.
 
-    They are those of the latest contexts. A range changes when these are more than twice as wide or
-    less than half as wide; lengthscales mean the same afterwards. The ``domain`` of the run has
-    them, and this part stores them: `_begin` changes both.
+    They follow the latest contexts. A range changes when these are more than twice as wide or less
+    than half as wide; lengthscales keep their meaning. The ``domain`` of the run has these ranges,
+    and this part stores them: `_begin` changes both.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class LearntRanges(Part):
         return replaced(run, config=replaced(run.config, domain=domain)).with_part(self)
 
     def domain_after(self, run, rows):
-        """Return the domain of a run with the ranges of its latest rows, and of others (n, d)."""
+        """Return the domain of a run with the ranges of its latest rows and further ones (n, d)."""
         latest = run.history.latest(max(_N_SPANNED - len(rows), 0))
         return run.domain.learnt_from(np.vstack([run.rows(latest)[:, :-1], rows[-_N_SPANNED:]]))
 
@@ -57,10 +57,10 @@ class LearntRanges(Part):
 
 @dataclass(frozen=True, eq=False)
 class ContextRanges(Part):
-    """Declared ranges of contexts that differ much from what is measured, with one warning.
+    """Check of the declared ranges of contexts: one warning if measured values differ much.
 
-    Contexts are scaled by their ranges. Lengthscales are bounded in these units: contexts that span
-    a small part of them hardly matter to the model, and many of them all differ.
+    Contexts are scaled by their ranges, and lengthscales are bounded in these units. Contexts that
+    span a small part of a range hardly affect the model. Over many ranges, all of them look new.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class ContextRanges(Part):
         warn_caller(
             f"The context {domain.columns[i]!r} was measured from {low:.4g} to {high:.4g}, and its "
             f"range is declared as {domain.lower[i]:.4g} to {domain.upper[i]:.4g}: the model "
-            "hardly learns at such a scale. If the values are typical, go on with a range that "
+            "hardly learns at such a scale. If the values are typical, continue with a range that "
             "they fill: opt = opt.with_parameters(domain=...).",
             ModelWarning,
         )

@@ -6,9 +6,10 @@ from ..staleness import RelevancyBudget, RelevancyCap
 from ._ask_tell import absent, algorithm
 from ._base import BayesianOptimizer
 
-# Observations that W-DBO never removes. A season is learnt from its second period on, for which
-# those of the first are needed: at that time the kernel does not know that they matter. Beside a
-# context, a few noisy ones are explained by a short lengthscale in time, which removes the others.
+# Observations that W-DBO never removes. A season is learnt from its second period on, which needs
+# the observations of the first, although the kernel does not make them relevant yet. With a
+# context, a short lengthscale in time can explain a few noisy observations, which would remove the
+# others.
 _LEAST, _LEAST_WITH_SEASONS_OR_CONTEXT = 10, 100
 
 # Largest data set by default. A function that hardly changes makes all observations relevant.
@@ -21,10 +22,10 @@ class WDBO(BayesianOptimizer):
 
     Tracks a moving optimum: a Gaussian process of input and time predicts the objective, each query
     is where its upper confidence bound is largest, and observations that hardly change predictions
-    of the present and future are removed. How fast the objective changes is learnt. It is the
-    algorithm to begin with. Parameters that matter: the domain, ``maximize``,
-    ``outcome_constraints``, ``seasonal_periods`` if y has a daily or other period, ``robust`` if
-    single values are wrong, and ``max_size`` or ``step_budget`` to bound the time of a step.
+    of the present and future are removed. The rate of change is learnt. It is the algorithm to
+    begin with. Parameters that matter: the domain, ``maximize``, ``outcome_constraints``,
+    ``seasonal_periods`` if y has a daily or other period, ``robust`` if single values are wrong,
+    and ``max_size`` or ``step_budget`` to bound the time of a step.
 
     1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
@@ -33,8 +34,8 @@ class WDBO(BayesianOptimizer):
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
     The data set, and with it the response time, is as small as the rate of change allows, and has
-    at most ``max_size`` observations. What those that leave said of a part of the function that
-    never changes remains, see :doc:`/theory`.
+    at most ``max_size`` observations. Removed observations leave their information about the part
+    of the function that never changes, see :doc:`/theory`.
 
     When to use it: the function changes smoothly, or sometimes abruptly where it is queried, and
     fast steps matter. When not: the function is static (`GPUCB`), or its kernel in time never
@@ -56,7 +57,7 @@ class WDBO(BayesianOptimizer):
     Notes
     -----
     The page :doc:`/differences` compares these defaults with the values of the paper. At least 10
-    observations stay, and 100 with seasons or beside a context.
+    observations stay, and 100 with seasons or a context.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Tables and HTML of a run, and records of the logger ``sktvbo.optimizers``.
 
 Queries are logged at level DEBUG, events at level INFO. Each record has an attribute ``sktvbo``, a
-dict of plain data whose "event" says which one it is.
+dict of plain data with the kind of event under "event".
 """
 
 import logging
@@ -33,7 +33,7 @@ def frame_of(run):
             name += "_"
         columns[name] = values
     columns |= _outcomes(run)
-    # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
+    # pandas would turn None among strings into NaN, and 1 next to None into 1.0.
     for name, values in columns.items():
         if isinstance(values, list) and len(set(map(type, values))) > 1:
             columns[name] = pd.Series(values, dtype=object)
@@ -41,7 +41,7 @@ def frame_of(run):
 
 
 def _columns_of_steps(run, rows, pd):
-    """Return the columns beside parameters and outcomes, of rows (n, d + 1), by name."""
+    """Return the columns other than parameters and outcomes, of rows (n, d + 1), by name."""
     shown, failed, pending = run.shown, run.failures.rows, run.pending_now
     kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
     unknown = np.full(len(rows) - len(shown), np.nan)
@@ -71,7 +71,7 @@ def _columns_of_steps(run, rows, pd):
 
 
 def _outcomes(run):
-    """Return the columns of outcomes by name, of pending queries as well."""
+    """Return the columns of outcomes by name, with NaN for pending queries."""
     columns, unknown = {}, np.full(len(run.pending_now), np.nan)
     for i, name in enumerate(measured(run)):
         values = np.array([entry.outcomes[i] for entry in run.shown], dtype=np.float64)
@@ -101,21 +101,21 @@ def removed_at(run):
     if entries:
         removed = np.concatenate([entry.removed for entry in entries])
         now = np.repeat([entry.now for entry in entries], [len(entry.removed) for entry in entries])
-        # Of an observation that came back and was removed again, the latest time.
+        # Latest time of an observation that was restored and removed again.
         where = np.minimum(np.searchsorted(positions, removed), len(positions) - 1)
         known = positions[where] == removed
         times[where[known]] = now[known]
-    times[np.isin(positions, run.data.positions)] = np.nan  # it has come back
+    times[np.isin(positions, run.data.positions)] = np.nan  # it was restored
     return times
 
 
 def pending_rows(run):
-    """Return places and times (p, d + 1) of the pending queries."""
+    """Return inputs and times (p, d + 1) of the pending queries."""
     rows = [np.append(query.x, query.t) for query in run.pending_now]
     return np.array(rows).reshape(-1, run.domain.n_dims + 1)
 
 
-# Pending queries that are shown.
+# Largest number of pending queries that are shown.
 _N_PENDING = 5
 
 

@@ -14,8 +14,8 @@ from ._ask_tell import absent, algorithm
 from ._base import BayesianOptimizer
 from ._default_models import static_surrogate
 
-# Scale of β in blocks and windows: in 25 to 50 observations 0.2 explores too much. Regret on nine
-# problems of mixed spaces and live systems is then 1.0 to 2.9 times that of 0.1 in all but one.
+# Scale of β in blocks and windows. With 25 to 50 observations, 0.2 explores too much: regret is 1.0
+# to 2.9 times that of 0.1 on all but one of nine problems of mixed spaces and live systems.
 _SCALE_OF_BETA = 0.1
 
 
@@ -40,7 +40,7 @@ def _check_length(algorithm, name):
         algorithm._check_unused(("variation_budget",), "without a horizon")
 
 
-# Number of observations, the latest, from which R-GP-UCB learns the rate of change.
+# Number of the latest observations, from which R-GP-UCB learns the rate of change.
 _N_LEARN = 200
 
 
@@ -59,8 +59,8 @@ class RGPUCB(BayesianOptimizer):
     that of a Matérn 5/2 is used.
 
     When to use it: the function changes at a known, steady rate, and steps must be cheap. When not:
-    otherwise. `TVGPUCB` forgets gradually, `ETGPUCB` after an abrupt change, `WDBO` what is
-    irrelevant.
+    otherwise. `TVGPUCB` forgets gradually, `ETGPUCB` after an abrupt change, `WDBO` irrelevant
+    observations.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class LearntReset(PeriodicReset):
         """Accept any surrogate: the period is no parameter."""
 
     def watch(self, run):
-        """Take note of the observations told, removed ones included, for this step."""
+        """Store the observations told, removed ones included, for this step."""
         self._latest = run.latest
 
     def after_add(self, surrogate, now):
@@ -192,7 +192,7 @@ class ETGPUCB(BayesianOptimizer):
     1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
        of `~sktvbo.acquisition.UCB`.
     2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which is unlikely for a static function (lemma 3),
-       drop all observations. So does an outcome that has a limit.
+       drop all observations. An outcome with a limit triggers a reset in the same way.
     3. Add the observation; refit a Gaussian process of space alone.
 
     When to use it: the function changes abruptly, at an unknown frequency. When not: it drifts

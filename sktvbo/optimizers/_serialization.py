@@ -41,10 +41,10 @@ from ._outcomes import limits_of
 from ._ranges import LearntRanges
 from ._state import MAX_PENDING, DataSet, History, Log, Model, Observation, made_until
 
-# Parameters that give observations their meaning.
+# Parameters that define the meaning of observations.
 HELD = ("maximize", "time_unit")
 
-# Parameters that must be those of the run when it is resumed: with those of what is allowed.
+# Parameters that must be those of the run when it is resumed: also those that limit queries.
 _LIMITS = ("outcome_constraints", "outcome_scales", "safety", "max_step", "start_points")
 _IDENTITY = ("domain", "constraints", *HELD, *_LIMITS)
 
@@ -66,7 +66,7 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class StoredState:
-    """State of a run as a journal or JSON has it.
+    """State of a run as a journal or JSON stores it.
 
     Attributes
     ----------
@@ -91,10 +91,10 @@ class StoredState:
 
 
 def constants_of(run):
-    """Return what a state may contain and does not store: templates, and functions by name.
+    """Return values that a state may contain but does not store: templates, functions by name.
 
-    The templates are policy, clock and surrogate as they begin a run: only differences are stored.
-    The functions are those among the parameters.
+    The templates are policy, clock and surrogate at the beginning of a run: only differences are
+    stored. The functions are those among the parameters.
     """
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
@@ -119,8 +119,8 @@ def encode_parts(run, constants, known=None):
             encoded[name] = encode(value, templates, elsewhere)
         except NotPlainError as exc:
             raise JournalError(
-                f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
-                "arrays, lists and dicts of them."
+                f"The {name} of this run cannot be stored: {exc} It may contain numbers, "
+                "strings, arrays, and lists and dicts of them."
             ) from exc
     return encoded
 
@@ -154,7 +154,7 @@ def _external(run):
 
 
 def _restored_external(run, data, covariance):
-    """Return what `_external` left out, of a data set."""
+    """Return the attributes that `_external` left out, from a data set."""
     X, y = run.to_surrogate(data.rows, data.y)
     arrays = {"X": X, "y": y, "variance": data.variance, "total": np.zeros(len(y), dtype=bool)}
     places = {f"X{i}": X for i in range(len(run.config.limits))}
@@ -178,7 +178,7 @@ def restored_run(run, stored):
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
     objective = Model(values.pop("surrogate"), values.pop("search"))
-    # A run stored before there was a capability begins it.
+    # A capability that the stored run did not have is in its initial state.
     parts = {name: values.pop(name, part) for name, part in run.parts.items()}
     latest = [
         observations[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)
@@ -252,7 +252,7 @@ def _stored_observations(run):
     nothing, stored = np.empty(0, dtype=np.intp), {}
     columns = data.positions, data.y, data.variance, data.outcomes
     for i, y, variance, outcomes, row in zip(*(each.tolist() for each in columns), data.rows):
-        if i < log.first:  # the history has lost what else was known of it
+        if i < log.first:  # the history no longer stores its other fields
             known = tuple(None if math.isnan(value) else value for value in outcomes) or None
             entry = Observation(row, y, float(row[-1]), 0, nothing, {}, variance, outcomes=known)
             stored[i] = entry
@@ -403,7 +403,7 @@ def decode_parameters(plain, parameters, cls, source):
 
 
 def _decoded(stored, types):
-    """Return a parameter of `encode_parameters`; a NotPlainError says why it is not stored."""
+    """Return a parameter of `encode_parameters`; a NotPlainError states why it is not stored."""
     if "value" not in stored:
         raise NotPlainError("functions and objects of custom classes are not stored")
     return decode(stored["value"], types=types)
@@ -431,11 +431,11 @@ def new_optimizer(cls, header, parameters, source):
 
 
 def with_stored_parameters(optimizer, header, source):
-    """Return a copy of an optimizer with the stored parameters of a run, which it resumes.
+    """Return a copy of an optimizer with the stored parameters of a run that it resumes.
 
     Parameters that are not stored remain the optimizer's. Also return the names of those that are
-    replaced. Warn of them, and raise an error if the algorithm or a parameter of `_IDENTITY` means
-    something else.
+    replaced. Warn about them, and raise an error if the algorithm, or the meaning of a parameter of
+    `_IDENTITY`, differs.
     """
     new, parameters = copy.copy(optimizer), optimizer.get_params(deep=False)
     encoded, types = encode_parameters(parameters), types_within(*parameters.values())
@@ -467,8 +467,8 @@ def with_stored_parameters(optimizer, header, source):
         )
     if any(replaced.values()):
         warn_caller(
-            f"The run in {source} keeps the parameters that it has. "
-            f"{'; '.join(filter(None, replaced.values()))}. For others, take the optimizer that "
+            f"The run in {source} keeps its parameters. "
+            f"{'; '.join(filter(None, replaced.values()))}. For others, use the optimizer that "
             "with_parameters() returns.",
         )
     return new, list(replaced)
@@ -493,7 +493,7 @@ def _means_the_same(name, value, parameters):
             return np.array_equal(*(domain.places(each) for each in (value, parameters[name])))
         old, new = (as_step_limit(each, domain, name) for each in (value, parameters[name]))
         return old.per == new.per and np.array_equal(old.shares(domain), new.shares(domain))
-    except ValueError:  # the stored value is of another domain
+    except ValueError:  # the stored value belongs to another domain
         return False
 
 
@@ -539,7 +539,7 @@ class Recorder:
     header : plain data
         Body of the first event.
     is_stored : bool, default=False
-        The file is known to hold the state of ``run``.
+        True if the file already contains the state of ``run``.
     """
 
     def __init__(self, file, run, header, is_stored=False):
@@ -572,7 +572,7 @@ class Recorder:
         )
 
     def handed_to(self, run):
-        """Return the recorder of a run that goes on with other parameters in the same file."""
+        """Return the recorder of a run that continues with other parameters in the same file."""
         self._stored = None  # if its first step is interrupted, the next one of this run deletes it
         return Recorder(self._file, run, self._header)
 
@@ -596,9 +596,10 @@ class Recorder:
         return after
 
     def _noted(self, events, kind):
-        """Return the events of a step, the last one with what was noted since the step before.
+        """Return the events of a step, the last one with notes since the step before.
 
-        That are its seconds, unless it has many observations, and warnings (category, text).
+        Notes are the seconds of the step, unless it has many observations, and warnings (category,
+        text).
         """
         warnings, seconds = present_step()
         new, noted = self._warnings[self._n_warnings :], {}

@@ -1,4 +1,4 @@
-"""SparQ-GP-UCB, which asks an expert for present values at earlier places."""
+"""SparQ-GP-UCB, which asks an expert for present values at earlier inputs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Points, PointsLike, Time
 
-# Places to ask about per unit of log t, for n_queries="log" (SparQ section 4.1).
+# Inputs to ask about per unit of log t, for n_queries="log" (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
 
 # Probability that the confidence bound fails (SparQ section 4.1).
 _DELTA = 0.05
 
-# Number of queries from which a k-DPP is drawn: bounds its cost. More are first sampled uniformly.
-_MAX_PLACES = 2000
+# Largest number of queries from which a k-DPP is drawn: bounds its cost. More are first sampled
+# uniformly.
+_MAX_INPUTS = 2000
 
 
 @algorithm
@@ -46,7 +47,7 @@ class SparQGPUCB(BayesianOptimizer):
 
     1. Observe y at x; observations of age a have noise variance σ² (1 + a²) (eq. 10).
     2. Drop observations with a noise variance above g = σ² log t.
-    3. Draw Q = 6 log t of all queried places from a k-DPP, and ask an expert for the present values
+    3. Draw Q = 6 log t of all queried inputs from a k-DPP, and ask an expert for the present values
        there.
     4. Condition a Gaussian process of space alone on the remaining observations and on the expert's
        answers.
@@ -55,9 +56,9 @@ class SparQGPUCB(BayesianOptimizer):
        answers.
 
     Without an expert (``ask_expert`` and ``tell_expert``) only the last few observations remain.
-    ``recommend`` and ``predict`` use the same answers: consult the expert before as well.
+    ``recommend`` and ``predict`` use the same answers: consult the expert before them as well.
 
-    When to use it: a few places can be looked up at each step, as with sensors, simulations or
+    When to use it: a few inputs can be looked up at each step, as with sensors, simulations or
     cached evaluations. The average regret then vanishes for any change of the function. When not:
     each look-up costs as much as a query.
 
@@ -75,7 +76,7 @@ class SparQGPUCB(BayesianOptimizer):
     ----------
     policy_ : NoiseThreshold
     expert_X_ : ndarray of shape (q, d + 1)
-        Places and time of the expert's answers for the next query.
+        Inputs and time of the expert's answers for the next query.
     expert_y_ : ndarray of shape (q,)
         Answers there.
 
@@ -101,12 +102,12 @@ class SparQGPUCB(BayesianOptimizer):
     ...     return -(X[:, 0] - 5.0 - 3.0 * np.sin(0.2 * t)) ** 2
     >>> opt = SparQGPUCB([(0.0, 10.0)], n_initial_points=8, clock="step", random_state=0)
     >>> for t in range(40):
-    ...     places = opt.ask_expert()
-    ...     opt.tell_expert(places, f(places, t))
+    ...     X = opt.ask_expert()
+    ...     opt.tell_expert(X, f(X, t))
     ...     x = opt.ask()
     ...     opt.tell(x, f(x[np.newaxis], t)[0])
-    >>> places = opt.ask_expert()
-    >>> opt.tell_expert(places, f(places, 40))
+    >>> X = opt.ask_expert()
+    >>> opt.tell_expert(X, f(X, 40))
     >>> bool(abs(opt.recommend()[0] - 5.0 - 3.0 * np.sin(8.0)) < 0.5)
     True
     """
@@ -143,27 +144,27 @@ class SparQGPUCB(BayesianOptimizer):
 
     @step
     def ask_expert(self, t: Time | None = None) -> Points:
-        """Return the places to ask the expert about, before ``ask``.
+        """Return the inputs to ask the expert about, before ``ask``.
 
         Parameters
         ----------
         t : float or date, default=None
-            Present time; None reads the clock. Never before an earlier time.
+            Present time; None reads the clock. It may not be before an earlier time.
 
         Returns
         -------
         X : ndarray of shape (q, d), or a list of dicts
             Empty before there is a surrogate; fewer than ``n_queries`` if there are fewer different
-            places.
+            inputs.
         """
         with self._lock:
             run = self._run_or_new()
             _check_no_context(run.domain, "ask_expert()")
             t, timed = run.read_present_time(t)
             after, rows = _ask_expert(timed, t)
-            places = run.domain.decode_all(rows)
+            X = run.domain.decode_all(rows)
             self._take(run, after, "ask_expert", t=t, x=rows.tolist())
-        return places
+        return X
 
     @step
     def tell_expert(self, X: PointsLike, y: ArrayLike, t: Time | None = None) -> None:
@@ -172,7 +173,7 @@ class SparQGPUCB(BayesianOptimizer):
         Parameters
         ----------
         X : array-like of shape (q, d), or a list of dicts
-            Places of ``ask_expert``, or others.
+            Inputs of ``ask_expert``, or others.
         y : array-like of shape (q,)
             Present values of the function there.
         t : float or date, default=None
@@ -220,7 +221,7 @@ class SparQGPUCB(BayesianOptimizer):
 
 
 def _n_queries_at(t, n_queries):
-    """Return the number Q of places to ask about after t observations."""
+    """Return the number Q of inputs to ask about after t observations."""
     count = n_queries
     if isinstance(count, str) and count == "log":
         count = int(np.ceil(_QUERIES_PER_LOG * np.log(t)))
@@ -239,7 +240,7 @@ def _check_no_context(domain, caller):
             f"The domain of {caller}",
             "one without a context",
             domain,
-            advice="An expert is asked about places alone, without contexts.",
+            advice="An expert is asked about inputs alone, without contexts.",
             error=AskTellError,
         )
 
@@ -248,31 +249,31 @@ def _ask_expert(run, t):
     """Return the run at time t, and the rows (q, d) to ask about."""
     rng, rows = copied(run.rng), np.empty((0, run.domain.n_dims))
     if run.surrogate is not None:
-        rows = _sample_places(run, rng)
+        rows = _sample_inputs(run, rng)
     run = run.with_part(replaced(run.part("expert"), asked_at=t))
     return replaced(run, rng=rng, time=replaced(run.time, now=t)), rows
 
 
-def _sample_places(run, rng):
-    """Draw different places (q, d) of all that were queried from a k-DPP."""
+def _sample_inputs(run, rng):
+    """Draw different inputs (q, d) of all queries from a k-DPP."""
     domain, entries = run.domain, run.history.entries
     count = _n_queries_at(run.history.n_told, run.algorithm.n_queries)
-    if len(entries) > _MAX_PLACES:
+    if len(entries) > _MAX_INPUTS:
         chosen = sample_without_replacement(
-            len(entries), _MAX_PLACES, method="tracking_selection", random_state=rng
+            len(entries), _MAX_INPUTS, method="tracking_selection", random_state=rng
         )
         entries = [entries[i] for i in np.sort(chosen)]
     rows, _ = distinct_rows(run.rows(entries)[:, :-1])
     rows = rows[domain.queryable(rows)]
     K = np.ascontiguousarray(run.surrogate.spatial_kernel_(domain.to_unit(rows)))
-    # A k-DPP has at most as many places as K has rank.
+    # A k-DPP draws at most as many rows as the rank of K.
     rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
     count = min(count, int(rank))
     return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]
 
 
 def _tell_expert(run, X, y, t):
-    """Return the run with an expert's answers y (q,) at places X (q, d) and time t."""
+    """Return the run with an expert's answers y (q,) at inputs X (q, d) and time t."""
     asked = np.column_stack([X, np.full(len(X), t)])
     variance = run.algorithm.expert_noise_variance
     rows, values = run.to_surrogate(asked, y)

@@ -175,7 +175,7 @@ def test_a_run_that_keeps_its_parameters_is_resumed(tmp_path):
     ]
     for step in steps:
         step("tell", [0.1, 0.1], 2.0, 1.0)
-        assert "keeps the parameters" in step.texts[0][0][1]
+        assert "keeps its parameters" in step.texts[0][0][1]
         assert step.opt.n_told_ == 2
     same_state(*(step.opt for step in steps))
 
