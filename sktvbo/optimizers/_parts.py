@@ -93,7 +93,7 @@ def allowed_in_context(domain, points):
     space = domain.search_space()
     if domain.n_chosen < domain.n_dims:
         points = points[domain.queryable(points)]
-    if space.limited:  # to what is fixed or available for this query
+    if space.limited:  # to fixed or available values of this query
         points = points[space.allowed(domain.unit_of(points))]
     return points
 

@@ -64,7 +64,7 @@ OBJECTIVE = "objective"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An observation, and what it did to the data set.
+    """An observation, and its effect on the data set.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Observation:
     removed : ndarray of int
         Positions, among all observations, of those that were removed then.
     record : dict of str to float
-        Of the policy.
+        Record of the policy.
     variance : float
         Known variance of the noise of y, in units of y².
     query : int or None
-        Id of the query that it answers, if it does.
+        Id of the query that it answers, if any.
     predicted : (float, float) or None
         Mean and standard deviation of y, noise included, predicted before it was told.
     removed_weights : tuple of float
@@ -92,7 +92,7 @@ class Observation:
         Outcomes in the order of the limits, None for one that was not measured; None without
         limits.
     asked : ndarray of shape (d,), or None
-        Row of the query, if something else was set.
+        Row of the query, if another point was set.
     """
 
     row: np.ndarray
@@ -132,7 +132,7 @@ class Observation:
 
 
 class Answer(NamedTuple):
-    """An observation, or a failure, that is told, as the answer to a query or beside the run.
+    """An observation, or a failure, that is told, as the answer to a query or without one.
 
     Attributes
     ----------
@@ -147,11 +147,11 @@ class Answer(NamedTuple):
     outcomes : tuple of (float or None), or None
         See `Observation`.
     query : Query or None
-        The one that it answers.
+        The query that it answers.
     extended : DataSet or None
-        With the observation, and without the removals of the step.
+        Data set with the observation, before the removals of the step.
     learns : bool
-        Models of outcomes learn from it.
+        True if models of outcomes learn from it.
     """
 
     x: np.ndarray
@@ -175,7 +175,7 @@ class Answer(NamedTuple):
 
     @property
     def asked(self):
-        """Row (d,) of the query, if something else was set; None otherwise."""
+        """Row (d,) of the query, if another point was set; None otherwise."""
         if self.query is None or not (self.x != self.query.x).any():
             return None
         return self.query.x
@@ -190,9 +190,9 @@ class Log(Sequence):
     ----------
     items : iterable, default=()
     limit : int, default=None
-        Items stored, the latest; None: all.
+        Number of the latest items stored; None: all.
     total : int, default=None
-        Items appended so far; None: those that are given.
+        Number of items appended so far; None: that of ``items``.
     """
 
     def __init__(self, items=(), limit=None, total=None):
@@ -231,8 +231,8 @@ class Log(Sequence):
         full = self.limit is not None and len(self) >= self.limit
         start = self._start + 1 if full else self._start
         with GROW_LOCK:
-            # Share the memory unless another log has grown from this one, or an eighth of it is
-            # items that are no longer stored.
+            # Share the memory unless another log has grown from this one, or an eighth of it
+            # contains items that are no longer stored.
             shared = len(self._items) == self._stop and start <= (self._stop - start) // 8 + 64
             items = self._items if shared else self._items[start : self._stop]
             longer._start = start if shared else 0
@@ -253,7 +253,7 @@ class Remaining(Sequence):
 
     def __init__(self, items, gone):
         self._items = items
-        # How many remain before each of those that are left out.
+        # Number of remaining items before each one that is left out.
         self._before = [i - n for n, i in enumerate(sorted(gone))]
 
     def __len__(self):
@@ -276,7 +276,7 @@ class History:
     untold : tuple of int
         Positions of those that were taken back and are stored.
     n_untold : int
-        How many were taken back, stored or not.
+        Number of those that were taken back, stored or not.
     """
 
     log: Log = field(default_factory=Log)
@@ -320,12 +320,12 @@ class History:
         return replaced(self, untold=(*self.untold, position), n_untold=self.n_untold + 1)
 
     def latest(self, n):
-        """Return the latest n of them, or fewer; None: all."""
+        """Return the latest n observations, or fewer; None: all."""
         entries = self.entries
         return entries[:] if n is None else entries[max(len(entries) - n, 0) :]
 
     def latest_outside(self, data, n, counts):
-        """Return the latest n of them, or fewer, that a data set lacks and that ``counts``."""
+        """Return the latest n observations, or fewer, outside of a data set that ``counts``."""
         held = {*data.positions.tolist(), *self.untold}
         positions = range(self.log.total - 1, self.log.first - 1, -1)
         entries = (self.log.take([i])[0] for i in positions if i not in held)
@@ -348,9 +348,9 @@ class DataSet:
     y, variance : ndarray of shape (n,)
         Observations, and known variances of their noise.
     outcomes : ndarray of shape (n, k)
-        Outcomes that are measured beside y; NaN where one was not.
+        Outcomes that are measured with y; NaN where one was not.
     room : GrowableArrays or None
-        In which the arrays grow.
+        Memory in which the arrays grow.
     """
 
     positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -415,7 +415,7 @@ class Query:
     """A query that an optimizer was asked for: its handle, in place of x.
 
     `BayesianOptimizer.suggest` returns them, and ``pending_`` lists those without an answer.
-    ``tell(query, y)`` answers this very query, where x alone may match several, and
+    ``tell(query, y)`` answers exactly this query, while x alone may match several, and
     ``cancel(query)`` withdraws it. Handles may be pickled.
 
     Attributes
@@ -424,9 +424,9 @@ class Query:
         0, 1, 2, ... in the order in which they were asked for, or announced.
     x : ndarray of shape (d,), or a dict for named parameters
     t : float
-        Time at which it is to be made.
+        Time of the query, which may be later than ``asked``.
     asked : float
-        Present time when it was asked for; -inf if it was announced.
+        Present time of the ``ask`` or ``suggest``; -inf if it was announced.
     context : ndarray of shape (c,), or a dict, or None
         Context in which it was asked for, on a domain with one.
 
@@ -531,7 +531,7 @@ class PendingQueries:
         return replaced(self.with_expired(self.queries, expired), untold=untold)
 
     def answered(self, query, passed):
-        """Remove a query, None for none; those that are too old at a time expire."""
+        """Remove a query, or none for None; queries that are too old at a time expire."""
         pending = self
         if query is not None:
             times = () if self.delays is None else (*self.answered_at, query.t)
@@ -550,10 +550,10 @@ class PendingQueries:
         return replaced(self, queries=tuple(live), expired=tuple(expired[-_MAX_EXPIRED:]))
 
     def _with_delays(self, asked):
-        """Return the queries with a timeout that has learnt the delays of the latest answers.
+        """Return the queries with a timeout that follows the delays of the latest answers.
 
-        The answer to a query came at the latest when the next one is asked for. A delay of 0, as of
-        queries that all have one time, says nothing.
+        A query was answered at the latest when the next one is asked for. A delay of 0, as for
+        queries that all have one time, is ignored.
         """
         if not (self.answered_at and math.isfinite(asked)):
             return self
@@ -571,30 +571,30 @@ class PendingQueries:
 class RunConfig:
     """Parameters of a run, as they were when it began.
 
-    Those of the model have their values of a run without one by default.
+    The defaults of the model's parameters are those of a run without a model.
 
     Attributes
     ----------
     algorithm : AskTell
-        A copy of the optimizer, for its parameters and hooks.
+        Copy of the optimizer, for its parameters and hooks.
     domain : Domain
     start_points : ndarray of shape (k, d)
-        Rows to ask first.
+        Rows to query first.
     n_initial : int, or infinity
         Observations before there is a surrogate.
     acquisition : callable or None
     size_limit : stale-data policy or None
         Policy that forgets after the algorithm's own.
     limits : tuple of Limit
-        Of measured outcomes.
+        Limits of measured outcomes.
     surrogate, seasonal_periods, robust, refit_every, step_budget, safety, exploration
         As the parameters of `BayesianOptimizer`; a ``surrogate`` of None is the algorithm's own.
     spreads_initial : bool
-        The initial points are spread over the domain.
+        True if the initial points are spread over the domain.
     visits_members : bool
-        All members of a small space are visited.
+        True if all members of a small space are visited.
     asks_expert : bool
-        An expert is asked beside the queries.
+        True if an expert is asked as well as the system.
     """
 
     algorithm: object
@@ -617,7 +617,7 @@ class RunConfig:
 
     @property
     def measured_limits(self):
-        """Limits of outcomes that are measured beside y."""
+        """Limits of outcomes that are measured with y."""
         return [limit for limit in self.limits if limit.name != OBJECTIVE]
 
 
@@ -639,7 +639,7 @@ class TimeState:
         Latest date given as a number, and in nanoseconds; lost in a journal.
     resets : tuple of float
         Times of the latest observations before which the policy has dropped all others, oldest
-        first. What is older than the latest of them is no data.
+        first. Observations older than the latest reset are not data.
     """
 
     now: float = -np.inf
@@ -659,7 +659,7 @@ class TimeState:
         return replaced(self, resets=(*self.resets, t)[-_MAX_RESETS:])
 
     def in_force(self, times):
-        """Return the times without the resets that came after some of the times (n,) of a data set.
+        """Return the times without the resets that are later than some time of a data set (n,).
 
         Such rows are back, as the observation that had removed them was taken back.
         """
@@ -709,7 +709,7 @@ class Forecast(NamedTuple):
     x : ndarray of shape (d,)
     t : float
     mean, std : float
-        As the surrogate sees y.
+        In units of y, with the sign for maximization.
     """
 
     surrogate: object
@@ -730,11 +730,11 @@ class RunState:
     rng : RandomState
         A step draws from a copy.
     policy : stale-data policy
-        With what it has learnt in the run.
+        In its present state.
     policy_before : stale-data policy or None
-        As it was before the latest observation; None where that is not known.
+        Its state before the latest observation; None if that is unknown.
     static_before : StaticPart or None
-        That of the objective before the latest observation.
+        Static part of the objective before the latest observation.
     objective : Model
     time : TimeState
     pending : PendingQueries
@@ -745,10 +745,10 @@ class RunState:
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
     setting : ndarray of shape (d + 1,), or None
-        What the system is set to: the latest query, or what was set in its place, and its time;
+        Setting of the system: the latest query, or the point that was set instead, and its time;
         None before the first.
     parts : dict of str to Part
-        The capabilities that it uses, by name, see `sktvbo.optimizers._part`.
+        The capabilities that the run uses, by name, see `sktvbo.optimizers._part`.
     position : Position
         Position in its journal, if it has one.
     """
@@ -796,17 +796,17 @@ class RunState:
         return self.parts.get("step budget")
 
     def at_moment(self, moment):
-        """Return the parts (list) that do something at a moment, the name of a method of `Part`."""
+        """Return the parts (list) that override a moment, the name of a method of `Part`."""
         nothing = getattr(Part, moment)
         return [part for part in self.parts.values() if getattr(type(part), moment) is not nothing]
 
     def step_to(self, after, moment, *arguments):
-        """Return the state after a step, of which all parts are told.
+        """Return the state after a step, with all parts updated.
 
         Parameters
         ----------
         after : RunState
-            After it, but for the parts.
+            After it, except for the parts.
         moment : str
             Name of the method: "told" or "taken_back".
         *arguments
@@ -817,18 +817,18 @@ class RunState:
             after = after if new is part else after.with_part(new)
         return after
 
-    # --- what the system is set to ----------------------------------------------------------------
+    # --- the setting of the system ----------------------------------------------------------------
 
     def with_setting(self, x, t):
         """Return the run at a query, a row x (d,) and a time t."""
         return replaced(self, setting=np.append(x, t))
 
     def setting_after(self, answer):
-        """Return what the system is set to after an observation or a failure."""
+        """Return the setting of the system after an observation or a failure."""
         if answer.query is None or answer.query.id in self.pending.untold:
             late = self.setting is not None and self.setting[-1] > answer.t  # it sets nothing
             return self.setting if late else np.append(self._nearest(answer.x), answer.t)
-        # A query was counted when it was asked for, at the place where it was to be.
+        # The query became the setting when it was asked for.
         if answer.asked is None or not self._is_set_to(answer.asked, answer.query.t):
             return self.setting
         return np.append(self._nearest(answer.x), answer.query.t)
@@ -852,7 +852,7 @@ class RunState:
     def latest(self):
         """Row (d + 1,) of the latest query, told, failed or pending; None without any.
 
-        Of several at one time it is the last that was asked for.
+        If several have this time, it is the one asked for last.
         """
         queries = [(entry.row, entry.query) for entry in self.history.entries]
         queries += zip(self.failures.rows, self.failures.queries)
@@ -882,7 +882,7 @@ class RunState:
 
     @property
     def sign(self):
-        """1.0, or -1.0 when minimizing: the surrogate is given what is to be maximized."""
+        """1.0, or -1.0 when minimizing: the surrogate describes a function to maximize."""
         return 1.0 if self.algorithm.maximize else -1.0
 
     @property
@@ -891,7 +891,7 @@ class RunState:
         unlimited = self.config.size_limit is None and self.timer is None
         return unlimited and type(self.policy) is KeepAll
 
-    # --- observations as the surrogate sees them --------------------------------------------------
+    # --- observations in the surrogate's form -----------------------------------------------------
 
     # Of the `Model` of the objective.
     surrogate = property(attrgetter("objective.surrogate"))
@@ -904,7 +904,7 @@ class RunState:
 
     @property
     def query_surrogate(self):
-        """The surrogate that queries are made with: with an expert's answers if there are any."""
+        """Surrogate for queries: with an expert's answers if there are any."""
         expert = self.parts.get("expert")
         return (expert and expert.surrogate) or self.objective.surrogate
 
@@ -924,13 +924,13 @@ class RunState:
         return np.array([entry.row for entry in entries]).reshape(-1, self.domain.n_dims + 1)
 
     def to_surrogate(self, rows, y):
-        """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
+        """Return rows and values in the surrogate's form: X (n, u + 1) and y (n,)."""
         X = np.column_stack([self.domain.unit_of(rows[:, :-1]), rows[:, -1]])
         y = np.array(y, dtype=np.float64)
         return X, y if self.algorithm.maximize else -y
 
     def latest_observations(self, n):
-        """Return the latest n observations as the surrogate sees them."""
+        """Return the latest n observations in the surrogate's form."""
         entries = self.history.latest(n)
         return self.to_surrogate(self.rows(entries), [entry.y for entry in entries])
 
@@ -949,13 +949,13 @@ class RunState:
 
     @property
     def pending_now(self):
-        """Queries (tuple) whose answers are awaited, oldest first."""
+        """Queries (tuple) without an answer that have not expired, oldest first."""
         return self.pending.at(self.time.now)
 
     # --- time -------------------------------------------------------------------------------------
 
     def read_time(self, t):
-        """Return a time as a float, and the state that knows its kind; None reads the clock."""
+        """Return a time as a float, and the state with its kind; None reads the clock."""
         is_given = t is not None
         if not is_given:
             t = self.clock(self.history.n_told + self.failures.total, self.time.now)
@@ -978,9 +978,9 @@ class RunState:
         return str(dates_of(np.array([t]), self.algorithm.time_unit)[0])
 
     def _with_kind(self, kind, t, is_given):
-        """Return the state whose times are of a kind, which never changes afterwards.
+        """Return the state with a kind of times, which never changes afterwards.
 
-        Among dates, numbers that the run itself shows, such as those in ``told_X_``, are allowed.
+        Among dates, numbers that the run itself has returned, as in ``told_X_``, are allowed.
         """
         if self.time.kind is None:
             self.check_seasons(kind)
@@ -989,13 +989,13 @@ class RunState:
             return self
         name, advice = "t", ""
         if not is_given:
-            name = "The time that the clock tells"
+            name = "The time of the clock"
             advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
         where = "the earlier times of this run"
         raise mixed_kinds(name, self.time.kind, kind, where, advice, InvalidObservationError)
 
     def _with_date(self, date, number):
-        """Return the state after a date, which must differ from the latest one as a number too."""
+        """Return the state after a date; its number must differ from that of another date."""
         latest, exact = self.time.date, (number, nanoseconds(np.asarray(date).reshape(-1)[0]))
         if latest is not None and latest[0] == number and latest != exact:
             raise merged("t", InvalidObservationError)
@@ -1004,26 +1004,26 @@ class RunState:
     def check_seasons(self, kind):
         """Raise a ValueError if times of a kind have no default seasons."""
         if kind == NUMBERS and is_auto(self.config.seasonal_periods):
-            expected = "None or periods where times are numbers"
+            expected = "None or periods if times are numbers"
             advice = (
-                "Give dates as t, or a clock that tells dates, or seasonal_periods=['1D', '7D'] "
+                "Give dates as t, or a clock that returns dates, or seasonal_periods=['1D', '7D'] "
                 "with the right time_unit."
             )
             raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
 
     @property
     def _shown_times(self):
-        """Times that are told, pending or failed."""
+        """Times of observations, pending queries and failures."""
         times = [self.time.now, *(query.t for query in self.pending.queries)]
         times += [entry.row[-1] for entry in self.history.log]
         times += [row[-1] for row in self.data.rows]
         return np.array([*times, *self.failures.rows[:, -1]])
 
     def read_present_time(self, t):
-        """Return the same as `read_time`, of a time that is not before an earlier one."""
+        """Return the result of `read_time` for a time that must not be before an earlier one."""
         t, state = self.read_time(t)
         if t < self.time.now:
-            advice = "A late observation is told with tell(x, y, t)."
+            advice = "Tell a late observation with tell(x, y, t)."
             if state.time.kind == NAIVE:
                 advice += (
                     " Local times go back when daylight saving time ends: give dates with a time "
@@ -1036,7 +1036,7 @@ class RunState:
 
 
 def made_until(t, queries):
-    """Return those of some queries (time, size), in order, that were made until a time."""
+    """Return the queries (time, size), in order, that were made until a time."""
     if not queries or queries[-1][0] <= t:
         return queries
     return tuple(query for query in queries if query[0] <= t)

@@ -25,7 +25,7 @@ class RandomSearch(AskTell):
     -----
     The page :doc:`/differences` compares these defaults with the values of the paper.
 
-    It has no model, and with that no ``predict`` and no ``refit``. `recommend` returns the query of
+    It has no model, and therefore no ``predict`` and no ``refit``. `recommend` returns the query of
     the best observation that satisfies the constraints. With a ``history`` the data set is the
     stored observations, at least 256, and the best one.
 
@@ -52,7 +52,7 @@ class RandomSearch(AskTell):
         if best is None:
             raise invalid(
                 "The number of observations before recommend()",
-                "at least 1 in the domain that has what is fixed, and satisfies the constraints",
+                "at least 1 that matches 'fixed' and 'available' and satisfies the constraints",
                 got=str(len(here.data) and "none that does"),
                 error=AskTellError,
             )
@@ -60,7 +60,7 @@ class RandomSearch(AskTell):
 
 
 def _best(run, data):
-    """Return the index of the best observation that may be asked, None if there is none."""
+    """Return the index of the best observation that may be queried, None if there is none."""
     if not len(data):
         return None
     rows = data.rows[:, :-1]

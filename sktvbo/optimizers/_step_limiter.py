@@ -1,4 +1,4 @@
-"""Step limit: where a run may query next."""
+"""Step limit: the inputs that a run may query next."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from ..domain._search_space import CENTER, RADIUS
 from ..domain._step_limit import as_step_limit
 from ._part import Part
 
-# A step must lead by this part of a straight step nearer to a start point.
+# A step must reduce the distance to a start point by at least this part of a straight step.
 _NEARER = 0.1
 
 # Differences up to this one, in unit form, are rounding errors.
 _SLACK = 1e-9
 
-# Limits of two coordinates bound an arc of less than half of a circle: a longer step of a cyclic
-# parameter, in parts of a turn, is made in two.
+# Limits of two coordinates bound an arc of less than half of a circle: a step of a cyclic parameter
+# that is longer than this part of a turn is made in two.
 _LONGEST_ARC = 0.24
 
-# Candidates within reach, beside the nearest place.
+# Candidates within reach, in addition to the nearest input.
 _N_CANDIDATES = 64
 
 
@@ -29,8 +29,8 @@ _N_CANDIDATES = 64
 class StepLimiter(Part):
     """The step limit of a run.
 
-    It is read as `RunState.limiter`: limits ask it for a `step` on the way to a place, and
-    `_suggest` for the `heading` of a query; no batch of initial queries is drawn at once beside it.
+    It is read as `RunState.limiter`: limits use its `step` on the way to an input, and `_suggest`
+    the `heading` of a query. With a step limit, initial queries of a batch are drawn one by one.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class StepLimiter(Part):
         return None if limit is None else cls(limit)
 
     def within_reach(self, run, t, space):
-        """Return the part of a search space in which a query for time t may be.
+        """Return the part of a search space in which a query for time t may lie.
 
-        The next values and members in each direction are in it, however short the step.
+        It contains the next values and members in each direction, however short the step.
         """
         if run.setting is None:
             return space
@@ -61,19 +61,19 @@ class StepLimiter(Part):
             i = np.searchsorted(run.domain.unit_columns, np.argmax(gaps), side="right") - 1
             expected = f"within max_step of the latest query, in {run.domain.columns[i]!r} too"
             got = f"values farther away from {run.domain.decode(run.setting[:-1])}"
-            raise invalid_domain("What is fixed or available", expected, got=got)
+            raise invalid_domain("The fixed or available values", expected, got=got)
         return _between(space, run.domain, low, high, lambda: _next_members(space, here, reach))
 
     def _reach(self, run, t):
-        """Return where the run is (u,), and how far it may go (u,)."""
+        """Return the present setting (u,), and the distances (u,) within reach."""
         domain, shares = run.domain, self.limit.shares(run.domain)
         if self.limit.per == "time":
-            with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
+            with np.errstate(invalid="ignore"):  # free coordinates stay free even if no time passes
                 shares = np.where(shares == np.inf, np.inf, shares * max(t - run.setting[-1], 0.0))
         return domain.to_unit(run.setting[:-1]), _widths(domain, shares)
 
     def part_of(self, run, t):
-        """Return the part of the domain in which a query for time t may be."""
+        """Return the part of the domain in which a query for time t may lie."""
         return self.within_reach(run, t, run.domain.search_space())
 
     def narrow(self, choice, space):
@@ -82,7 +82,7 @@ class StepLimiter(Part):
     def towards(self, run, t, aim):
         """Return the row within reach at time t that is nearest to a row (d,) of the domain.
 
-        None if no step leads there: what is in reach is not nearer, by a tenth of a straight step.
+        None if no step leads there: no row within reach is nearer by a tenth of a straight step.
         """
         part, domain = self.part_of(run, t), run.domain
         if not part.limited:
@@ -103,7 +103,7 @@ class StepLimiter(Part):
     def step(self, run, t, aim):
         """Return the row within reach at time t on the way to a row (d,).
 
-        It is where the run is, if no step leads there.
+        It is the present setting if no step leads there.
         """
         x = self.towards(run, t, aim)
         if x is None:
@@ -112,12 +112,12 @@ class StepLimiter(Part):
         return x
 
     def heading(self, choice, space, optimum):
-        """Return a query in a space, or one on the way to a better place.
+        """Return a query in a space, or one on the way to a better input.
 
-        What is best within reach may be a hill from which no step leads on. Where an observation
-        beyond is believed to be better than what may be hoped at x, its mean and one standard
-        deviation, the query is the place within reach that is nearest to it, unless another query
-        is pending or has failed there.
+        The best input within reach may be a local optimum that no step leaves. If the mean at an
+        observation out of reach exceeds the mean at x by more than the standard deviation at x,
+        the query is the input within reach that is nearest to this observation, unless another
+        query is pending or has failed there.
         """
         domain, surrogate, t = choice.run.domain, choice.surrogate, choice.t
         part = space.at(optimum.t)
@@ -142,21 +142,21 @@ class StepLimiter(Part):
         return optimum._replace(x=part.decode(next_[np.newaxis])[0])
 
     def _here(self, run, part):
-        """Return where the run is (u,), in the present context."""
+        """Return the present setting (u,), in the present context."""
         return part.with_current_context(run.domain.to_unit(run.setting[np.newaxis, :-1]))[0]
 
 
 def neighbourhood(domain, space, row, part):
-    """Return the places of a space within a part of each range of a row (d,), or its middle.
+    """Return the inputs of a space within a part of each range around a row (d,).
 
-    Categories are free.
+    If no member is there, the one nearest to the middle remains. Categories are free.
     """
     here, reach = domain.to_unit(row), _widths(domain, np.full(domain.n_dims, part))
     return _between(space, domain, *_around(domain, here, reach), lambda: None)
 
 
 def _around(domain, here, reach):
-    """Return limits (u,), (u,) of the places within reach (u,) of one (u,)."""
+    """Return limits (u,), (u,) of the inputs within reach (u,) of one (u,)."""
     low, high = here - reach, here + reach
     for i in domain.unit_columns[domain.kinds == "cyclic"]:
         turn, columns = 2.0 * np.pi * min(reach[i], _LONGEST_ARC), slice(i, i + 2)
@@ -180,9 +180,9 @@ def _between(space, domain, low, high, beyond):
 
 
 def _nearest(domain, part, here, aim):
-    """Return the place (u,) of a part nearest to an aim (u,), or None, and how far it is."""
+    """Return the input (u,) of a part nearest to an aim (u,), or None, and its distance."""
     clipped = np.clip(aim, part.lower, part.upper)
-    # Where the clipped place is forbidden, one on the straight line need not be.
+    # If the clipped input is forbidden, one on the straight line may be allowed.
     ways = aim - here
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(ways == 0.0, 1.0, (clipped - here) / ways)
@@ -199,8 +199,8 @@ def _nearest(domain, part, here, aim):
 def _with_next_values(space, here, low, high):
     """Return limits (u,), (u,) with the next value in each direction of a coordinate that moves.
 
-    So a step of a parameter with few values is possible however small the limit. If the next value
-    is forbidden, the next one that is not is within the limits too.
+    So a parameter with few values can step however small the limit is. If the next value is
+    forbidden, the limits include the next allowed one as well.
     """
     k, low, high = space.domain.n_unit, np.array(low), np.array(high)
     moves, here = (low[:k] < high[:k]) & ~space.domain.circular, here[:k]
@@ -215,10 +215,10 @@ def _with_next_values(space, here, low, high):
 
 
 def _next_members(space, here, reach):
-    """Return the next places (m, k) in each direction, where the places are listed, or None.
+    """Return the next members (m, k) in each direction, or None if the space does not list them.
 
-    A place is one of them unless another of them is nearer to it. From anywhere such steps lead to
-    every place, each nearer than the one before.
+    A member is one of them unless another of them is nearer to it. Such steps lead from any member
+    to every other one, each step nearer than the one before.
     """
     places = space.listed()
     if places is None:

@@ -1,12 +1,13 @@
-"""Queries: `suggest` is an ``ask``, from the time and the context to the queries that are pending.
+"""Queries: `suggest` makes an ``ask``, from the time and the context to the pending queries.
 
-1. Context, and what is fixed or available: the domain of this query (`of_query`).
+1. The context and the fixed or available values give the domain of this query (`of_query`).
 2. Start points come first; until there is a surrogate, queries are drawn (`_initial_queries`).
-3. Then the search space of each query is what all parts allow (`allowed_space`).
-4. A part chooses in it, or `search` does: where the acquisition function is largest, weighed by the
-   probability that the query is allowed (`weighed_score`).
+3. Then the search space of each query is the intersection of what all parts allow
+   (`allowed_space`).
+4. A part chooses the query in it, or `search` does, where the acquisition function is largest,
+   weighed by the probability that the query is allowed (`weighed_score`).
 
-A `Choice` is what the parts are told about a query, see `sktvbo.optimizers._part`.
+A `Choice` describes a query to the parts, see `sktvbo.optimizers._part`.
 """
 
 import copy
@@ -33,7 +34,7 @@ from ._part import Optimum
 from ._report import log_queries, logger
 from ._state import MAX_PENDING, Forecast, made_until
 
-# A new query keeps away from at most this many pending ones, the latest.
+# A new query keeps away from at most this many of the latest pending ones.
 _MAX_HALLUCINATED = 32
 
 # Points that satisfy constraints are searched near the start points, pending queries and this many
@@ -43,7 +44,7 @@ _N_KNOWN = 32
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One query that is to be chosen, or a recommendation, as the parts of the run see it.
+    """A query to choose, or a recommendation, in the form for the parts of a run.
 
     Attributes
     ----------
@@ -57,13 +58,13 @@ class Choice:
     latest : float or None
         Latest time of the query; None is t.
     queries : tuple of (x, time)
-        Those before it in the same step, which follow the surrogate as well.
+        Earlier queries of the same step, which follow the surrogate as well.
     effort : dict
         Limits of the effort of a search, arguments of `optimize`.
     is_query : bool
         False for a recommendation.
     cache : dict
-        Results of `once`, of all queries of the step.
+        Results of `once`, for all queries of the step.
     """
 
     run: object
@@ -90,18 +91,18 @@ class Choice:
 
     @property
     def taken(self):
-        """Places (list) of the queries before it."""
+        """Inputs (list) of the earlier queries of the step."""
         return [self.run.domain.to_unit(x) for x, _ in self.queries]
 
     def places_of(self, rows):
-        """Return the places (m, u) of rows (d + 1,), failures, pending queries and those taken."""
+        """Return the inputs (m, u) of rows (d + 1,), failures, pending queries and those taken."""
         queried = [row[:-1] for row in (*rows, *self.run.failures.rows)]
         queried += [query.x for query in self.run.pending_now] + [x for x, _ in self.queries]
         return self.run.domain.unit_of(np.reshape(queried, (-1, self.run.domain.n_dims)))
 
     @cached_property
     def causes(self):
-        """Causes that a query is not allowed, a dict by the name of the part, see `Part.cause`."""
+        """Reasons why a query may not be allowed, by the name of the part, see `Part.cause`."""
         causes = {part.name: part.cause(self) for part in self.run.at_moment("cause")}
         return {name: cause for name, cause in causes.items() if cause is not None}
 
@@ -111,11 +112,11 @@ class Choice:
         return joint(self.causes, self.t)
 
     def fails(self, U):
-        """Return which places (m, u) are known to violate a limit or to fail at time t (m,)."""
+        """Return which inputs (m, u) are known to violate a limit or to fail at time t (m,)."""
         return np.zeros(len(U), dtype=bool) if self.chance is None else self.chance.fails(U)
 
     def succeeds(self, U):
-        """Return at which places (m, u) a query at time t is probably allowed (m,)."""
+        """Return at which inputs (m, u) a query at time t is probably allowed (m,)."""
         return np.ones(len(U), dtype=bool) if self.chance is None else self.chance.succeeds(U)
 
 
@@ -132,11 +133,11 @@ def suggest(run, t, size, context=None, *, may_wait, fixed=None, available=None)
         Present time.
     size : int
     context : object, default=None
-        One context as users give it, or one for each query.
+        A user's context, or one for each query.
     may_wait : bool
-        Queries may be for a later time, if the algorithm chooses it.
+        True if queries may be for a later time, when the algorithm chooses it.
     fixed, available : dict, or None
-        What is left of the domain for these queries, see `of_one_query`.
+        Restrictions of the domain for these queries, see `of_one_query`.
     """
     details = {} if logger.isEnabledFor(logging.DEBUG) else None
     n_before, sizes, queries = run.pending.n_total, run.query_sizes, []
@@ -182,16 +183,16 @@ def recommend(run, t):
 
 
 def announce(run, x, t):
-    """Return the run with a query (d,) pending that it was not asked for.
+    """Return the run with a pending query (d,) that was not asked for.
 
-    One that was made before the present time is not the latest one.
+    A query before the present time does not become the setting of the system.
     """
     after = run if t < run.time.now else run.with_setting(x, t)
     return _with_pending(after, [(x, t)], -np.inf)
 
 
 def _with_pending(run, queries, asked):
-    """Return the run with queries (x, time) more pending, asked for at a time."""
+    """Return the run with further pending queries (x, time), asked for at a time."""
     pending, n_forgotten = run.pending.append(queries, asked, run.time.now)
     if n_forgotten:
         warn_caller(
@@ -202,11 +203,11 @@ def _with_pending(run, queries, asked):
     return replaced(run, pending=pending)
 
 
-# --- what a query is chosen from ------------------------------------------------------------------
+# --- the space of a query -------------------------------------------------------------------------
 
 
 def _groups(domain, context, size):
-    """Return contexts (c,) and how many queries are in each."""
+    """Return contexts (c,) and the number of queries in each."""
     if context is None and domain.n_chosen == domain.n_dims:
         return [((), size)]
     contexts = domain.contexts(context, size)
@@ -250,7 +251,7 @@ def in_context(run, context):
 
 
 def allowed_space(choice):
-    """Return the search space of a choice: what all parts allow."""
+    """Return the search space of a choice, which all parts allow."""
     space = choice.run.domain.search_space()
     for part in choice.run.at_moment("narrow"):
         space = part.narrow(choice, space)
@@ -292,7 +293,7 @@ def _start_queries(run, t, size):
 
 
 def _initial_queries(run, t, size):
-    """Return the run, and queries (x, time) without a surrogate, each seen by the next one."""
+    """Return the run, and queries (x, time) without a surrogate, each aware of those before it."""
     queries, cache = [], {}
     while len(queries) < size:
         choice = Choice(run, None, t, run.rng, queries=tuple(queries), cache=cache)
@@ -300,7 +301,7 @@ def _initial_queries(run, t, size):
         draw = anywhere = _sampler(run.domain, space)
         for part in run.at_moment("sampler"):
             draw = part.sampler(choice, space, draw)
-        # A step begins where the query before it is.
+        # A step begins at the query before it.
         n = size if draw is anywhere and run.limiter is None else 1
         if choice.chance is not None:
             draw = choice.chance.sampler(draw, run.domain.to_unit)
@@ -316,7 +317,8 @@ def _sampler(domain, space):
         return domain.sample
 
     def sample(n, rng):
-        # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
+        # On the way to a random input anywhere: a walk of short random steps would stay near its
+        # start.
         aims = domain.to_unit(domain.sample(N_DRAWN, rng))
         if space.members is not None:
             k = space.domain.n_unit
@@ -336,10 +338,10 @@ def _sampler(domain, space):
 
 
 def _best_queries(run, t, size, may_wait, details):
-    """Return the run, queries (`Optimum`), each with those before hallucinated, and a `Forecast`.
+    """Return the run, queries (`Optimum`), each with earlier ones hallucinated, and a `Forecast`.
 
-    The latter is of the first query, or None. What each was chosen for is added to ``details``, by
-    id, unless it is None.
+    The forecast is that of the first query, or None. The values of each query are added to
+    ``details``, by id, unless that is None.
     """
     if run.timer is not None:
         run.timer.lap(REST)
@@ -386,7 +388,7 @@ def _hallucinated(run, surrogate, queries):
 
 
 def _effort(run, n_left=1):
-    """Return limits of the effort of a search, if some queries are left in the time of a step."""
+    """Return limits of the effort of a search, with ``n_left`` queries left in the step."""
     return {} if run.timer is None else run.timer.effort(n_left)
 
 
@@ -409,16 +411,15 @@ def search(choice, space, causes, taken=(), latest=None):
     causes : dict
         Scores are weighed by these causes, see `Choice.causes`.
     taken : list of ndarray
-        Places that are left out, as in `optimize`, unless all others are known to fail.
+        Inputs that are left out, as in `optimize`, unless all others are known to fail.
     latest : float, default=None
         Latest time of the query; None is the present.
     """
     run, t = choice.run, choice.t
     if len(taken) and _fails_elsewhere(space, causes, t, taken):
         taken = ()
-    # The latest queries are near a tracked optimum, and any row may be the best place known.
-    # Pending queries are left out: where nothing is uncertain, a search from one would end there
-    # again.
+    # The latest queries are near a tracked optimum, and any row may be the best known input.
+    # Pending queries are left out: without uncertainty, a search from one would end there again.
     anchors = run.query_surrogate.X_train_[-3 if choice.is_query else 0 :, :-1]
     if choice.acquisition.joint:
         return _drawn(choice, space, joint(causes, t), anchors, taken)
@@ -480,7 +481,7 @@ def weighed_score(choice, space, causes, latest=None):
 
 
 def _posterior(choice):
-    """Return the posterior for a choice among places: without the level that all share."""
+    """Return the posterior for a choice among inputs: without the level that all share."""
     without = {"level": False} if _has_level(choice.surrogate) else {}
     return choice.surrogate.posterior_at(choice.t, choice.run.domain.continuous, **without)
 

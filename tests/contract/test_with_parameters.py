@@ -280,7 +280,7 @@ def test_another_surrogate_is_fitted_to_the_observations():
         assert hasattr(new.surrogate_, "outlier_weights_") == ("robust" in changes)
     held = opt.with_parameters(acquisition="mean", n_initial_points=8, max_size=12)
     assert held._run.surrogate is opt._run.surrogate
-    with pytest.raises(ValueError, match=r"periods where times are numbers. Got 'auto'"):
+    with pytest.raises(ValueError, match=r"periods if times are numbers. Got 'auto'"):
         opt.with_parameters(seasonal_periods="auto")
 
 

@@ -149,7 +149,7 @@ def test_a_period_may_be_longer_than_the_run():
 
 def test_auto_is_a_day_and_a_week():
     opt = WDBO([(0.0, 1.0)], seasonal_periods="auto", time_unit="h", random_state=0)
-    with pytest.raises(ValueError, match="None or periods where times are numbers"):
+    with pytest.raises(ValueError, match="None or periods if times are numbers"):
         opt.ask(0.0)
     for hour in range(12):
         opt.tell(opt.ask(datetime(2026, 3, 1, hour)), float(hour))
