@@ -124,7 +124,7 @@ class AskTell(Durable):
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
         Source of times that are not given. "step" counts observations and failures told; "wall" and
-        "calendar" count seconds since the first call. None of them is before the latest time given.
+        "calendar" count seconds since the first call. They are never before the latest time given.
         "wall" stops between a pickle or journal and its use, "calendar" does not. A callable
         returns the time.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
@@ -374,7 +374,7 @@ class AskTell(Durable):
             Present time, as in ``ask``.
         n : int, default=None
             Size of a batch. For each query, the earlier ones of the batch are pending. With a
-            surrogate all are at different points, as long as there are some.
+            surrogate all are at different points, if there are enough.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Measured values, as in ``ask``; with ``n`` also a list of n of them.
         fixed, available : dict, default=None
@@ -759,7 +759,7 @@ class AskTell(Durable):
         """Return an optimizer that continues with other parameters and the same observations.
 
         This optimizer is unchanged. The new one continues with its observations, pending queries,
-        failures, counts, clock, random state and other parameters.
+        failures, counts, clock and random state. Parameters that are not named stay the same.
 
         Parameters
         ----------
@@ -809,7 +809,7 @@ class AskTell(Durable):
 
         Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real". A
         lengthscale that several parameters share is multiplied by the geometric mean of their
-        factors; that of a category is 1. In other kernels this holds for all lengthscales and
+        factors; the factor of a category is 1. In other kernels this holds for all lengthscales and
         periods, and in a custom surrogate for none. From the next search on, bounds of
         hyperparameters refer to the new unit box.
 

@@ -105,8 +105,8 @@ class BayesianOptimizer(AskTell):
         limits, and no custom surrogate. None weighs queries by the probability that the limits
         hold.
     exploration : float in [0, 1), default=0.0
-        Share of the queries that are at a random point far from the latest 60, whatever the
-        surrogate predicts there (see Notes). Not available with a custom surrogate.
+        Share of the queries that are at a random point far from the latest 60 observations,
+        whatever the surrogate predicts there (see Notes). Not available with a custom surrogate.
     earlier : list of optimizers, str, path-like or `~sktvbo.optimizers.Prior`, default=None
         Earlier runs of the same kind, which give this run its prior: running or finished
         optimizers, their JSON, paths of their journals, or a ``prior_``. A single one needs no
@@ -130,9 +130,9 @@ class BayesianOptimizer(AskTell):
 
     The first initial point of "auto" is the middle of the domain, or the allowed point nearest to
     it; parameters without a middle, such as categories, are drawn at random. Each further point is
-    that of 16 Sobol points, or random members, which is farthest from all observations, failures
-    and pending queries. All are within ``max_step``, and satisfy the constraints. Until the run has
-    a surrogate, ``recommend`` and ``predict`` fit one for each call.
+    the one of 16 Sobol points, or random members, farthest from all observations, failures and
+    pending queries. All are within ``max_step``, and satisfy the constraints. Until they are told,
+    ``recommend`` and ``predict`` fit a surrogate for each call.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
@@ -148,7 +148,7 @@ class BayesianOptimizer(AskTell):
 
     With a ``step_budget`` the search for a query stops when its time is over, and a search of the
     hyperparameters continues in slices, in the next ``tell`` or in `refit`. Updates are timed as
-    the data set grows. Its size is limited to that whose slowest updates take 0.45 of the budget,
+    the data set grows. Its limit is the size at which the slowest updates take 0.45 of the budget,
     but not below 30. Beyond it the least relevant observations are removed, as by ``max_size``.
     Work in all threads of the process counts. `tell_many` has no limit. Results depend on the speed
     of the machine; a journal holds the hyperparameters, but no unfinished search.
@@ -340,7 +340,7 @@ class BayesianOptimizer(AskTell):
         return new
 
     def _check_own_surrogate(self, name):
-        """Raise a ValueError for a custom surrogate, which the parameter ``name`` excludes."""
+        """Raise a ValueError for a custom surrogate, which parameter ``name`` does not allow."""
         if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
             expected = f"None, or one of sktvbo.gaussian_process, with {name}=..."
             raise invalid("surrogate", expected, self.surrogate, self)
@@ -499,7 +499,7 @@ class BayesianOptimizer(AskTell):
             Predict observations, with noise, instead of the function. The mean is the same, except
             for outcomes on a logarithmic scale.
         outcome : str, default=None
-            Name of an outcome to predict in place of the objective.
+            Name of an outcome to predict instead of the objective.
 
         Returns
         -------

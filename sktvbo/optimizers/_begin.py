@@ -59,7 +59,7 @@ from ._state import (
 )
 from ._step_limiter import StepLimiter
 
-# All kinds of parts, in the order in which they narrow a query: each one narrows the space that
+# All kinds of parts, in the order in which they narrow a query: each one starts from the space that
 # those before it allow.
 KINDS = (
     StepTimer,
@@ -170,7 +170,8 @@ def check_surrogate(surrogate, owner):
 def changed(run, changes, has_begun):
     """Return an optimizer with other parameters than a run's.
 
-    Also return the `Change` of its domain, and how many of its start points the run has asked.
+    Also return the `Change` of its domain, and the number of its start points that the run has
+    queried.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def continued(run, new, change, n_started, changes):
     change : Change
         From the domain of ``run`` to that of ``new``.
     n_started : int
-        Start points of ``new`` that ``run`` has asked.
+        Number of start points of ``new`` that ``run`` has queried.
     changes : dict of str to object
         Parameters that were given.
     """

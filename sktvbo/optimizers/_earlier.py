@@ -69,7 +69,7 @@ _LEAST_SHARE = 0.05
 _N_STATIC = 3.0
 
 # Typical settings of single runs are queried as well if a discrete parameter differs by more than
-# this part of its range. The second number limits the settings.
+# this part of its range. At most the second number of settings are queried.
 _SAME, _MOST_POINTS = 0.25, 5
 
 # y contradicts the location of earlier runs if its mean is farther away than the first number of

@@ -81,8 +81,8 @@ _CHANGES = 0.02
 class Failures(Part):
     """Queries that failed, and the hyperparameters of the model that learns from them.
 
-    Every run has this part: its rows complete the history. Readers of the history read them as
-    `RunState.failures`.
+    Every run has this part: its rows complete the history. Code that reads the history reads them
+    as well, as `RunState.failures`.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ class Success(Probability):
     posterior : ManyPlaces
         Posterior of the labels above their mean.
     level : float
-        This mean.
+        Mean of the labels.
     """
 
     def __init__(self, posterior, level):

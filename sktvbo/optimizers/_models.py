@@ -58,7 +58,7 @@ class Target:
     ----------
     run : RunState
     data : DataSet
-        With the values of the target in place of y.
+        With the values of the target instead of y.
     model : Model
     limit : Limit or None
         Limit of the outcome; None for y.
@@ -490,7 +490,7 @@ def after_slice(target, model, data):
 
 
 def _with_optimum(target, sliced, surrogate, data):
-    """Return the model that a search has found, on a data set, in place of a surrogate."""
+    """Return the model that a search has found, on a data set, instead of a surrogate."""
     optimum = sliced.optimum
     if sliced.surrogate is not surrogate:
         # Rows may have left since the search began.

@@ -286,7 +286,7 @@ def _added(run, answers, **options):
 
 
 def _learnt_at_once(run, answers, predicted):
-    """Return the run with answers from which it learns at once, the first an observation."""
+    """Return the run after it has learnt from answers at once, the first an observation."""
     recent = [answer for answer in answers if answer.t >= run.time.reset]
     holds = run.surrogate is not None and (
         not recent or run.config.refit_every is None or not can_be_searched(run.surrogate)

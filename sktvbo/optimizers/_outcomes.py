@@ -130,7 +130,7 @@ def check_names(limits, domain, owner):
 
 
 def is_missing(value):
-    """Return True for None or NaN in place of a number."""
+    """Return True for None or NaN instead of a number."""
     if value is None:
         return True
     return np.size(value) == 1 and isinstance(value, Real | np.ndarray) and np.all(value != value)

@@ -137,7 +137,7 @@ class Part:
         ----------
         run, after : RunState
         query : Query
-            What was taken back, with a row for x.
+            Query, or observation, that was taken back, with a row for x.
         """
         return self
 

@@ -426,7 +426,7 @@ def new_optimizer(cls, header, parameters, source):
         kinds += kind.__subclasses__()
     raise JournalError(
         f"{source} holds a run of {name.rpartition('.')[2]}. Use that class, of the module "
-        f"{name.rpartition('.')[0]}, in place of {cls.__name__}."
+        f"{name.rpartition('.')[0]}, instead of {cls.__name__}."
     )
 
 
@@ -513,7 +513,7 @@ def _remedy(refused, header, source):
 
 @contextmanager
 def state_errors(source):
-    """Raise a JournalError in place of the errors of decoding a state."""
+    """Raise a JournalError instead of the errors of decoding a state."""
     try:
         yield
     except JournalError:

@@ -38,21 +38,21 @@ from ._part import Part
 if TYPE_CHECKING:
     from .._typing import Point
 
-# Pending queries stored at most, and as many times of queries made with a surrogate.
+# Largest number of pending queries stored, and of times of queries made with a surrogate.
 MAX_PENDING = 1024
 
-# Expired queries stored, the latest, as their results may come late.
+# Number of the latest expired queries stored, as their results may come late.
 _MAX_EXPIRED = 256
 
 # With query_timeout="auto" a query expires after this many times the 95th percentile of the latest
 # delays, once there are enough of them.
 _PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
 
-# Observations stored at least, whatever `history` exposes: policies may use the latest, and
+# Least number of observations stored, whatever `history` exposes: policies may use the latest, and
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
 
-# Resets whose times are stored: those that may be taken back one after the other.
+# Number of the latest resets whose times are stored: those that may be taken back successively.
 _MAX_RESETS = 4
 
 # Name of the objective among the limits of measured outcomes.
@@ -325,7 +325,8 @@ class History:
         return entries[:] if n is None else entries[max(len(entries) - n, 0) :]
 
     def latest_outside(self, data, n, counts):
-        """Return the latest n observations, or fewer, outside of a data set that ``counts``."""
+        """Return the latest n observations, or fewer, not in a data set, where ``counts`` is
+        True."""
         held = {*data.positions.tolist(), *self.untold}
         positions = range(self.log.total - 1, self.log.first - 1, -1)
         entries = (self.log.take([i])[0] for i in positions if i not in held)
@@ -412,7 +413,7 @@ class DataSet:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query that an optimizer was asked for: its handle, in place of x.
+    """A query that an optimizer was asked for: a handle to use instead of x.
 
     `BayesianOptimizer.suggest` returns them, and ``pending_`` lists those without an answer.
     ``tell(query, y)`` answers exactly this query, while x alone may match several, and
@@ -628,7 +629,8 @@ class TimeState:
     Attributes
     ----------
     now : float
-        Present time: the latest of ``passed``, and of when the pending queries were asked for.
+        Present time: the latest of ``passed`` and the times at which pending queries were asked
+        for.
     passed : float
         Latest time told, or at which an answered query was asked for.
     next : float or None
@@ -692,7 +694,7 @@ class Model(NamedTuple):
         Conditioned on the data set; None before there are ``n_initial`` observations.
     search : SearchState
     sliced_search : Search or None
-        Search of the hyperparameters that goes on in the next steps; lost in a journal.
+        Search of the hyperparameters that continues in the next steps; lost in a journal.
     """
 
     surrogate: object = None
@@ -777,7 +779,7 @@ class RunState:
         return self.parts.get(name)
 
     def with_part(self, part):
-        """Return the run with a part in place of that of the same name."""
+        """Return the run with a part instead of the one of the same name."""
         return replaced(self, parts=self.parts | {part.name: part})
 
     @property
@@ -826,7 +828,7 @@ class RunState:
     def setting_after(self, answer):
         """Return the setting of the system after an observation or a failure."""
         if answer.query is None or answer.query.id in self.pending.untold:
-            late = self.setting is not None and self.setting[-1] > answer.t  # it sets nothing
+            late = self.setting is not None and self.setting[-1] > answer.t  # the setting is newer
             return self.setting if late else np.append(self._nearest(answer.x), answer.t)
         # The query became the setting when it was asked for.
         if answer.asked is None or not self._is_set_to(answer.asked, answer.query.t):

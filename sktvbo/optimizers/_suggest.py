@@ -1,4 +1,4 @@
-"""Queries: `suggest` makes an ``ask``, from the time and the context to the pending queries.
+"""Queries: `suggest` implements ``ask``, from the time and the context to the pending queries.
 
 1. The context and the fixed or available values give the domain of this query (`of_query`).
 2. Start points come first; until there is a surrogate, queries are drawn (`_initial_queries`).
@@ -293,7 +293,7 @@ def _start_queries(run, t, size):
 
 
 def _initial_queries(run, t, size):
-    """Return the run, and queries (x, time) without a surrogate, each aware of those before it."""
+    """Return the run, and queries (x, time) without a surrogate, each pending for the next ones."""
     queries, cache = [], {}
     while len(queries) < size:
         choice = Choice(run, None, t, run.rng, queries=tuple(queries), cache=cache)
