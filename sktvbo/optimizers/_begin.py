@@ -415,8 +415,8 @@ def check_held(optimizer, parameters):
         name = type(optimizer).__name__
         raise AskTellError(
             f"The parameters of a {name} whose run has begun must not be set: got "
-            f"{', '.join(others)}. with_parameters({others[0]}=...) returns an optimizer that goes "
-            "on with the same observations, and set_params of a clone() is for a new run."
+            f"{', '.join(others)}. with_parameters({others[0]}=...) returns an optimizer that "
+            "continues with the same observations, and set_params of a clone() is for a new run."
         )
 
 

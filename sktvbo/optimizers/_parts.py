@@ -526,9 +526,9 @@ def _remedies(run):
     if not can_be_searched(surrogate):
         sentences.append("It learns no hyperparameters (optimizer=None): give a larger noise. ")
     elif run.config.refit_every is None:
-        sentences.append("Its hyperparameters are held: refit_every='auto', or refit(). ")
+        sentences.append("Its hyperparameters are held: use refit_every='auto' or refit(). ")
     elif str(getattr(run.config.surrogate, "noise_variance_bounds", "")) == "fixed":
-        sentences.append("Its noise is fixed: let it learn the noise, by noise_variance_bounds. ")
+        sentences.append("Its noise is fixed: learn it, with other noise_variance_bounds. ")
     is_static = isinstance(getattr(surrogate, "temporal_kernel_", None), ConstantKernel)
     weighs = isinstance(as_estimator(surrogate), WeightedTimeVaryingGPRegressor)
     if is_static and type(run.policy) is KeepAll and not weighs:

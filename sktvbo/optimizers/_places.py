@@ -278,8 +278,8 @@ def warn_ambiguous():
     warn_caller(
         "Several queries at this x are pending, which were asked for at different times or in "
         "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
-        "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
-        "whose results are lost by cancel(query), or set query_timeout.",
+        "context (context=) of the query, or its handle, which suggest() returns. If results "
+        "are lost, call cancel(query) or set query_timeout.",
         AmbiguousQueryWarning,
     )
 

@@ -325,8 +325,7 @@ class History:
         return entries[:] if n is None else entries[max(len(entries) - n, 0) :]
 
     def latest_outside(self, data, n, counts):
-        """Return the latest n observations, or fewer, not in a data set, where ``counts`` is
-        True."""
+        """Return at most n latest observations, not in a data set, for which ``counts`` is True."""
         held = {*data.positions.tolist(), *self.untold}
         positions = range(self.log.total - 1, self.log.first - 1, -1)
         entries = (self.log.take([i])[0] for i in positions if i not in held)
