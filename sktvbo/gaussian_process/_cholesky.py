@@ -1,4 +1,4 @@
-"""Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
+"""Dense Cholesky: factor, solve, append and drop; jitter and threads are decided here only."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -239,7 +239,7 @@ class Conditioned(ProcessPosterior):
 
     @abstractmethod
     def relevancy_sweep(self, now):
-        """Return the `RelevancySweep` of the rows in the exact model; ``now`` in the user's unit."""
+        """Return the exact model's `RelevancySweep` of the rows; ``now`` in the user's unit."""
 
     def leave_one_out(self):
         """Return residuals (n,) of y and variances (n,) of f at the rows, given the other rows.

@@ -247,7 +247,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     A season is ``Matern(l) + a * Matern(decay) * ExpSineSquared(s, period)``, for instance. Without
     RBF, such kernels have relevancies if all parts decay, and a Kalman filter. Both use cosines,
     which omit less than 1e-10 of the variance for periodic lengthscales s ≥ 0.1. So the lower bound
-    of a learnt s is raised to 0.1 if s starts there or above. With a filter over several places, or
+    of a learnt s is raised to 0.1 if s starts there or above. With a filter over several sites, or
     a large state, it is raised to 0.5 at most. A warning names a bound that is raised and reached.
     An s that starts below 0.1 keeps the given bounds, and has neither relevancies nor a filter.
 

@@ -257,7 +257,7 @@ def _at_bounds(covariance, rows):
     for name, value, sides in zip(covariance.names, np.exp(covariance.theta), at_bound):
         if sides.any():
             values.setdefault((name, int(sides[1])), value)
-    # Rows at one time do not determine the change of f in time, nor rows at one input that in space.
+    # Rows at one time do not show how f changes in time, nor do rows at one input in space.
     t = rows.t[:, np.newaxis]
     columns = {"spatial": rows.S, "temporal": t, "level": t}
     same = tuple(f"{part}_kernel__" for part, x in columns.items() if not np.ptp(x, axis=0).any())
