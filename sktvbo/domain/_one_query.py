@@ -53,7 +53,7 @@ def of_one_query(domain, fixed, available):
         for name, values in _named(available, "available", terms).items()
     }
     names = list(terms)
-    # Limits leave single categories, but not single numbers, out.
+    # Limits exclude single categories, but not single numbers.
     of_steps = {
         names.index(name): numbers
         for name, numbers in lists.items()
