@@ -219,7 +219,7 @@ class FiniteSet(Domain):
         return self.points[nearest]
 
     def _nearest(self, X):
-        """Return distances (n,) to the nearest members, relative to the scales, and their indices."""
+        """Return distances (n,) to the nearest members, over the scales, and their indices."""
         return self._tree.query(self._to_unit(X), p=np.inf)
 
     def _inside(self, X):

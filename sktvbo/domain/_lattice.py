@@ -152,7 +152,7 @@ class Lattice:
         return np.where(domain.continuous, U, domain.unit_of(X))
 
     def chords(self, K, steps):
-        """Return the least and the largest multiple (m,) of steps (m, c) from K (m, c) in bounds."""
+        """Return the least and largest multiple (m,) of steps (m, c) from K (m, c) in bounds."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.array([(self.low - K) / steps, (self.high - K) / steps])
         ends[:, steps == 0] = [[-np.inf], [np.inf]]
