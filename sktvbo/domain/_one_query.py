@@ -91,7 +91,7 @@ def _terms(domain):
 
 
 def _named(values, what, terms):
-    """Return values by name, a dict, of which all names are known."""
+    """Return a dict of values by name, all of whose names are known."""
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not values.keys() <= terms.keys():
@@ -124,7 +124,7 @@ def _numbers(term, values, what):
 
 
 def _limits(domain, terms, row, lists):
-    """Return lowest and highest unit coordinates (u,) of the values that are left."""
+    """Return lowest and highest unit coordinates (u,) of the remaining values."""
     space = domain.search_space()
     low, high = space.lower.copy(), space.upper.copy()
     ends = np.append(domain.unit_columns[1:], domain.n_unit)

@@ -114,7 +114,7 @@ class Rules:
 
     @property
     def calls_left(self):
-        """Calls that are left, infinity if they are not counted."""
+        """Number of calls left; infinity if they are not counted."""
         return np.inf if self._calls is None else self._calls.left
 
     def gaps(self, X):
@@ -167,7 +167,7 @@ class Rules:
         return satisfied
 
     def _remembered(self, X):
-        """Return the same, from earlier answers and the calls that are left."""
+        """Return the same, from earlier answers and the calls left."""
         calls, keys = self._calls, [x.tobytes() for x in X]
         new = np.array([i for i, key in enumerate(keys) if key not in calls.answers], dtype=int)
         new = new[: calls.taken(X[new], self._functions)]
@@ -178,7 +178,7 @@ class Rules:
 
 
 class _Calls:
-    """Calls of slow functions that are left, and their answers by rows.
+    """Number of calls of slow functions left, and their answers by row.
 
     Attributes
     ----------

@@ -340,7 +340,7 @@ class SearchSpace:
 
     @cached_property
     def _chance(self):
-        """Probability of what the certificate requires."""
+        """The certificate at the time, or in the window, of a query."""
         return self.certificate.at(*(self.window or (self.time,)))
 
     def neighbours(self, u: Array) -> Array:

@@ -380,7 +380,7 @@ class SeparableCovariance(ABC):
         families : (Family, Family)
             In space and in time.
         units : ndarray of shape (d,)
-            Of the spatial kernel.
+            Units of the spatial kernel.
         basis : (Z, times)
             Scaled space (d, n) and times (n,) of the points.
         time : float
@@ -477,7 +477,7 @@ class CompiledCovariance(SeparableCovariance):
     Parameters
     ----------
     factors : (Factor, Composite)
-        Of the kernels. See `SeparableCovariance.of` for the other parameters.
+        Kernels in space and in time. See `SeparableCovariance.of` for the other parameters.
     """
 
     _shortest_periodic = SHORTEST_PERIODIC
@@ -497,7 +497,7 @@ class CompiledCovariance(SeparableCovariance):
         if self._thetas is None:
             space, *time = (h.theta for h in self._learnt)
             return [space, np.concatenate(time)]
-        return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
+        return [np.log(np.exp(theta)) for theta in self._thetas]  # rounded as in the kernels
 
     def _set_kernel_thetas(self, *thetas):
         (spatial, temporal), (on_space, on_time) = self.factors, thetas

@@ -279,7 +279,7 @@ def read_times(column, unit, name, error=ValueError):
         Column of a frame, Series, index, array or list.
     unit : str
     name : str
-        For messages.
+        Name in messages.
     error : type, default=ValueError
     """
     values, kind = _as_array(column)
@@ -580,7 +580,7 @@ def columns_like_fit(estimator, table, name, *, owner=None, without=()):
         Has the names and kinds of the columns of X.
     table : array-like of shape (m, d + 1), less the columns of ``without``
     name : str
-        For messages.
+        Name in messages.
     owner : object, default=None
         Owner of the parameter ``name``, for messages; None for an argument of a method.
     without : sequence of int, default=()

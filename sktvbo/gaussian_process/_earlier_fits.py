@@ -42,7 +42,7 @@ def hyperpriors_from(fitted: Sequence[TimeVaryingGP]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        There are no fits, one is not fitted, or two differ in what is learnt; the message names it.
+        There are no fits, one is not fitted, or two differ; the message names the difference.
 
     Notes
     -----

@@ -164,7 +164,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         bounds, may be durations, such as ``pandas.Timedelta``. Rates are per unit. Times that are
         numbers are unchanged. None: seconds; with such times, durations give a warning.
     random_state : int, RandomState, Generator or None, default=None
-        For the restarts.
+        Source of randomness of the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
     solver : "auto", "dense" or "kalman", default="auto"
@@ -200,7 +200,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     outlier_weights_ : ndarray of shape (n,)
         Weights of the rows: 1 is full weight, 0 ignored. With ``robust`` only.
     noise_model_ : NoiseModel or None
-        With the learnt hyperparameters.
+        Noise model with the learnt hyperparameters.
     now_ : float
         Present time, from which ages count: latest training time, or that of ``advance``.
     theta_ : ndarray of shape (n_theta,)

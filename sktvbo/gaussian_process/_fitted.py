@@ -1,4 +1,4 @@
-"""The fitted model, an immutable value: what optimizers hold, and what an estimator shows."""
+"""The fitted model, an immutable value that optimizers hold and estimators show."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Learnt:
     def _fitted(self) -> Conditioned:
         """The conditioned GP."""
 
-    # --- what a regressor overrides: it validates, and wraps the value ----------------------------
+    # --- methods that a regressor overrides: it validates, and wraps the value --------------------
 
     @property
     @abstractmethod
@@ -658,7 +658,7 @@ class FittedGP(Learnt):
         Returns
         -------
         sweep : sktvbo.relevancy.RelevancySweep
-            Of the exact model; its removals do not change this one.
+            Relevancies in the exact model; removals from it do not change this model.
         """
         return self.gp.relevancy_sweep(self.gp.rows.latest if now is None else now)
 

@@ -551,7 +551,7 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     Parameters
     ----------
     criterion : Criterion
-        Of the rows.
+        Criterion of the rows.
     covariance : SeparableCovariance
     rows : Rows
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
@@ -589,7 +589,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     Parameters
     ----------
     criterion : Criterion
-        Of the rows.
+        Criterion of the rows.
     covariance : SeparableCovariance
         With the default kernel in time, and the likeliest hyperparameters.
     rows : Rows

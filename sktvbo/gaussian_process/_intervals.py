@@ -134,7 +134,7 @@ def predictive(gp, record, hyperpriors, centred):
     ----------
     gp : Conditioned
     record : SearchRecord
-        Of the search of its hyperparameters, which may have had further rows.
+        Record of the search of its hyperparameters, which may have had further rows.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     centred : bool
         True if the mean of y was subtracted: it is then uncertain, with a flat prior.

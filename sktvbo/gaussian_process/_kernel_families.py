@@ -363,7 +363,7 @@ def parameters(kernel):
 
 
 def is_like(kernel, other):
-    """Return True if two kernels differ at most in bounds and values of what is learnt."""
+    """Return True if two kernels differ at most in bounds and values of learnt hyperparameters."""
     if type(kernel) is not type(other):
         return False
     if type(kernel) in (Sum, Product):

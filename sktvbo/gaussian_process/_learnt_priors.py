@@ -54,7 +54,7 @@ def pooled(logs, variances=None):
     Parameters
     ----------
     logs : ndarray of shape (R, k)
-        Those of earlier fits.
+        Logarithms in earlier fits.
     variances : ndarray of shape (R, k), default=None
         See `uncertainties`. None: 0.
     """
@@ -69,8 +69,8 @@ def pooled(logs, variances=None):
 class LogMixture:
     """Mixture of a log-normal distribution and another one, for k hyperparameters of one name.
 
-    As for other priors, ``logpdf`` is what a search adds to the log likelihood; here it is a
-    density of the logarithm.
+    As with other priors, a search adds ``logpdf`` to the log likelihood; here it is a density of
+    the logarithm.
 
     Attributes
     ----------

@@ -61,9 +61,9 @@ class LinearMean(BaseEstimator):
         Columns x_j of X: names if X is a data frame, or positions counted from the left, time
         included. Time may be one of them; it also stays in the temporal kernel.
     in_kernel : bool or sequence of str or int, default=False
-        Those of the columns that are also coordinates of ``spatial_kernel``: True for all, as for
-        a drift in the coordinates themselves. False: rows that differ in these columns only are
-        equal for the kernel.
+        Those columns that are also coordinates of ``spatial_kernel``: True for all, as for a drift
+        in the coordinates themselves. False: rows that differ in these columns only are equal for
+        the kernel.
     prior_std : float or array-like of shape (p,), default=inf
         Standard deviation of the Gaussian prior of each coefficient, in units of y (after
         normalization, if any) over those of the column. inf: flat, for generalized least squares,
@@ -72,7 +72,7 @@ class LinearMean(BaseEstimator):
 
     See Also
     --------
-    QuadraticMean : A mean that is given, over the unit box.
+    QuadraticMean : A given mean over the unit box.
 
     References
     ----------
@@ -177,7 +177,7 @@ class LinearMean(BaseEstimator):
         return found
 
     def trend(self, X: ArrayLike, columns: Sequence[int]) -> Trend:
-        """Return the features of rows, with the origin and the units of these ones.
+        """Return the features of rows, with origin and units from these rows.
 
         Parameters
         ----------

@@ -856,8 +856,8 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
 
         Notes
         -----
-        For the exact model, also if the estimator approximates it: O(n³), with the Kalman solver
-        O(n).
+        The value is that of the exact model, also if the estimator approximates it: O(n³), with the
+        Kalman solver O(n).
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_

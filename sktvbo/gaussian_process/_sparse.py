@@ -179,7 +179,7 @@ def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
     rows : Rows
     Z : ndarray of shape (m, d + 1)
     known : SearchRecord
-        Of the exact fit.
+        Record of the exact fit.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     rng : RandomState
     """
@@ -248,7 +248,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         of a data frame are matched by name, and dates are accepted, as in X. Values in columns
         outside of the kernel do not matter.
     random_state : int, RandomState, Generator or None, default=None
-        For the choice of the inducing points, and for the restarts.
+        Source of randomness of the choice of the inducing points, and of the restarts.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ class StaticPart:
         Parameters
         ----------
         columns : ndarray of int of shape (c,)
-            Of the coordinates after the change.
+            Indices of the coordinates after the change.
         factors, offsets : ndarray of shape (c,)
             New coordinates are x · factors + offsets.
         """
@@ -146,7 +146,7 @@ def information_of(gp, drop, static):
     drop : ndarray of int
         Rows to remove.
     static : StaticPart
-        For its polynomials.
+        Defines the polynomials.
     """
     rows = gp.rows
     columns = np.column_stack([gp.inverse.column(int(i)) for i in drop])

@@ -50,7 +50,7 @@ class Rate(NamedTuple):
     name : str
         Name of the parameter; that of the part if its parameters are unknown.
     value : object
-        As shown to users.
+        Value as shown to users.
     scale : float
         Time scale in units of the times; infinite if nothing changes.
     """

@@ -120,7 +120,8 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
             As in the regressor.
         y : array-like of shape (n,)
         **fit_params
-            Of the regressor: ``y_variance`` is in units of the transformed y, squared.
+            Arguments of the regressor's ``fit``: ``y_variance`` is in units of the transformed y,
+            squared.
 
         Returns
         -------

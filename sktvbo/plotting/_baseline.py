@@ -280,7 +280,7 @@ def _predictions(domain, surrogate, fixed, rows, best):
     moments : ndarray of shape (4, n)
         Mean and standard deviation at the baseline, and means of the others.
     deviations : tuple of float
-        Of the sum over the baseline, and of the sum of its differences from the queries.
+        Deviations of the sum over the baseline, and of the sum of its differences from the queries.
     """
     n, known = len(fixed), np.isfinite(best).all(axis=1)
     inputs = _in_unit_box(domain, np.vstack([fixed, rows]))

@@ -236,7 +236,7 @@ class OptimizerView:
 
     @property
     def told_at(self):
-        """Times of the told observations (n_told,), of which there is at least one."""
+        """Times of the told observations (n_told,); an error if there are none."""
         if not len(self.told):
             expected = "None, or an int of at least 1, for a display"
             raise invalid("history", expected, 0, self.optimizer)

@@ -191,12 +191,13 @@ class SliceDisplay(PanelDisplay):
         times = finite_array(times, "times", ("n_times",))
         sections = _Sections(view, times, n_values, context, names, units)
         domain, kept = view.domain, view.optimizer.X_[:, :-1]
-        places, observed = coordinates(domain, sections.points), coordinates(domain, kept)
+        incumbents, observed = coordinates(domain, sections.points), coordinates(domain, kept)
         slices = []
         for i, axis in enumerate(sections.axes):
             on_slice = rows_along(domain, i, observed[:, i], sections.points[-1])
             distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
-            slices.append(Slice(axis, *sections.along(i), places[:, i], observed[:, i], distance))
+            columns = incumbents[:, i], observed[:, i]
+            slices.append(Slice(axis, *sections.along(i), *columns, distance))
         return cls(slices, times, np.array(view.optimizer.y_), **view.labels(labels))
 
     def plot(
