@@ -113,7 +113,7 @@ def _number(term, value, what):
 def _numbers(term, values, what):
     """Return the numbers of a list of values, validated."""
     if isinstance(term, Real) and not np.isfinite(term.size):
-        expected, advice = "of a parameter that has steps", "Bounds of a real are constraints."
+        expected, advice = "of a parameter that has steps", "Limit a real by constraints."
         raise invalid_domain(what, expected, values, advice=advice)
     numbers = []
     if np.iterable(values) and not isinstance(values, str):
@@ -148,6 +148,6 @@ def _limits(domain, terms, row, lists):
 def _members(domain, points):
     """Return some members of a finite set as rows (m, d)."""
     if not isinstance(domain, FiniteSet):
-        expected = "a dict of values by the names of parameters; members of a finite set as a list"
+        expected = "a dict of values by parameter, or a list of members of a finite set"
         raise invalid_observation("available", expected, points)
     return domain.points[domain.indices(np.reshape(points, (-1, domain.n_dims)))]

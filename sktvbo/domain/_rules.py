@@ -315,8 +315,8 @@ class _FunctionConstraint:
                 f"functions of the chosen parameters, {description}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
-                advice="A function that reads a context has it as second argument; one of many "
-                "points at once is given as Vectorized(function).",
+                advice="A function that reads a context takes it as second argument; give one of "
+                "many points at once as Vectorized(function).",
             ) from exc
 
     def _numbers(self, value):
@@ -393,7 +393,7 @@ def _linear(constraint, domain, owner):
     equal = _are_equal(low, high, rounding)
     for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & np.isin(domain.kinds, _OTHER_SCALES)):
         got = f"one with {domain.names[i]!r}, which is on another scale"
-        raise wrong("without equations but between plain reals and integers", got=got)
+        raise wrong("without equations except of plain reals and integers", got=got)
     return A, low, high, rounding, span
 
 

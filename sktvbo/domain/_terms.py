@@ -114,7 +114,7 @@ class Real:
         """Raise a DomainError if two numbers are not valid bounds of such a term."""
         # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
-            raise invalid_domain(name, "finite, and so their difference", (low, high))
+            raise invalid_domain(name, "finite, with a finite difference", (low, high))
         if not low < high:
             raise invalid_domain(name, "low < high", (low, high))
 

@@ -367,8 +367,8 @@ def _check_distinct(numbers, exact, name, error):
 
 def merged(name, error=ValueError):
     """Return the error for dates that differ by less than a float since 1970 can hold."""
-    expected = "of dates that are equal or at least 0.5 microseconds apart"
-    advice = "Give numbers since a date of your own: (dates - dates[0]) / np.timedelta64(1, 's')."
+    expected = "dates that are equal or at least 0.5 microseconds apart"
+    advice = "Give numbers since one of them: (dates - dates[0]) / np.timedelta64(1, 's')."
     return invalid(
         name,
         expected,

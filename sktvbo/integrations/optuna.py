@@ -340,7 +340,7 @@ class TimeVaryingSampler(BaseSampler):
         learnt = []
         for other in self._earlier:
             if other.direction != study.direction:
-                expected = f"studies to {study.direction.name.lower()}, as this one"
+                expected = f"studies to {study.direction.name.lower()}, like this one"
                 raise invalid("earlier", expected, got=f"{other.study_name!r}", owner=self)
             memory = _Memory()
             memory.add([trial for trial in _trials(other) if trial.state != TrialState.RUNNING])

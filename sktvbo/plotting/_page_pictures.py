@@ -142,7 +142,7 @@ def _of_run(found, baseline, units):
         if moves:
             made += _tracks(optimizer, own)
         else:
-            notes.append("All observations are of one time: nothing is shown over time.")
+            notes.append("All observations have the same time: nothing is shown over time.")
         made += _slices(optimizer, own, label)
         if run.config.limits and moves:
             made += _outcomes(optimizer, run, units)
