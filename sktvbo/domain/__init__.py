@@ -1,23 +1,23 @@
 """Domains of queries: boxes, finite sets of points, and named parameters.
 
 A point has two forms. A *row* (d,) is in the user's units, one number per dimension. Its *unit
-form* (u,) is what a surrogate sees: u equals d, but each category has one column for itself.
+form* (u,) is the input of a surrogate: u equals d, except that each category has its own column.
 
 A domain maps between the two forms, draws uniform samples and validates points. Its
-``search_space()`` is what a maximizer of an acquisition function sees.
+``search_space()`` is its form for the maximizer of an acquisition function.
 """
 
 # The modules, each of which imports only those before it:
 #   _lattice              integers under linear equations
-#   _feasible             how inputs that satisfy constraints are found
-#   _search_space         what a maximizer sees: bounds, members, constraints, context, time
+#   _feasible             search for inputs that satisfy constraints
+#   _search_space         a domain for a maximizer: bounds, members, constraints, context, time
 #   _base                 rows and unit forms of points, and their validation
 #   _rules                constraints in the forms that users give, as functions of rows
 #   _terms, _product      one parameter of each kind; boxes and named parameters, made of them
 #   _finite, _context     sets of points; domains with variables that are measured
 #   _constrained          a domain with constraints, which may read a context
 #   _one_query, _change   a domain narrowed for one query; one changed in the middle of a run
-#   _step_limit           how far a query may be from the one before
+#   _step_limit           the largest distance of a query from the one before
 
 from ._constrained import Constrained
 from ._context import Context, WithContext, as_domain

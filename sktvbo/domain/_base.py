@@ -28,7 +28,7 @@ FEWER_DIGITS = 2e-3
 
 
 def have_fewer_digits(rounded, numbers):
-    """Return a mask: which numbers (...) are others with fewer decimals, or as float32."""
+    """Return a mask (...) of the numbers that are others with fewer decimals, or as float32."""
     pairs = zip(np.ravel(rounded).tolist(), np.ravel(numbers).tolist())
     same = [
         v == n
@@ -46,7 +46,7 @@ class Domain:
 
     - ``_to_unit(X)``: unit form (n, n_unit) of rows X (n, d), which may be outside of the domain;
     - ``_from_unit(U)``: the members (n, d) nearest to U (n, n_unit), a new array;
-    - ``_inside(X)``: which of the finite rows X (n, d) are members (n,), up to rounding errors;
+    - ``_inside(X)``: mask (n,) of the finite rows X (n, d) that are members, up to rounding errors;
     - ``_locate(X, what)``: these members (n, d) without rounding errors, a new array, or a
       `DomainError` about ``what``;
     - ``_arguments()``: the constructor's arguments (tuple), whose reprs evaluate to them;
@@ -77,7 +77,7 @@ class Domain:
         Mean distance between neighbouring values of each parameter in unit form: 0 for reals, NaN
         for categories and in a set of points.
     learnt : ndarray of bool of shape (d,)
-        Coordinates, of a context, whose range is not declared and follows what is measured.
+        Coordinates of a context whose range is not declared, and follows the measured values.
     n_chosen : int
         Number of dimensions that are chosen rather than measured; they come first in a row.
     """
@@ -111,7 +111,7 @@ class Domain:
         return self.unit_mask(self.kinds == "cyclic")
 
     def unit_mask(self, chosen: Mask) -> Mask:
-        """Return which coordinates of the unit form belong to some coordinates of a row.
+        """Return a mask of the unit coordinates that belong to chosen coordinates of a row.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Domain:
         return X.reshape(*U.shape[:-1], self.n_dims)
 
     def decode(self, x: ArrayLike) -> Point:
-        """Return the point of a row in the form of users: here, a copy of the row.
+        """Return the point of a row in the user's form: here, a copy of the row.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Domain:
         return np.array(x, dtype=np.float64)
 
     def decode_all(self, rows: ArrayLike) -> Points:
-        """Return the points of rows in the form of users: here, a copy of the rows.
+        """Return the points of rows in the user's form: here, a copy of the rows.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Domain:
         return np.array([self.lower, self.upper])
 
     def numbers(self, X: Array) -> Array:
-        """Return rows with the values of ordinals, where these are numbers, for their positions.
+        """Return rows with the values of ordinals, if numbers, in place of their positions.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Domain:
         return SearchSpace.whole(self)
 
     def search_space(self) -> SearchSpace:
-        """Return what a maximizer sees of the domain.
+        """Return the domain in the form for a maximizer.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class Domain:
         rows : callable, () -> ndarray of shape (n, d)
             Returns points that may satisfy its constraints: others are searched near them.
         n_calls : int
-            Calls of functions that are slow, for all searches in the step.
+            Calls of slow functions, for all searches in the step.
 
         Returns
         -------
@@ -356,7 +356,7 @@ class Domain:
         return self.validate_points(X)
 
     def described(self, rows: ArrayLike) -> dict[str, Any]:
-        """Return the columns of rows by name, in the form of users.
+        """Return the columns of rows by name, in the user's form.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class Domain:
         return dict(zip(self.columns, np.asarray(rows).T))
 
     def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
-        """Return the context of a row in the form of users.
+        """Return the context of a row in the user's form.
 
         Parameters
         ----------
@@ -384,7 +384,7 @@ class Domain:
         return None
 
     def queryable(self, X: ArrayLike) -> Mask:
-        """Return which rows may be queried.
+        """Return a mask of the rows that may be queried.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ class Domain:
         return ", ".join(map(repr, self._arguments()))
 
     def __reduce__(self):
-        # A range that was learnt is no argument.
+        # A learnt range is not an argument.
         state = (vars(self),) if self.learnt.any() else ()
         return type(self), self._arguments(), *state
 

@@ -123,10 +123,10 @@ def _merged(before, after, name):
 
 
 def _refused(expected, before, got):
-    """Return the error of a domain that observations of another one do not fit."""
+    """Return the error for a domain that does not fit the observations of another one."""
     return invalid_domain(
         "The new domain",
         f"{expected} as before ({before})",
         got=str(got),
-        advice="For another one begin a new optimizer, and tell it the observations that fit.",
+        advice="Otherwise begin a new optimizer, and tell it the observations that fit.",
     )

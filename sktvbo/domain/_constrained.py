@@ -34,7 +34,7 @@ class Constrained(Domain):
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them
         - `scipy.optimize.LinearConstraint`, lb <= A x <= ub, in the numbers of a row, with the
           values of ordinals. With lb = ub it is an equation, between numbers on a linear scale.
-        - `scipy.optimize.NonlinearConstraint`, lb <= fun(x) <= ub; fun gets x as a user does, a
+        - `scipy.optimize.NonlinearConstraint`, lb <= fun(x) <= ub; fun gets x in the user's form, a
           dict for named parameters. Derivatives are found by differences. Without reals lb may
           equal ub.
         - a callable of such an x. It returns a number that is not negative where x is feasible, or
@@ -54,7 +54,7 @@ class Constrained(Domain):
     ----------
     domain : domain
     n_dims, n_unit, lower, upper, continuous
-        Those of the domain.
+        As of the domain.
     size : int or float
         Number of members that satisfy the constraints, if few enough to be counted.
 
@@ -135,7 +135,7 @@ class Constrained(Domain):
         return self if space is whole else replaced(self, _whole=space)
 
     def members(self, limit: int) -> Array | None:
-        # A point that may not be queried may be told.
+        # Points that may not be queried may be told.
         return self.domain.members(limit)
 
     # --- methods of the domain --------------------------------------------------------------------
@@ -299,5 +299,5 @@ def constrained(domain, constraints, owner):
         limited.rules_in(domain.context.sample(1, 0)[0])  # raises if a constraint is invalid
         return limited
     limited = Constrained(domain, constraints, owner=owner)
-    limited.search_space().feasible.check()  # raises if no point is feasible for sure
+    limited.search_space().feasible.check()  # raises if certainly no point is feasible
     return limited

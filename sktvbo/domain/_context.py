@@ -105,7 +105,7 @@ class Context:
 
 
 class WithContext(Domain):
-    """A domain whose points are chosen in a context, which has been measured.
+    """A domain whose points are chosen in a measured context.
 
     A row is the point followed by the context, and so is the unit form: both are inputs of a
     surrogate. A query is a point in the current context.
@@ -187,7 +187,7 @@ class WithContext(Domain):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of a row; x0, ... and context0, ... where there are none.
 
-        An underscore is appended to the name of a context that a parameter has as well.
+        An underscore is appended to the name of a context that is also a parameter's.
         """
         names, measured = list(self.chosen.columns), self.context.columns
         if not self.context.is_named:
@@ -202,7 +202,7 @@ class WithContext(Domain):
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
-            advice = "It has the values measured with the points of this domain."
+            advice = "It holds the values that are measured with each point."
             raise invalid_observation("context", f"given: {self._expected()}", None, advice=advice)
         if is_table(context):
             context = rows_of(context)
@@ -273,7 +273,7 @@ class WithContext(Domain):
         return self if chosen is self.chosen else replaced(self, chosen=chosen)
 
     def search_space(self) -> SearchSpace:
-        """Return what a maximizer sees of the domain in the current context.
+        """Return the domain in the current context, in the form for a maximizer.
 
         Returns
         -------
@@ -358,11 +358,11 @@ class WithContext(Domain):
         return np.column_stack([self.chosen.sample(n, rng), contexts])
 
     def decode(self, x: ArrayLike) -> Point:
-        """Return the point of a row, without its context, in the form of users."""
+        """Return the point of a row, without its context, in the user's form."""
         return self.chosen.decode(np.asarray(x)[: self.n_chosen])
 
     def decode_all(self, rows: ArrayLike) -> Points:
-        """Return the points of rows, without contexts, in the form of users."""
+        """Return the points of rows, without contexts, in the user's form."""
         return self.chosen.decode_all(np.asarray(rows)[:, : self.n_chosen])
 
     def queryable(self, X: ArrayLike) -> Mask:
@@ -423,7 +423,7 @@ class WithContext(Domain):
 
 
 def as_domain(domain: DomainLike) -> Domain:
-    """Return a domain from any of the forms that users give.
+    """Return a domain from any of the user's forms.
 
     Parameters
     ----------
@@ -466,7 +466,7 @@ def _chosen(domain):
 
 
 def _without_context(domain):
-    """Return a domain without a context from any of the forms that users give."""
+    """Return a domain without a context from any of the user's forms."""
     if isinstance(domain, Domain):
         return domain
     if isinstance(domain, Mapping):

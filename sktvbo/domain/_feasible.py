@@ -1,10 +1,10 @@
-"""Inputs that satisfy constraints: how they are found, and how a search moves among them.
+"""Search for inputs that satisfy constraints, and moves among them.
 
 Random inputs are drawn until enough of them satisfy the constraints. Where too few do, the linear
-constraints are satisfied first: reals are moved by projections, and integers by programs with
-integers (`sktvbo.domain._lattice`). Among inputs that satisfy these, some are drawn that satisfy
-the functions; the nearly feasible ones are moved, reals by sequential quadratic programming and
-integers step by step. Inputs that are known, such as start points and observations, are added.
+constraints are satisfied first: reals are moved by projections, and integers by integer programs
+(`sktvbo.domain._lattice`). Among inputs that satisfy these, some are drawn that satisfy the
+functions; the nearly feasible ones are moved, reals by sequential quadratic programming and
+integers step by step. Known inputs, such as start points and observations, are added.
 
 From all these, walks fill the set: hit-and-run, whose directions are by turns random and
 differences of two walkers, so that a thin set is walked lengthwise. A step is drawn from a chord of
@@ -45,20 +45,20 @@ _SETTLED = 1e-12
 # Finite differences of functions are taken over this distance in unit form.
 _STEP = 1e-7
 
-# Inputs around known ones, from which two integers differ.
+# Inputs around known ones that differ from these in two integers.
 _N_AROUND = 2048
 
-# Programs with integers that are solved for first inputs.
+# Integer programs that are solved for first inputs.
 _N_PROGRAMS = 8
 
-# Starts and rounds of a descent among integers to what satisfies functions.
+# Starts and rounds of a descent among integers to inputs that satisfy functions.
 _N_DESCENTS, _MAX_DESCENT = 16, 40
 
-# Members that are enumerated at the beginning, and at a time; those that are if nothing else was
-# found, and a quarter of it if little was.
+# Members that are enumerated at the beginning, and at a time; members that are enumerated if
+# nothing else was found, or a quarter of these if little was.
 _MAX_COUNTED, _MAX_ENUMERATED = 2**16, 2**20
 
-# Of slow functions: calls at the beginning of a run, and in each of its steps; members that are
+# With slow functions: calls at the beginning of a run, and in each of its steps; members that are
 # enumerated; candidates that are tried, and those that suffice; inputs to which walks lead.
 _FIRST_CALLS, STEP_CALLS, _MAX_SLOW, _N_TRIED, _N_ENOUGH, _N_FEW = 40, 150, 32, 40, 8, 4
 
@@ -87,7 +87,7 @@ class FeasibleSet:
         self.find_known = known
         self.size, self.members = space.size, None
         if math.isfinite(space.size):
-            # At most, to enumerate them; of a set of points it is all of them.
+            # Enumerates up to this many; a set of points returns all of its members.
             members = space.candidates(min(space.size, _MAX_COUNTED))
             if len(members) >= space.size and not (rules.is_slow and len(members) > _MAX_SLOW):
                 self.members = members[self.allowed(members)]
@@ -119,7 +119,7 @@ class FeasibleSet:
 
     @property
     def _needs_pairs(self):
-        """True if two integers may have to change, and it is not known how."""
+        """True if two integers may have to change together, in a way that is not known."""
         lattice = self._lattice
         is_hidden = self.rules.has_functions and not lattice.has_equations
         return (is_hidden or lattice.is_irregular) and len(lattice.columns) > 1
@@ -130,7 +130,7 @@ class FeasibleSet:
 
     @cached_property
     def _linear_part(self):
-        """Set of the constraints but for the functions; None if there is one kind only."""
+        """Set of all constraints except functions; None if there is one kind only."""
         rules = self.rules
         if not (rules.has_functions and rules.is_listed_or_linear):
             return None
@@ -139,7 +139,7 @@ class FeasibleSet:
         return self._first._linear_part.knowing(self.find_known, math.inf)
 
     def check(self):
-        """Raise a DomainError if it is sure that no input is feasible."""
+        """Raise a DomainError if it is certain that no input is feasible."""
         part = self._linear_part if self.rules.has_functions else self
         if part is None or part.members is not None:
             return
@@ -148,7 +148,7 @@ class FeasibleSet:
             raise self._nothing(self._outcome)
 
     def allowed(self, U):
-        """Return which inputs (m, k) are feasible (m,)."""
+        """Return a mask (m,) of the feasible ones among inputs (m, k)."""
         allowed = self.space.allowed(U)
         if allowed.any():
             allowed[allowed] = self.rules.obeyed(self.space.decode(U[allowed]))
@@ -203,7 +203,7 @@ class FeasibleSet:
     def sample(self, n, rng=None):
         """Draw rows (n, d) uniformly, of a space without limits.
 
-        If few of random inputs are feasible, by walks, and so only about uniformly.
+        If few random inputs are feasible, rows come from walks, and so only about uniformly.
         """
         rng, space = check_random_state(rng), self.space
         if self.members is not None:
@@ -250,14 +250,14 @@ class FeasibleSet:
         for _ in range(_N_ROUNDS):
             if not len(wrong):
                 break
-            places = U[wrong]
+            inputs = U[wrong]
             for i, slope in enumerate(linear.slopes):
-                steps = linear.lack(i, space.decode(places))
-                places[:, linear.columns] += steps[:, np.newaxis] * slope
-                places[:, linear.columns] = np.clip(places[:, linear.columns], low, high)
-            goes_on = (np.abs(places - U[wrong]) > _SETTLED).any(axis=1)
-            U[wrong] = places
-            wrong = wrong[goes_on & ~linear.satisfied(space.decode(places))]
+                steps = linear.lack(i, space.decode(inputs))
+                inputs[:, linear.columns] += steps[:, np.newaxis] * slope
+                inputs[:, linear.columns] = np.clip(inputs[:, linear.columns], low, high)
+            goes_on = (np.abs(inputs - U[wrong]) > _SETTLED).any(axis=1)
+            U[wrong] = inputs
+            wrong = wrong[goes_on & ~linear.satisfied(space.decode(inputs))]
         return U
 
     @cached_property
@@ -272,20 +272,18 @@ class FeasibleSet:
         if len(found) >= _N_SEEDS or not len(known):
             return np.vstack([found, known])
         if self._needs_pairs and not self.rules.is_slow:
-            near = [self._lattice.around(place, _N_AROUND) for place in known[:2]]
-            known = np.vstack(
-                [known, *(places[self.allowed(places)][:_N_SEEDS] for places in near)]
-            )
+            near = [self._lattice.around(u, _N_AROUND) for u in known[:2]]
+            known = np.vstack([known, *(U[self.allowed(U)][:_N_SEEDS] for U in near)])
         return np.vstack([found, known, self._spread(known)])
 
     @cached_property
     def _found(self):
-        """Feasible inputs (m, k) that are found without known ones."""
+        """Feasible inputs (m, k) that a search without known ones finds."""
         here, rng = self, np.random.RandomState(0)
         if self.rules.is_slow and math.isinf(self.rules.calls_left):
             here = copy.copy(self)
             here.rules = self.rules.with_calls(_FIRST_CALLS)
-        seeds = here._first_places(rng)
+        seeds = here._first_inputs(rng)
         if not len(seeds) and here is not self and not len(self.known):
             seeds = self._some(self.space.candidates(_N_DRAWN, 0), 1)  # calls, but no error
         return np.vstack([seeds, here._spread(seeds, rng)]) if len(seeds) else seeds
@@ -296,8 +294,8 @@ class FeasibleSet:
         n = _N_FEW if self.rules.is_slow else _N_SEEDS
         return self._walk(seeds, n, self._n_steps, rng)
 
-    def _first_places(self, rng):
-        """Return feasible inputs (m, k), at least two if they are found."""
+    def _first_inputs(self, rng):
+        """Return feasible inputs (m, k), at least two if found."""
         drawn = self.space.candidates(_N_DRAWN, rng)
         is_slow, moved = self.rules.is_slow, drawn[:1024]
         seeds = self._some(drawn[:_N_ENOUGH] if is_slow else drawn, 2)[:_N_SEEDS]
@@ -329,9 +327,9 @@ class FeasibleSet:
     def _program(self):
         return LinearProgram(self.space, self.rules)
 
-    def _programmed(self, places):
-        """Return feasible inputs (m, k) near some others, by programs with integers."""
-        rows = self.space.decode(places[:_N_PROGRAMS])
+    def _programmed(self, inputs):
+        """Return feasible inputs (m, k) near some others, by integer programs."""
+        rows = self.space.decode(inputs[:_N_PROGRAMS])
         found = []
         for row in rows:
             found.append(self._program.near(row))
@@ -341,37 +339,37 @@ class FeasibleSet:
         moved = self.projected(self.space.domain.unit_of(rows))
         return moved[self.allowed(moved)]
 
-    def _lacks(self, places, size=None):
-        """Return by how much inputs (m, k) violate constraints that are numbers (m,), and a size.
+    def _lacks(self, inputs, size=None):
+        """Return the violation (m,) of numeric constraints by inputs (m, k), and their sizes (j,).
 
-        It is the sum of the violations, each relative to its size (j,): the median of its numbers.
+        It is the sum over constraints, each relative to its size: the median of its numbers.
         """
-        margins = np.nan_to_num(self.margins(places)[1], nan=-np.inf)  # no call was left
+        margins = np.nan_to_num(self.margins(inputs)[1], nan=-np.inf)  # no call was left
         if size is None:
             tiny = np.finfo(float).tiny
             size = np.maximum(np.median(np.abs(margins), axis=0), tiny)
         return -np.minimum(margins / size, 0.0).sum(axis=1), size
 
-    def _descended(self, places):
-        """Feasible inputs (m, k) to which steps of integers lead, each of which violates less."""
+    def _descended(self, inputs):
+        """Return feasible inputs (m, k) at the ends of steps of integers that each violate less."""
         lattice, found = self._lattice, []
-        if not (len(lattice.columns) and len(places) and self.margins(places[:1])[1].shape[1]):
-            return places[:0]
+        if not (len(lattice.columns) and len(inputs) and self.margins(inputs[:1])[1].shape[1]):
+            return inputs[:0]
         if self.rules.is_slow:
-            places = places[:_N_FEW]
-        lacks, size = self._lacks(places)
+            inputs = inputs[:_N_FEW]
+        lacks, size = self._lacks(inputs)
         for start in np.argsort(lacks, kind="stable")[:_N_DESCENTS]:
-            place, lack = places[start], lacks[start]
+            u, lack = inputs[start], lacks[start]
             for _ in range(_MAX_DESCENT):
-                near = np.vstack([lattice.neighbours(place), lattice.around(place, _N_DRAWN // 4)])
+                near = np.vstack([lattice.neighbours(u), lattice.around(u, _N_DRAWN // 4)])
                 if not (lack > 0.0 and len(near) and self.rules.calls_left > 0):
                     break
                 values = self._lacks(near, size)[0]
                 best = np.nanargmin(values) if np.isfinite(values).any() else 0
                 if not values[best] < lack:
                     break
-                place, lack = near[best], values[best]
-            found.append(place)
+                u, lack = near[best], values[best]
+            found.append(u)
         found = np.array(found)
         return found[self.allowed(found)]
 
@@ -390,17 +388,17 @@ class FeasibleSet:
                 [each[i] for each, i in zip(values, np.unravel_index(numbers, sizes))]
             )
             found.append(rows[self.rules.obeyed(rows)])
-        places = self.space.domain.unit_of(np.vstack(found))
-        return places[self.space.allowed(places)]
+        inputs = self.space.domain.unit_of(np.vstack(found))
+        return inputs[self.space.allowed(inputs)]
 
-    def _repaired(self, places):
-        """Feasible inputs (m, k) to which quadratic programming leads from the nearly feasible."""
+    def _repaired(self, inputs):
+        """Return feasible inputs (m, k) that quadratic programming finds near infeasible ones."""
         if self.rules.is_slow:
-            places = places[:_N_FEW]
-        if not (len(places) and self.margins(places[:1])[1].shape[1]):
-            return places[:0]
+            inputs = inputs[:_N_FEW]
+        if not (len(inputs) and self.margins(inputs[:1])[1].shape[1]):
+            return inputs[:0]
         space, repaired = replace(self.space, feasible=self), []
-        for start in places[np.argsort(self._lacks(places)[0], kind="stable")[:_N_REPAIRED]]:
+        for start in inputs[np.argsort(self._lacks(inputs)[0], kind="stable")[:_N_REPAIRED]]:
 
             def closeness(U, start=start):
                 return -np.sum((U - start) ** 2, axis=1)
@@ -408,11 +406,11 @@ class FeasibleSet:
             end = improved_by_sqp(space, closeness, start, 1.0)
             if end is not None:
                 repaired.append(end)
-        repaired = np.array(repaired).reshape(-1, places.shape[1])
+        repaired = np.array(repaired).reshape(-1, inputs.shape[1])
         return repaired[self.allowed(repaired)]
 
     def _walk(self, seeds, n, n_steps, rng):
-        """Feasible inputs (n, k), at the ends of random walks from feasible seeds (m, k)."""
+        """Return feasible inputs (n, k) at the ends of random walks from feasible seeds (m, k)."""
         if self.rules.is_slow:
             n_steps = int(min(n_steps, self.rules.calls_left // n))
         walkers = seeds[rng.randint(len(seeds), size=n)]
@@ -434,9 +432,9 @@ class FeasibleSet:
             a, b = rng.randint(len(walkers), size=(2, n))
             ways = walkers[a] - walkers[b]
         ways = self._linear.level(ways)[:, free]
-        places = walkers[:, free]
+        inputs = walkers[:, free]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.array([(low - places) / ways, (high - places) / ways])
+            ends = np.array([(low - inputs) / ways, (high - inputs) / ways])
         ends[:, ways == 0.0] = [[-np.inf], [np.inf]]
         back, ahead = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
 
@@ -513,19 +511,19 @@ class FeasibleSet:
         Linear constraints that such a step violates are satisfied again by moving the reals. Where
         equations relate integers, or nothing else is feasible, two or more of them change.
         """
-        places = self.space.domain.neighbours(u)
-        places = self.projected(places[self.space.allowed(places)])
-        places = places[self.allowed(places)]
+        inputs = self.space.domain.neighbours(u)
+        inputs = self.projected(inputs[self.space.allowed(inputs)])
+        inputs = inputs[self.allowed(inputs)]
         if self.space.domain.continuous.all() or not has_steps(self.space.domain):
-            return places
+            return inputs
         lattice = self._lattice
-        if lattice.has_equations or (not len(places) and len(lattice.columns) > 1):
+        if lattice.has_equations or (not len(inputs) and len(lattice.columns) > 1):
             more = self.projected(lattice.neighbours(u))
-            places = np.vstack([places, more[self.allowed(more)]])
-        if not len(places) and len(lattice.columns) > 1:
+            inputs = np.vstack([inputs, more[self.allowed(more)]])
+        if not len(inputs) and len(lattice.columns) > 1:
             more = lattice.around(u, _N_AROUND)
-            places = more[self.allowed(more)]
-        return places
+            inputs = more[self.allowed(more)]
+        return inputs
 
     def _nothing(self, got):
         advice = "An equation is a LinearConstraint with lb = ub." * self.rules.has_functions
@@ -581,12 +579,12 @@ class _LinearConstraints:
         return ways
 
     def lack(self, i, X):
-        """Signed distances (m,), in unit form, of rows X (m, d) from satisfying constraint i."""
+        """Return signed distances (m,) of rows X (m, d) from satisfying constraint i, unit form."""
         values = self._numbers(X) @ self._A[i]
         return (np.clip(values, self._low[i], self._high[i]) - values) / self._lengths[i]
 
     def satisfied(self, X):
-        """Return which of the rows X (m, d) satisfy all of them (m,)."""
+        """Return a mask (m,) of the rows X (m, d) that satisfy all of them."""
         values, slack = self._numbers(X) @ self._A.T, np.zeros(len(self._A))
         slack[: self.n_equations] = self._rounding
         return np.all((self._low - slack <= values) & (self._high + slack >= values), axis=1)
@@ -602,7 +600,7 @@ def improved_by_sqp(space, values, start, unit):
         The function to be maximized.
     start : ndarray of shape (u,)
     unit : float
-        Tolerances are in this.
+        Unit of the tolerances.
 
     Returns
     -------
@@ -614,13 +612,13 @@ def improved_by_sqp(space, values, start, unit):
         return None
     low, high, k = space.lower[free], space.upper[free], space.domain.n_unit
 
-    def place(Z):
+    def completed(Z):
         U = np.tile(start, (len(Z), 1))
         U[:, free] = np.clip(Z, low, high)
         return U
 
     def with_jacobian(function, scale=1.0):
-        """A function of rows (m, f) as one of (f,), and its Jacobian by differences."""
+        """Return a function of rows (m, f) as one of (f,), and its Jacobian by differences."""
 
         def fun(z):
             return function(z[np.newaxis])[0] / scale
@@ -639,7 +637,7 @@ def improved_by_sqp(space, values, start, unit):
         for i, kind in enumerate(["eq", "ineq"]):
 
             def function(Z, i=i):
-                return space.feasible.margins(place(Z)[:, :k])[i]
+                return space.feasible.margins(completed(Z)[:, :k])[i]
 
             fun, jac = with_jacobian(function)
             slopes = np.linalg.norm(jac(start[free]), axis=1)
@@ -649,7 +647,7 @@ def improved_by_sqp(space, values, start, unit):
                 constraints.append({"type": kind, "fun": fun, "jac": jac})
         if not constraints:
             return None
-        fun, jac = with_jacobian(lambda Z: -values(place(Z))[:, np.newaxis] / unit)
+        fun, jac = with_jacobian(lambda Z: -values(completed(Z))[:, np.newaxis] / unit)
         result = minimize(
             lambda z: fun(z)[0],
             start[free],
@@ -661,4 +659,4 @@ def improved_by_sqp(space, values, start, unit):
         )
     if not np.isfinite(result.x).all():
         return None
-    return space.projected(place(result.x[np.newaxis]))[0]
+    return space.projected(completed(result.x[np.newaxis]))[0]

@@ -79,7 +79,7 @@ class FiniteSet(Domain):
             len(self.points),
         )
         self._origin, self._width = self._unit_frame()
-        # Without a width, the size of the coordinate itself says what a rounding error is.
+        # Without a width, rounding errors are relative to the coordinate itself.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
         self._members = self._to_unit(self.points)
         self._members.setflags(write=False)
@@ -112,7 +112,7 @@ class FiniteSet(Domain):
         return array
 
     def _slacks(self):
-        """Return how far points with fewer digits may be from members (m,), in unit form."""
+        """Return the largest distances (m,) of points with fewer digits from members, unit form."""
         if self.size == 1:
             return np.zeros(1)
         return FEWER_DIGITS * self._tree.query(self._members, k=2, p=np.inf)[0][:, 1]
@@ -139,7 +139,7 @@ class FiniteSet(Domain):
         return self.points[check_random_state(rng).choice(m, size=n, replace=n > m)]
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """All members, in the order of ``points``.
+        """Return all members, in the order of ``points``.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class FiniteSet(Domain):
         return np.delete(self._members, here, axis=0)
 
     def index(self, x: ArrayLike) -> int:
-        """Row of a member in ``points``.
+        """Return the row of a member in ``points``.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class FiniteSet(Domain):
         return int(self._indices(self._as_point(x)[np.newaxis], "x")[0])
 
     def indices(self, X: ArrayLike) -> Indices:
-        """Rows of many members in ``points``, see `index`.
+        """Return the rows of many members in ``points``, see `index`.
 
         Parameters
         ----------
@@ -219,14 +219,14 @@ class FiniteSet(Domain):
         return self.points[nearest]
 
     def _nearest(self, X):
-        """Return distances (n,), relative to the scales, to the nearest members; their indices."""
+        """Return distances (n,) to the nearest members, over the scales, and their indices."""
         return self._tree.query(self._to_unit(X), p=np.inf)
 
     def _inside(self, X):
         return self._are(X, *self._nearest(X))
 
     def _are(self, X, distance, index):
-        """Return which rows X (n, d) are the nearest members, but for digits (n,)."""
+        """Return a mask (n,) of the rows X (n, d) that are members up to missing digits."""
         inside = distance <= TOLERANCE
         near = np.flatnonzero(~inside & (distance <= self._slack[index]))
         inside[near] = have_fewer_digits(X[near], self.points[index[near]]).all(axis=1)
@@ -267,9 +267,9 @@ class FiniteSet(Domain):
 class Arms(FiniteSet):
     """The arms 0, 1, ..., n - 1 of a bandit, without any order or distance.
 
-    The unit form of an arm is its index itself, which is what a kernel of arms expects, such as
-    `sktvbo.kernels.Empirical`. Kernels of distances see arms with near indices as alike: for arms
-    with coordinates take a `FiniteSet` of these.
+    The unit form of an arm is its index itself, as expected by a kernel of arms such as
+    `sktvbo.kernels.Empirical`. Kernels of distances treat arms with near indices as alike: for arms
+    with coordinates use a `FiniteSet` of these.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Integers under linear equations: steps that keep the equations, and first points.
 
-Integers and listed numbers are counted by their position k = 0, 1, ... among their values. Where
-the values have equal distances, an equation between numbers is one between positions. Reals that
-are in an equation satisfy it by moving. The other equations, M k = c, are between positions alone.
-The steps v with M v = 0 are a lattice. Its basis follows from M by Euclid's algorithm, exactly, and
-is made short by reducing pairs of vectors.
+Integers and listed numbers have positions k = 0, 1, ... among their values. Where the values have
+equal distances, an equation between numbers is one between positions. Reals in an equation move to
+satisfy it. The other equations, M k = c, are between positions alone. The steps v with M v = 0 are
+a lattice. Its basis follows from M by Euclid's algorithm, exactly, and is made short by reducing
+pairs of vectors.
 """
 
 import math
@@ -15,14 +15,11 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-# Steps stored at most, the shortest; largest denominator of a coefficient.
+# Number of steps that are stored, the shortest; largest denominator of a coefficient.
 _MAX_STEPS, _LARGEST_DENOMINATOR = 128, 10**6
 
-# Seconds after which a program with integers is given up.
-_MAX_SECONDS = 1.0
-
-# Names of bounds, and the status of a program without a solution.
-_ENDS, _INFEASIBLE = ("low", "high"), 2
+# Seconds after which an integer program is given up, and the status of one without a solution.
+_MAX_SECONDS, _INFEASIBLE = 1.0, 2
 
 # Distances between listed numbers that differ by less than this part of the range are equal.
 _EQUAL = 1e-9
@@ -34,24 +31,25 @@ class Column:
     Attributes
     ----------
     index : int
-        Of the coordinate of a row.
+        Index of the coordinate in a row.
     low, high : int
-        First and last position that is in the space.
+        First and last position in the space.
     origin, pitch : float
-        Of the numbers, origin + pitch k; NaN if these have unequal distances.
+        Numbers are origin + pitch k; NaN if they have unequal distances.
     numbers : ndarray or None
-        Those of a list, in the order of positions.
+        Numbers of a list, in the order of positions.
     """
 
     def __init__(self, index, term, lower, upper, available=None):
         self.index, self._term = index, term
         self._rows, self.numbers = term.listed or (None, None)
-        if available is not None and self._rows is None:
-            self._rows = self.numbers = np.unique(available)
-        elif available is not None:
-            left = np.isin(self._rows, available)
-            self._rows = self._rows[left]
-            self.numbers = None if self.numbers is None else self.numbers[left]
+        if available is not None:
+            if self._rows is None:
+                self._rows = self.numbers = np.unique(available)
+            else:
+                left = np.isin(self._rows, available)
+                self._rows = self._rows[left]
+                self.numbers = None if self.numbers is None else self.numbers[left]
         if self._rows is None:
             self.origin, self.pitch = term.low, 1.0
             ends = self.positions(term.from_unit(np.array([[lower], [upper]]))[:, 0])
@@ -65,20 +63,20 @@ class Column:
             self.high = int(np.searchsorted(units, upper + _EQUAL)) - 1
 
     def positions(self, v):
-        """Return the positions (n,) of numbers in rows (n,)."""
+        """Return the positions (n,) of entries v (n,) of rows."""
         if self._rows is None:
             return v - self._term.low
         return np.searchsorted(self._rows, v).astype(float)
 
     def rows(self, k):
-        """Return the numbers in rows (n,) of positions (n,)."""
+        """Return the entries (n,) of rows at positions k (n,)."""
         if self._rows is None:
             return self._term.low + k
         return self._rows[np.asarray(k, dtype=int)]
 
 
 def _line(numbers):
-    """Return origin and distance of numbers (n,) with equal distances, NaN of others or of None."""
+    """Return origin and pitch of numbers (n,) with equal distances; NaN for others and for None."""
     if numbers is None or not len(numbers):
         return math.nan, math.nan
     if len(numbers) == 1:
@@ -90,7 +88,7 @@ def _line(numbers):
 
 
 class Lattice:
-    """Positions of a search space that a step may change, and steps that keep equations.
+    """Positions in a search space that may change, and steps that keep equations.
 
     Parameters
     ----------
@@ -101,8 +99,10 @@ class Lattice:
     ----------
     columns : list of Column
         The coordinates that may change.
+    low, high : ndarray of shape (c,)
+        Their first and last positions.
     steps : ndarray of int of shape (s, c)
-        Changes of their positions, without sign, the shortest first.
+        Changes of their positions, one of each pair of opposite ones, the shortest first.
     has_equations : bool
         True if some of these are in equations: to change one alone breaks them, unless a real
         makes up for it.
@@ -113,32 +113,29 @@ class Lattice:
     def __init__(self, space, rules):
         self._space = space
         self.columns = [c for c in columns_of(space, rules) if c.low < c.high]
-        A = rules.equal[0]
+        self.low = np.array([column.low for column in self.columns], dtype=float)
+        self.high = np.array([column.high for column in self.columns], dtype=float)
+        A, domain = rules.equal[0], space.domain
         of_steps = A[:, [column.index for column in self.columns]]
         self.has_equations = bool(of_steps.any())
         # Numbers at unequal distances stay: a row with a single 1 holds their positions.
         pitch = np.array([column.pitch for column in self.columns])
         stay = of_steps.any(axis=0) & np.isnan(pitch)
         self.is_irregular, of_steps = bool(stay.any()), of_steps * np.nan_to_num(pitch)
-        matrix = _without_reals(A[:, self._reals].tolist(), of_steps.tolist())
+        reals = (domain.kinds == "straight") & space.continuous[domain.unit_columns]
+        matrix = _without_reals(A[:, reals].tolist(), of_steps.tolist())
         self.steps = self._short_steps([*matrix, *np.eye(len(stay), dtype=int)[stay].tolist()])
 
-    @property
-    def _reals(self):
-        """Mask (d,) of the coordinates of a row that are reals and free."""
-        domain = self._space.domain
-        return (domain.kinds == "straight") & self._space.continuous[domain.unit_columns]
-
     def _short_steps(self, matrix):
+        """Return ``steps`` for the equations M k = c of a matrix (list of rows)."""
         n = len(self.columns)
         if not n:
             return np.empty((0, 0), dtype=np.int64)
         basis = _reduced(_kernel(matrix, n))
         pairs = list(combinations(basis, 2))
         steps = [*basis, *(a + b for a, b in pairs), *(a - b for a, b in pairs)]
-        widths = [column.high - column.low for column in self.columns]
-        steps = [v for v in steps if any(v) and all(abs(a) <= w for a, w in zip(v, widths))]
-        distinct = {tuple(v if v[np.flatnonzero(v)[0]] > 0 else -v): v for v in steps}
+        steps = [v for v in steps if any(v) and (np.abs(v) <= self.high - self.low).all()]
+        distinct = dict.fromkeys(tuple(v if v[np.flatnonzero(v)[0]] > 0 else -v) for v in steps)
         short = sorted(distinct, key=lambda v: sum(a * a for a in v))[:_MAX_STEPS]
         return np.array(short, dtype=np.int64).reshape(-1, n)
 
@@ -148,27 +145,14 @@ class Lattice:
         return np.column_stack([column.positions(X[:, column.index]) for column in self.columns])
 
     def placed(self, U, K):
-        """Return inputs (m, u) with positions K (m, c) in place of their own."""
+        """Return inputs U (m, u) with their positions replaced by K (m, c)."""
         domain, X = self._space.domain, self._space.decode(U)
         for column, k in zip(self.columns, K.T):
             X[:, column.index] = column.rows(k)
         return np.where(domain.continuous, U, domain.unit_of(X))
 
-    @property
-    def low(self):
-        """First positions (c,)."""
-        return np.array([column.low for column in self.columns], dtype=float)
-
-    @property
-    def high(self):
-        """Last positions (c,)."""
-        return np.array([column.high for column in self.columns], dtype=float)
-
     def chords(self, K, steps):
-        """Return the least and the largest multiple (m,), (m,) of steps (m, c) within the bounds.
-
-        K (m, c) are the positions from which they begin.
-        """
+        """Return the least and largest multiple (m,) of steps (m, c) from K (m, c) in bounds."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.array([(self.low - K) / steps, (self.high - K) / steps])
         ends[:, steps == 0] = [[-np.inf], [np.inf]]
@@ -178,7 +162,7 @@ class Lattice:
     def neighbours(self, u):
         """Return the inputs (m, u) that are 1, 2, 4, ... steps from one (u,), in both directions.
 
-        The reals of the input stay.
+        Reals do not change.
         """
         K = self.positions(u[np.newaxis])
         steps = np.vstack([self.steps, -self.steps])
@@ -193,7 +177,7 @@ class Lattice:
         return self.placed(np.tile(u, (len(K), 1)), K)
 
     def around(self, u, n):
-        """Return about n other inputs (m, u), of which two positions are near those of one (u,)."""
+        """Return about n inputs (m, u) that differ from one (u,) a little in two positions."""
         here, pairs = self.positions(u[np.newaxis]), list(combinations(range(len(self.columns)), 2))
         if not pairs:
             return np.empty((0, len(u)))
@@ -208,7 +192,7 @@ class Lattice:
 
 
 def two_steps(n, c, rng):
-    """Return changes (n, c) of two of some integers, small ones most often."""
+    """Return random changes (n, c) of c integers, two at a time, small changes most often."""
     ways = np.zeros((n, c))
     sizes = np.floor(2.0 ** rng.uniform(0.0, 8.0, size=(n, 2))) * rng.choice([-1.0, 1.0], (n, 2))
     columns = np.argsort(rng.uniform(size=(n, c)), axis=1)[:, :2]
@@ -235,22 +219,22 @@ def has_steps(domain):
 def row_values(space):
     """Return the values in rows (list of ndarray), by coordinate, of a space without reals.
 
-    None where there are reals, or the domain is a set of points.
+    None with reals, or for a set of points.
     """
     columns = {column.index: column for column in columns_of(space)}
     values = []
     for i, term in enumerate(_terms_of(space.domain)):
-        if i not in columns and term.listed is None:
-            return None
         if i in columns:
             values.append(columns[i].rows(np.arange(columns[i].low, columns[i].high + 1)))
+        elif term.listed is not None:
+            values.append(term.listed[0])  # categories; limits may exclude some
         else:
-            values.append(term.listed[0])  # categories, of which limits may exclude some
+            return None
     return values or None
 
 
 def _terms_of(domain):
-    """Return the terms (list) of the coordinates of a row; none of a finite set."""
+    """Return the terms (list) of the coordinates of a row; empty for a finite set."""
     return [term for term, _ in getattr(domain, "_of_rows", ()) for _ in range(term.n_dims)]
 
 
@@ -265,7 +249,10 @@ def _without_reals(of_reals, of_steps):
     of_reals, of_steps : list of list of float
         Coefficients of the reals, and of the positions.
     """
-    rows = [[_fraction(c) for c in (*a, *b)] for a, b in zip(of_reals, of_steps)]
+    rows = [
+        [Fraction(c).limit_denominator(_LARGEST_DENOMINATOR) for c in (*a, *b)]
+        for a, b in zip(of_reals, of_steps)
+    ]
     n = len(of_reals[0]) if rows else 0
     for i in range(n):
         pivot = next((row for row in rows if row[i]), None)
@@ -281,15 +268,11 @@ def _without_reals(of_reals, of_steps):
     return [[int(c * scale) for c in row] for row, scale in zip(left, scales)]
 
 
-def _fraction(c):
-    return Fraction(c).limit_denominator(_LARGEST_DENOMINATOR)
-
-
 def _kernel(matrix, n):
     """Return a basis (list of ndarray (n,) of int) of the integers v with M v = 0.
 
-    The columns of M and the unit vectors are changed by the same steps of Euclid's algorithm. Where
-    the column has become 0, the vector is one of the basis.
+    The columns of M and the unit vectors are changed by the same steps of Euclid's algorithm. A
+    vector whose column has become 0 belongs to the basis.
     """
     rows = [
         np.array([*(row[j] for row in matrix), *(int(j == i) for i in range(n))], dtype=object)
@@ -327,9 +310,9 @@ def _reduced(basis):
 
 @dataclass(frozen=True)
 class _Variables:
-    """Variables z (n,) of a number in a row: origin + weights @ z.
+    """Variables z (n,) of an integer program for a number: origin + weights @ z.
 
-    A number of a list has one for each value of it, of which a single one is 1.
+    A number of a list with unequal distances has a variable for each value, one of which is 1.
     """
 
     low: np.ndarray
@@ -363,7 +346,7 @@ class _Variables:
         return cls(zeros, zeros + 1.0, numbers, 0.0, True, column, k)
 
     def value(self, z):
-        """Return the number in a row for values z (n,) of the variables."""
+        """Return the entry of a row for values z (n,) of the variables."""
         if self.column is None:
             return z[0]
         k = np.rint(z) if self.positions is None else self.positions[[np.argmax(z)]]
@@ -371,7 +354,7 @@ class _Variables:
 
 
 class LinearProgram:
-    """Rows that satisfy linear constraints, each near another one, by programs with integers.
+    """Integer program that finds rows near others that satisfy linear constraints.
 
     Parameters
     ----------
@@ -381,7 +364,7 @@ class LinearProgram:
     Attributes
     ----------
     has_none : bool
-        True once it is proved that no row satisfies them.
+        True once proved that no row satisfies them.
     """
 
     def __init__(self, space, rules):
@@ -398,27 +381,21 @@ class LinearProgram:
         self._parts = [_Variables.of(ends[:, i], columns.get(i)) for i in self._used]
         self._widths = np.ptp(domain.number_bounds, axis=0)[self._used]
         self._numbers, self._stops = domain.numbers, np.cumsum([len(p.low) for p in self._parts])
+        self._origins = np.array([part.origin for part in self._parts])
         # Numbers are V z + origins; a single variable of a list is 1, C z = 1.
-        V = np.zeros((len(self._parts), self._stops[-1] if len(self._parts) else 0))
-        for row, part, stop in zip(V, self._parts, self._stops):
-            row[stop - len(part.low) : stop] = part.weights
-        lists = [part.positions is not None for part in self._parts]
-        C = np.zeros_like(V)
-        for row, part, stop in zip(C, self._parts, self._stops):
-            row[stop - len(part.low) : stop] = 1.0
-        C, A = C[lists], A[:, self._used]
+        V, C = np.zeros((2, len(self._parts), sum(len(part.low) for part in self._parts)))
+        for v, c, part, stop in zip(V, C, self._parts, self._stops):
+            own = slice(stop - len(part.low), stop)
+            v[own], c[own] = part.weights, 1.0
+        C, A = C[[part.positions is not None for part in self._parts]], A[:, self._used]
         shift, ones = A @ self._origins, np.ones(len(C))
         self._V, self._rows = V, np.vstack([A @ V, C])
         self._low, self._high = np.append(low - shift, ones), np.append(high - shift, ones)
 
-    @property
-    def _origins(self):
-        return np.array([part.origin for part in self._parts])
-
     def near(self, row):
         """Return a row (d,) that satisfies the constraints, to rounding; None if none is found.
 
-        The sum of its distances from the other one, relative to the ranges, is about the least.
+        The sum of its distances from the given row, relative to the ranges, is about the least.
         """
         k, n = self._V.shape
         if not k:
@@ -426,7 +403,8 @@ class LinearProgram:
         target = self._numbers(row[np.newaxis])[0, self._used] - self._origins
         # V z - p + q = target, and the sum of p and q is the distance.
         near = np.hstack([self._V, -np.eye(k), np.eye(k)])
-        low, high = (np.concatenate([getattr(p, end) for p in self._parts]) for end in _ENDS)
+        low = np.concatenate([part.low for part in self._parts])
+        high = np.concatenate([part.high for part in self._parts])
         integral = np.concatenate([np.full(len(p.low), p.integral) for p in self._parts])
         weights = 1.0 / np.where(self._widths > 0.0, self._widths, 1.0)
         result = milp(

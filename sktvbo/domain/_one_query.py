@@ -53,7 +53,7 @@ def of_one_query(domain, fixed, available):
         for name, values in _named(available, "available", terms).items()
     }
     names = list(terms)
-    # Limits leave single categories, but not single numbers, out.
+    # Limits exclude single categories, but not single numbers.
     of_steps = {
         names.index(name): numbers
         for name, numbers in lists.items()
@@ -91,7 +91,7 @@ def _terms(domain):
 
 
 def _named(values, what, terms):
-    """Return values by name, a dict, of which all names are known."""
+    """Return a dict of values by name, all of whose names are known."""
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not values.keys() <= terms.keys():
@@ -113,7 +113,7 @@ def _number(term, value, what):
 def _numbers(term, values, what):
     """Return the numbers of a list of values, validated."""
     if isinstance(term, Real) and not np.isfinite(term.size):
-        expected, advice = "of a parameter that has steps", "Bounds of a real are constraints."
+        expected, advice = "of a parameter that has steps", "Limit a real by constraints."
         raise invalid_domain(what, expected, values, advice=advice)
     numbers = []
     if np.iterable(values) and not isinstance(values, str):
@@ -124,7 +124,7 @@ def _numbers(term, values, what):
 
 
 def _limits(domain, terms, row, lists):
-    """Return lowest and highest unit coordinates (u,) of the values that are left."""
+    """Return lowest and highest unit coordinates (u,) of the remaining values."""
     space = domain.search_space()
     low, high = space.lower.copy(), space.upper.copy()
     ends = np.append(domain.unit_columns[1:], domain.n_unit)
@@ -148,6 +148,6 @@ def _limits(domain, terms, row, lists):
 def _members(domain, points):
     """Return some members of a finite set as rows (m, d)."""
     if not isinstance(domain, FiniteSet):
-        expected = "a dict of values by the names of parameters; members of a finite set as a list"
+        expected = "a dict of values by parameter, or a list of members of a finite set"
         raise invalid_observation("available", expected, points)
     return domain.points[domain.indices(np.reshape(points, (-1, domain.n_dims)))]

@@ -125,7 +125,7 @@ class _Product(Domain):
         return members
 
     def decode_measured(self, x: ArrayLike) -> Point:
-        """Return a row in the form of users, also outside of the domain.
+        """Return a row in the user's form, also outside of the domain.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class _Product(Domain):
 
     def _locate(self, X, what):
         nearest = _joined("nearest", X, self._of_rows)
-        if (nearest == X).all():  # as most points are: what equals a member is inside
+        if (nearest == X).all():  # true of most points: a row that equals a member is inside
             return nearest
         inside = _joined("inside", X, self._of_rows)
         if not inside.all():
@@ -197,7 +197,7 @@ def _columns(widths):
 
 
 def _joined(method, array, parts):
-    """Return what a method of each term returns for its columns of an array, side by side."""
+    """Return the results of a method of each term for its columns of an array, side by side."""
     blocks = [getattr(term, method)(array[:, columns]) for term, columns in parts]
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
@@ -205,7 +205,7 @@ def _joined(method, array, parts):
 class Box(_Product):
     """A box, the product of one interval per dimension.
 
-    For an angle, whose two ends are one point, take a "cyclic" parameter of a `ParameterSpace`.
+    For an angle, whose two ends are one point, use a "cyclic" parameter of a `ParameterSpace`.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class ParameterSpace(_Product):
 
     A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
     per parameter in the order of the dict: the number, or the position of the ordinal or category.
-    A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
+    The input of a surrogate is the *unit form*: reals, integers and positions scaled to [0, 1],
     "log-real" and "log-integer" after the logarithm. A cyclic parameter has two columns, cosine and
     sine on a circle of diameter 1. A category has one column per value, √½ in its
     own and 0 in the others, so that the distance of any two categories is 1.
@@ -440,8 +440,8 @@ class ParameterSpace(_Product):
 
     def _encode(self, point, what, *where):
         """Return the row of a dict, which may lie outside of the domain."""
-        place = "".join([what, *(f"[{i}]" for i in where)])
-        check_names(point, self.names, place, "a dict of the parameters")
+        label = "".join([what, *(f"[{i}]" for i in where)])
+        check_names(point, self.names, label, "a dict of the parameters")
         if isinstance(point, Row):
             point = {name: term.of_table(point[name]) for name, term in self._parameters.items()}
         return [

@@ -40,7 +40,7 @@ class Rules:
     ----------
     constraints : list of LinearConstraint, NonlinearConstraint and callables
     domain : domain
-        Without constraints. Callables are given its points in the form of users.
+        Without constraints. Callables get its points in the user's form.
     owner : object or str
         Named in errors.
 
@@ -77,7 +77,7 @@ class Rules:
 
     @property
     def is_listed_or_linear(self):
-        """True if there is something else than functions."""
+        """True if there are constraints other than functions."""
         return bool(len(self.equal[1]) + len(self.linear[1]) + len(self.lists)) or bool(self._only)
 
     @property
@@ -89,15 +89,15 @@ class Rules:
         return any(function.seconds > _SLOW for function in self._functions)
 
     def without_functions(self):
-        """Return the linear constraints, and the lists, alone."""
+        """Return the constraints except functions."""
         linear = copy.copy(self)
         linear._functions = []
         return linear
 
     def among(self, lists, rows=None):
-        """Return the constraints, and that coordinates of a row are among the numbers of lists.
+        """Return the constraints with others: coordinates are among ``lists``, a dict by index.
 
-        Or that the row is one of some rows (m, d).
+        With ``rows`` (m, d), a row is also one of these.
         """
         rules = copy.copy(self)
         rules.lists = lists
@@ -105,7 +105,7 @@ class Rules:
         return rules
 
     def with_calls(self, n):
-        """Return the constraints, of which slow ones are called at most about n times in all."""
+        """Return the constraints, with at most about n calls of slow ones in all."""
         if not self.is_slow:
             return self
         rules = copy.copy(self)
@@ -114,7 +114,7 @@ class Rules:
 
     @property
     def calls_left(self):
-        """Calls that are left, infinity if they are not counted."""
+        """Number of calls left; infinity if they are not counted."""
         return np.inf if self._calls is None else self._calls.left
 
     def gaps(self, X):
@@ -123,9 +123,9 @@ class Rules:
         return self.numbers(X) @ A.T - b
 
     def margins(self, X):
-        """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools.
+        """Return numbers (m, k) that must not be negative at rows X (m, d).
 
-        Those of functions are NaN where no call is left.
+        Functions that return bools are left out. Those of others are NaN where no call is left.
         """
         A, low, high = self.linear
         margins = [_within(self.numbers(X) @ A.T, low, high)]
@@ -138,9 +138,9 @@ class Rules:
         return np.concatenate(margins, axis=1)
 
     def obeyed(self, X):
-        """Return which of the rows X (m, d) satisfy all constraints (m,).
+        """Return a mask (m,) of the rows X (m, d) that satisfy all constraints.
 
-        Where no call of a slow one is left, the answer is no.
+        It is False where no call of a slow one is left.
         """
         A, low, high = self.linear
         obeyed = np.all(np.abs(self.gaps(X)) <= self._tolerance, axis=1)
@@ -156,7 +156,7 @@ class Rules:
         return obeyed
 
     def _satisfied(self, X):
-        """Return which rows X (m, d) satisfy all functions (m,)."""
+        """Return a mask (m,) of the rows X (m, d) that satisfy all functions."""
         points, satisfied = self._decode_all(X), np.ones(len(X), dtype=bool)
         for function in self._functions:
             if satisfied.all():
@@ -167,7 +167,7 @@ class Rules:
         return satisfied
 
     def _remembered(self, X):
-        """Return the same, by the calls that are left and the answers so far."""
+        """Return the same, from earlier answers and the calls left."""
         calls, keys = self._calls, [x.tobytes() for x in X]
         new = np.array([i for i, key in enumerate(keys) if key not in calls.answers], dtype=int)
         new = new[: calls.taken(X[new], self._functions)]
@@ -178,7 +178,7 @@ class Rules:
 
 
 class _Calls:
-    """Calls of slow functions that are left, and their answers by rows.
+    """Number of calls of slow functions left, and their answers by row.
 
     Attributes
     ----------
@@ -206,10 +206,10 @@ class Vectorized:
     Parameters
     ----------
     function : callable
-        It gets points as an array (m, d); of named parameters a dict of arrays (m,). It returns m
-        bools, or m numbers that are not negative where the points are feasible. Within a
-        NonlinearConstraint it may return an array (m, k). One that reads a context has it as second
-        argument: it is the same for all points.
+        It gets points as an array (m, d), or for named parameters as a dict of arrays (m,). It
+        returns m bools, or m numbers that are not negative where the points are feasible. Within a
+        NonlinearConstraint it may return an array (m, k). A function that reads a context gets it
+        as second argument, the same for all points.
 
     Examples
     --------
@@ -236,8 +236,8 @@ class Vectorized:
 class _FunctionConstraint:
     """A function of a point: numbers (k,), none negative where the constraint is satisfied.
 
-    It is evaluated twice at one row (1, d), to learn if it returns bools and how long a call takes,
-    and to validate it.
+    It is evaluated twice at one row (1, d): to validate it, to find if it returns bools, and to
+    measure the duration of a call.
     """
 
     def __init__(self, constraint, domain, row, owner):
@@ -276,13 +276,13 @@ class _FunctionConstraint:
             )
 
     def satisfied(self, points, X):
-        """Return which points satisfy the constraint (m,), given as users do and as rows (m, d)."""
+        """Return a mask (m,) of points that satisfy the constraint; X (m, d) are their rows."""
         if self.is_vectorized:
             return np.all(self.margins(points, X) >= 0.0, axis=1)
         return np.array([self._is_satisfied(point) for point in points], dtype=bool)
 
     def margins(self, points, X):
-        """Return numbers (m, k) that must not be negative, of the same."""
+        """Return numbers (m, k) that must not be negative, for the same points."""
         if self.is_vectorized:
             return self._many_numbers(self._answer(self._table(X)), len(X))
         return np.array([self._numbers(self._answer(point)) for point in points])
@@ -315,13 +315,13 @@ class _FunctionConstraint:
                 f"functions of the chosen parameters, {description}",
                 owner=self._owner,
                 got=f"one that raises {type(exc).__name__}: {exc}",
-                advice="A function that reads a context has it as second argument; one of many "
-                "points at once is given as Vectorized(function).",
+                advice="A function that reads a context takes it as second argument; give one of "
+                "many points at once as Vectorized(function).",
             ) from exc
 
     def _numbers(self, value):
         """Return numbers (k,), none negative if satisfied, for a value of the function."""
-        name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
+        name = f"The value of {getattr(self._function, '__name__', 'a constraint')}"
         if self.by_answer:
             if not isinstance(value, bool | np.bool_):
                 raise invalid_domain(name, "a bool here, as it was before", value)
@@ -341,12 +341,12 @@ class _FunctionConstraint:
                 expected = f"{low.size} number(s), as many as there are bounds"
                 raise invalid_domain(name, expected, got=f"shape {values.shape}")
             values = _within(np.atleast_1d(values), low, high)
-        # Where the function is not defined, a query is not either.
+        # A point at which the function is not defined is infeasible.
         return np.where(np.isnan(values), -np.inf, values)
 
     def _many_numbers(self, values, n):
         """Return numbers (n, k) for the values of a vectorized function at n points."""
-        name = f"What {self._function.__name__} returns"
+        name = f"The value of {self._function.__name__}"
         array = np.asarray(values)
         if self.by_answer and array.dtype == bool and array.shape == (n,):
             return np.where(array, 0.0, -np.inf)[:, np.newaxis]
@@ -369,7 +369,7 @@ def _within(values, low, high):
 def _linear(constraint, domain, owner):
     """Return a LinearConstraint, validated: coefficients (k, d) and bounds (k,), (k,).
 
-    And of each sum the rounding error (k,), and the largest range of a term in the domain (k,).
+    Also, for each sum, the rounding error (k,) and the largest range of a term in the domain (k,).
     """
 
     wrong = partial(invalid_domain, "constraints", owner=owner)
@@ -393,7 +393,7 @@ def _linear(constraint, domain, owner):
     equal = _are_equal(low, high, rounding)
     for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & np.isin(domain.kinds, _OTHER_SCALES)):
         got = f"one with {domain.names[i]!r}, which is on another scale"
-        raise wrong("without equations but between plain reals and integers", got=got)
+        raise wrong("without equations except of plain reals and integers", got=got)
     return A, low, high, rounding, span
 
 
@@ -430,7 +430,7 @@ def in_context(constraint, row, context):
     row : ndarray of shape (c,)
         The context in numbers, see `Domain.numbers`.
     context : ndarray of shape (c,) or dict
-        The context in the form of users.
+        The context in the user's form.
     """
     if isinstance(constraint, LinearConstraint):
         A = coefficients(constraint)
@@ -448,7 +448,7 @@ def in_context(constraint, row, context):
 
 
 def _are_equal(low, high, rounding):
-    """Return which bounds (k,) are equal to rounding, and so make an equation (k,)."""
+    """Return a mask (k,) of bounds that are equal up to rounding, and so make an equation."""
     with np.errstate(invalid="ignore"):  # both bounds may be infinite
         return np.isfinite(low) & np.isfinite(high) & (high - low <= rounding)
 

@@ -26,8 +26,8 @@ _MAX_MEMBERS = 4096
 # Largest part of this many candidates that may be near avoided inputs: a search needs some.
 _MOST_AVOIDED, _N_TRIED = 0.8, 128
 
-# Inputs drawn around known ones are at distances from this part of the largest on. Candidates of
-# certified inputs are at most so far from known ones, in unit form.
+# Inputs drawn around known ones are at distances from this part of the largest on. Candidates for
+# certified inputs are at most the second number from known ones, in unit form.
 _NEAREST, _FAR = 0.003, 0.3
 
 # Center and radius of the circle on which the unit form of a cyclic parameter lies.
@@ -39,7 +39,7 @@ _ROUNDING = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
-    """A domain as a maximizer sees it: with constraints, limits, a context and a window of time.
+    """A domain for a maximizer: with constraints, limits, a context and a window of time.
 
     An input (u,) consists of k coordinates that are chosen, those of the context, which are fixed,
     and with a window the time, from 0 to 1. Made by ``domain.search_space()``, which adds
@@ -70,8 +70,9 @@ class SearchSpace:
     fixed : ndarray of shape (d,), or None
         Row of the values that all inputs have; NaN where they are free.
     certificate : object, or None
-        What measurements allow: ``at(t)``, or ``at(low, high)`` of a window, has ``succeeds(U)``,
-        which inputs (m, u) are allowed (m,). ``known`` (j, u) are inputs near which to search.
+        Restriction by measurements: ``at(t)``, or ``at(low, high)`` for a window, has
+        ``succeeds(U)``, a mask (m,) of the allowed inputs (m, u). ``known`` (j, u) are inputs near
+        which to search.
     time : float, or None
         Time of a query, with a certificate and without a window.
     """
@@ -118,9 +119,9 @@ class SearchSpace:
         """Return the part of a space without a window that is within limits (u,).
 
         It is the intersection with earlier limits, or the nearest end of these. A coordinate where
-        both are equal is fixed. The columns of a category that is free are from 0 to 1; limits of a
-        context do not matter. The members ``beyond`` (b, u) are allowed as well. If no member is
-        found, the one nearest to the middle of the limits is the only input.
+        both are equal is fixed. The columns of a free category are from 0 to 1; limits of a context
+        are ignored. The members ``beyond`` (b, u) are allowed as well. If no member is found, the
+        one nearest to the middle of the limits is the only input.
         """
         if self.certificate is not None:
             space = self.reachable.within(lower, upper, beyond)
@@ -154,7 +155,7 @@ class SearchSpace:
         """Return the part of a space without a window that is not near some inputs (m, u).
 
         Reals that differ by less than the distance are near. It is halved until some of the space
-        is left. Of a small space whose members are all among the inputs, nothing is left out.
+        is left. Nothing is left out of a small space whose members are all among the inputs.
         """
         rest = replace(self, avoided=(U, distance))
         if math.isfinite(self.size):
@@ -162,17 +163,17 @@ class SearchSpace:
             if len(members) >= self.size:
                 left = members[~rest._is_avoided(members)]
                 return rest.among(left) if len(left) else self
-        places = self.candidates(_N_TRIED)
-        if len(places) and rest._is_avoided(places).mean() > _MOST_AVOIDED:
+        inputs = self.candidates(_N_TRIED)
+        if len(inputs) and rest._is_avoided(inputs).mean() > _MOST_AVOIDED:
             return self.avoiding(U, 0.5 * distance) if distance > _ROUNDING else self
         return rest
 
     def _is_avoided(self, U):
-        """Return which inputs (m, u) are left out (m,)."""
-        (places, distance), k = self.avoided, self.domain.n_unit
+        """Return a mask (m,) of the inputs (m, u) that are left out."""
+        (avoided, distance), k = self.avoided, self.domain.n_unit
         moves = self.domain.continuous | self.domain.circular
         near = np.where(moves, distance, _ROUNDING)
-        return (np.abs(U[:, np.newaxis, :k] - places[:, :k]) < near).all(axis=2).any(axis=1)
+        return (np.abs(U[:, np.newaxis, :k] - avoided[:, :k]) < near).all(axis=2).any(axis=1)
 
     def certified(self, certificate: Any, t: float) -> SearchSpace:
         """Return the part of a space that a certificate allows, at time t unless it has a window.
@@ -183,7 +184,7 @@ class SearchSpace:
 
     @cached_property
     def reachable(self) -> SearchSpace:
-        """The space without what measurements exclude."""
+        """The space without the restriction by measurements."""
         return self if self.certificate is None else replace(self, certificate=None)
 
     def at(self, t: float) -> SearchSpace:
@@ -208,7 +209,7 @@ class SearchSpace:
         continuous = np.append(self.continuous, continuous)
         return replace(self, lower=lower, upper=upper, continuous=continuous, **changes)
 
-    # --- what a maximizer needs -------------------------------------------------------------------
+    # --- inputs for a maximizer -------------------------------------------------------------------
 
     @cached_property
     def size(self) -> float:
@@ -227,16 +228,19 @@ class SearchSpace:
 
     @property
     def is_whole(self) -> bool:
-        """True if all members of the domain are places."""
+        """True if all members of the domain are in the space."""
         parts = self.members, self.feasible, self.avoided, self.certificate
         return not self.limited and all(part is None for part in parts)
 
     @property
     def effort(self) -> tuple[int, int]:
-        """Climbs of a search, and halvings of a line that locate its last allowed input."""
+        """Number of climbs of a search, and of halvings for the last allowed input of a line.
+
+        Both take long with slow functions or a certificate.
+        """
         if self.is_slow:
             return 2, 6
-        return (6, 50) if self.certificate is None else (3, 8)  # both take long with one
+        return (6, 50) if self.certificate is None else (3, 8)
 
     @property
     def is_slow(self) -> bool:
@@ -248,62 +252,62 @@ class SearchSpace:
         if self.certificate is not None:
             return self._certified_candidates(n, rng)
         if self.members is not None:
-            places = self.members
+            inputs = self.members
         elif self.feasible is not None:
-            places = self.feasible.candidates(n, rng)
+            inputs = self.feasible.candidates(n, rng)
         else:
-            places = self.domain.candidates(n, rng)
+            inputs = self.domain.candidates(n, rng)
             if self.limited:
-                places = self._drawn_together(places)
+                inputs = self._drawn_together(inputs)
         if self.avoided is not None:
-            places = places[~self._is_avoided(places)]
-        places = self.with_current_context(places)
-        return places if self.window is None else self._over_window(places, n)
+            inputs = inputs[~self._is_avoided(inputs)]
+        inputs = self.with_current_context(inputs)
+        return inputs if self.window is None else self._over_window(inputs, n)
 
     def _certified_candidates(self, n, rng):
         """Return certified inputs (m, u) that are spread over the space, and near known ones."""
         space, known = self.reachable, np.empty((0, len(self.lower)))
-        places = space.candidates(n if space.size <= n else n // 2, rng)
+        inputs = space.candidates(n if space.size <= n else n // 2, rng)
         if space.size > n:
             known = space.with_current_context(space.nearest(self.certificate.known))
             known = known[self.allowed(known)]
         if len(known):
-            places = np.vstack([places, space.around(known, n // 4, _FAR, rng)])
-        return np.vstack([known, places[self.allowed(places)]])
+            inputs = np.vstack([inputs, space.around(known, n // 4, _FAR, rng)])
+        return np.vstack([known, inputs[self.allowed(inputs)]])
 
-    def _over_window(self, places, n):
+    def _over_window(self, inputs, n):
         """Return inputs (m, u) at the beginning of the window, and at max(2, n // m) later times.
 
         These all differ, and are spread evenly. In each part of the window the inputs take turns: a
         Hammersley set, where they are Sobol points.
         """
-        m = len(places)
+        m = len(inputs)
         k = max(2, n // m)
         turns = (np.arange(m) + 0.5) / m
-        places = np.tile(places, (k + 1, 1))
-        places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
-        return places
+        inputs = np.tile(inputs, (k + 1, 1))
+        inputs[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
+        return inputs
 
     def around(self, known: Array, n: int, farthest: float, rng: RandomState = None) -> Array:
         """Return inputs (n, u) around known ones (m, u), more of them near than far."""
         rng, free = check_random_state(0 if rng is None else rng), np.flatnonzero(self.continuous)
-        places = known[rng.randint(len(known), size=n)]
+        inputs = known[rng.randint(len(known), size=n)]
         shifts = rng.standard_normal((n, len(free)))
         shifts *= np.geomspace(_NEAREST * farthest, farthest, n)[:, np.newaxis]
-        places[:, free] = np.clip(places[:, free] + shifts, self.lower[free], self.upper[free])
-        return self.projected(places)
+        inputs[:, free] = np.clip(inputs[:, free] + shifts, self.lower[free], self.upper[free])
+        return self.projected(inputs)
 
     def nearest(self, U: Array) -> Array:
         """Return inputs (m, u) moved to the nearest members of the domain."""
-        domain, places = self.domain, np.array(U)
-        chosen = places[:, : domain.n_unit]
+        domain, inputs = self.domain, np.array(U)
+        chosen = inputs[:, : domain.n_unit]
         moved = np.clip(chosen, 0.0, 1.0)
         if not domain.continuous.all() or self.fixed is not None:
             members = domain.unit_of(self._members(chosen))
             free = domain.continuous & (self.fixed is None or self.continuous[: domain.n_unit])
             moved = np.where(free, moved, members)
         chosen[:] = moved
-        return places
+        return inputs
 
     def with_current_context(self, U: Array) -> Array:
         """Return inputs (m, u) with the chosen coordinates of U, which come first in it.
@@ -316,7 +320,7 @@ class SearchSpace:
         return np.column_stack([U[:, : self.domain.n_unit], np.tile(fixed, (len(U), 1))])
 
     def allowed(self, U: Array) -> Mask:
-        """Return which inputs (m, u) are in the space (m,): limits, constraints, certificate."""
+        """Return a mask (m,) of the inputs (m, u) in limits, constraints and certificate."""
         k, allowed = self.domain.n_unit, np.ones(len(U), dtype=bool)
         if self.feasible is not None:
             allowed = self.feasible.allowed(U[:, :k])
@@ -327,7 +331,7 @@ class SearchSpace:
         return self._left_of(U, allowed)
 
     def _left_of(self, U, allowed):
-        """Return which of the allowed inputs (m, u) are neither avoided nor uncertified (m,)."""
+        """Return a mask (m,) of the allowed inputs (m, u) that are certified and not avoided."""
         if self.avoided is not None:
             allowed &= ~self._is_avoided(U)
         if self.certificate is not None and allowed.any():
@@ -336,7 +340,7 @@ class SearchSpace:
 
     @cached_property
     def _chance(self):
-        """Probability of what the certificate requires."""
+        """The certificate at the time, or in the window, of a query."""
         return self.certificate.at(*(self.window or (self.time,)))
 
     def neighbours(self, u: Array) -> Array:
@@ -345,11 +349,11 @@ class SearchSpace:
         Linear constraints that such a step violates are satisfied again by moving the reals.
         """
         k, is_free = self.domain.n_unit, self.feasible is None
-        places = (self.domain if is_free else self.feasible).neighbours(u[:k])
+        inputs = (self.domain if is_free else self.feasible).neighbours(u[:k])
         if len(u) > k:
-            places = np.column_stack([places, np.tile(u[k:], (len(places), 1))])
-        feasible = np.ones(len(places), dtype=bool)
-        return places[self.allowed(places) if is_free else self._left_of(places, feasible)]
+            inputs = np.column_stack([inputs, np.tile(u[k:], (len(inputs), 1))])
+        feasible = np.ones(len(inputs), dtype=bool)
+        return inputs[self.allowed(inputs) if is_free else self._left_of(inputs, feasible)]
 
     def projected(self, U: Array) -> Array:
         """Return inputs (m, u) moved to the nearest that satisfy the linear constraints."""
@@ -390,7 +394,7 @@ class SearchSpace:
         return members if len(members) >= self.domain.size else None
 
     def _both_beyond(self, lower, upper, beyond):
-        """Return the members beyond these limits or the earlier ones, in which the others are."""
+        """Return the members beyond these limits or the earlier ones that the others allow."""
         parts = [np.empty((0, len(lower)))] if beyond is None else [beyond[:, : len(lower)]]
         parts[0] = parts[0][self.allowed(parts[0])]
         if self.beyond is not None:
@@ -398,25 +402,24 @@ class SearchSpace:
         members = np.vstack(parts)
         return members if len(members) else None
 
-    def _drawn_together(self, places):
+    def _drawn_together(self, drawn):
         """Return inputs (m, k) of the domain, scaled into the limits."""
         domain = self.domain
         low, high = self.lower[: domain.n_unit], self.upper[: domain.n_unit]
-        drawn = places
-        places = low + drawn * (high - low)
+        inputs = low + drawn * (high - low)
         for columns in domain.categories:
             left = columns[high[columns] > 0.0]
             if 0 < len(left) < len(columns):  # each of those left is drawn as often
                 own = left[np.argmax(drawn[:, columns], axis=1) % len(left)]
-                places[:, columns] = low[columns]
-                places[np.arange(len(places)), own] = high[own]
-        members = domain.to_unit(domain.from_unit(places))
+                inputs[:, columns] = low[columns]
+                inputs[np.arange(len(inputs)), own] = high[own]
+        members = domain.to_unit(domain.from_unit(inputs))
         # Reals stay where they are: their rows may be on another scale, with other roundings.
-        places = np.where(domain.continuous, np.clip(places, low, high), members)
-        return self._inside_or_nearest(places, members)
+        inputs = np.where(domain.continuous, np.clip(inputs, low, high), members)
+        return self._inside_or_nearest(inputs, members)
 
-    def _inside_or_nearest(self, places, members):
-        inside = places[self.allowed(places)]
+    def _inside_or_nearest(self, inputs, members):
+        inside = inputs[self.allowed(inputs)]
         if len(inside):
             return inside
         middle = 0.5 * (self.lower + self.upper)[: self.domain.n_unit]
@@ -425,5 +428,5 @@ class SearchSpace:
 
 
 def _inside(U, low, high):
-    """Return which inputs (..., k) are within bounds, to rounding (...)."""
+    """Return a mask (...) of the inputs (..., k) within bounds, up to rounding."""
     return np.all((low - _SLACK <= U) & (high + _SLACK >= U), axis=-1)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class StepLimit(BaseEstimator):
     """Largest distance of a query from the previous one, in each parameter.
 
-    The previous query is the latest that was asked for, told or announced: the machine is there, or
-    where it was told to be, see ``x`` of ``tell``. If it is cancelled, the one before it counts.
-    The first query is free, and so is ``recommend``, which moves nothing. If the posterior mean at
-    an observation beyond reach exceeds the mean plus one standard deviation of the best input
-    within, queries go there step by step. They go to each of the ``start_points`` in the same way,
+    The previous query is the latest that was asked for, told or announced, at its input or at the
+    ``x`` of ``tell``: the machine is there. If it is cancelled, the one before it counts. The first
+    query is free, and so is ``recommend``, which moves nothing. If the posterior mean at an
+    observation beyond reach exceeds the mean plus one standard deviation at the best input within
+    reach, queries go there step by step. They go to each of the ``start_points`` in the same way,
     and with ``safety`` to the nearest certified input if none is within reach; inputs on the way
     may be beyond a limit.
 

@@ -39,7 +39,7 @@ def named_term(spec, name):
 
 
 def _advice_on_distributions(spec):
-    """Return how to write the range of a frozen distribution of scipy.stats."""
+    """Return advice on writing the range of a frozen distribution of scipy.stats, or ""."""
     if not isinstance(spec, rv_frozen):
         return ""
     kinds = {"loguniform": "log-real", "reciprocal": "log-real"}
@@ -50,7 +50,7 @@ def _advice_on_distributions(spec):
 
 
 def _advice_on_ranges(spec):
-    """Return how to write a range, if values (n,) may be one: two numbers, or some and a type."""
+    """Return advice on writing a range if values may be one, two numbers and perhaps a type."""
     values = list(spec) if isinstance(spec, list | tuple) or np.ndim(spec) == 1 else []
     is_number = [isinstance(v, numbers.Real) and not isinstance(v, bool) for v in values]
     has_type = any(isinstance(v, type) for v in values)
@@ -114,7 +114,7 @@ class Real:
         """Raise a DomainError if two numbers are not valid bounds of such a term."""
         # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
-            raise invalid_domain(name, "finite, and so their difference", (low, high))
+            raise invalid_domain(name, "finite, with a finite difference", (low, high))
         if not low < high:
             raise invalid_domain(name, "low < high", (low, high))
 
@@ -131,7 +131,7 @@ class Real:
     def learnt_from(self, values):
         """Return the term with the range of the central 90 % of values (n,).
 
-        It is itself if its range is declared, or as wide as that within a factor of 2, or if the
+        It is unchanged if its range is declared, or as wide as that within a factor of 2, or if the
         values are constant.
         """
         low, high = np.quantile(values, (0.05, 0.95)).tolist()
@@ -143,7 +143,7 @@ class Real:
 
     @property
     def spec(self):
-        """The parameter in the form of users."""
+        """The parameter in the user's form."""
         if self.is_learnt:
             return self.kind, None, None
         return self.kind, self.decode(self.low), self.decode(self.high)
@@ -166,7 +166,7 @@ class Real:
         return float(v)
 
     def inside(self, V):
-        """Return which numbers are values (n, n_dims), up to rounding errors."""
+        """Return a mask (n, n_dims) of the numbers that are values, up to rounding errors."""
         slack = TOLERANCE * self._width
         return (self.low - slack <= V) & (self.high + slack >= V)
 
@@ -190,11 +190,10 @@ class Real:
 
 
 class Cyclic(Real):
-    """Numbers on a circle, of which low and high are the same one; two columns of the unit form.
+    """Numbers on a circle, on which low and high coincide; two columns of the unit form.
 
     These are cosine and sine, so that distances are chords of a circle whose diameter is 1. A
-    gradient cannot move them on the circle:
-    searches change them by steps.
+    gradient cannot move them on the circle: searches change them by steps.
     """
 
     kind = "cyclic"
@@ -363,7 +362,7 @@ class Discrete(Integer):
         super().__init__(self._members[0], self._members[-1])
         self.size = len(self._members)
         self._middles = 0.5 * self._members[1:] + 0.5 * self._members[:-1]
-        # Without a width, the number itself says what a rounding error is.
+        # Without a width, rounding errors are relative to the number itself.
         self._exact = TOLERANCE * (self._width or abs(self.low) or 1.0)
         self._slack = self._slacks(self._members)
 
@@ -387,7 +386,7 @@ class Discrete(Integer):
 
     @staticmethod
     def _slacks(members):
-        """Return how far numbers with fewer digits may be from those in ascending order (m,)."""
+        """Return the largest distances (m,) of numbers with fewer digits from ascending members."""
         gaps = np.diff(members, prepend=-np.inf, append=np.inf)
         nearer = np.minimum(gaps[1:], gaps[:-1])
         return np.where(np.isfinite(nearer), FEWER_DIGITS * nearer, 0.0)
@@ -460,7 +459,7 @@ class Ordinal(Discrete):
 
     @property
     def values(self):
-        """All values, as users give them."""
+        """All values in the user's form."""
         return [choice.value for choice in self.choices]
 
     @property
@@ -496,7 +495,7 @@ class Ordinal(Discrete):
         return float(at)
 
     def _rounded(self, value):
-        """Return the position of the listed number that a value is but for digits, None if none."""
+        """Return the position of the only listed number that a value rounds, or None."""
         listed = self.numbers
         if listed is None or not _is_number(value) or not all(map(_is_number, self.values)):
             return None

@@ -1,4 +1,4 @@
-"""Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
+"""Dense Cholesky: factor, solve, append and drop; jitter and threads are decided here only."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from ..exceptions import JitterWarning, NotPositiveDefiniteError
 # LAPACK may use all threads of the process, whose limits are not changed.
 MIN_ROWS_FOR_THREADS = 500
 
-# Rounding errors of a posterior covariance, relative to the prior variance, are smaller.
+# Bound on rounding errors of a posterior covariance, relative to the prior variance.
 _ROUNDING = 1e-12
 
 
@@ -83,9 +83,9 @@ def cholesky(K, noise, kernel):
 def draws(K, prior, Z):
     """Return draws (k, m) of a Gaussian with the covariance K (m, m) of a posterior.
 
-    K may be singular, or indefinite by rounding errors: with L the factor of K + j I, and a jitter
-    j just above them, K L⁻ᵀ z has the covariance K (K + j I)⁻¹ K. It is continuous in K, without
-    noise at equal places, and K less j where its eigenvalues are larger.
+    K may be singular, or indefinite by rounding errors. With a jitter j just above these errors
+    and L the factor of K + j I, K L⁻ᵀ z has the covariance K (K + j I)⁻¹ K. It is continuous in K,
+    adds no noise between equal points, and is about K − j I where K's eigenvalues exceed j.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def draws(K, prior, Z):
     L, jitter = _with_jitter(K, np.diagonal(K), _ROUNDING, prior)
     if L is None:
         raise NotPositiveDefiniteError(
-            f"The posterior covariance of {len(K)} places is not finite, or not positive definite "
+            f"The posterior covariance of {len(K)} points is not finite, or not positive definite "
             f"even with {jitter:.1e} added to its diagonal. Scale X and y to moderate ranges, or "
             "raise noise_variance or its lower bound."
         )
@@ -113,7 +113,7 @@ def draws(K, prior, Z):
 def _with_jitter(K, diagonal, first, scale):
     """Return the factor of K with another diagonal plus jitter, or None, and the last jitter.
 
-    It begins with ``first`` times ``scale``, and is multiplied by ten.
+    The jitter begins at ``first`` times ``scale`` and grows by factors of ten.
     """
     jitter = first * scale
     while 0.0 < jitter <= 1.01 * LAST_JITTER * scale:
@@ -125,8 +125,8 @@ def _with_jitter(K, diagonal, first, scale):
     return None, jitter / 10.0
 
 
-# Numbers of columns that are multiplied in one pass over the matrix: up to the first one, and the
-# second one. Matrices of many rows come from memory more slowly than they are multiplied.
+# One pass over the matrix multiplies up to the first number of columns, or exactly the second:
+# memory limits products with matrices of many rows, not arithmetic.
 _FEW_COLUMNS, _PACKED_COLUMNS = 8, 16
 
 # Spare rows after a drop.
@@ -135,7 +135,7 @@ _SPARE_ROWS = 32
 
 @dataclass(eq=False)
 class Buffer:
-    """Storage shared by square matrices each of which begins with the smaller ones."""
+    """Storage shared by square matrices that are leading blocks of each other."""
 
     array: np.ndarray
     filled: int
@@ -145,7 +145,7 @@ class Buffer:
         return {"array": self.array[:n, :n].copy(), "filled": n}
 
     def with_row_after(self, n):
-        """Return this buffer, or a copy of its first n rows, whose row n is the caller's to fill.
+        """Return this buffer, or a copy of its first n rows, with row n free for the caller.
 
         Threads may append to the same matrix: no two get the same row.
         """
@@ -180,9 +180,9 @@ class DenseCholesky:
     L : ndarray of shape (n, n)
         Lower factor; entries above the diagonal are undefined.
     jitter : float, default=0.0
-        In the diagonal of Δ.
+        Included in the diagonal of Δ.
     buffer : Buffer, default=None
-        Its first rows and columns are L; None: L alone.
+        Storage whose leading block is L; None: L itself.
     """
 
     def __init__(self, L, jitter=0.0, buffer=None):

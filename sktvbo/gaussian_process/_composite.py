@@ -8,8 +8,8 @@ the squared distance of two points of a unit circle is 4 sin²(π τ / p):
 
     exp(−2 sin²(π τ / p) / l²) = exp(−‖z(t) − z(t')‖² / (2 l²)),  z(t) = (cos, sin)(2π t / p).
 
-So the functions of ``_fast.gram`` for places give values and derivatives of each kernel, in
-coordinates that are points of a line or of a circle.
+So the functions of ``_fast.gram``, written for space, give values and derivatives of each kernel
+from points on a line or on a circle.
 
 Series, for convolutions over the future. Without RBF in time, a composite is a sum of
 
@@ -95,7 +95,7 @@ class Circle:
     ----------
     length_scale, period : float
     learnt : (bool, bool)
-        True for each of both that is a hyperparameter.
+        True for each of the two that is a hyperparameter.
     """
 
     length_scale: float
@@ -176,7 +176,7 @@ class Composite:
     terms : tuple of tuple of int
         Indices of the leaves of each product.
     n_shared : int, default=0
-        Number of terms of a level, the last ones: in a covariance they do not depend on the place.
+        Number of terms of a level, which come last: in a covariance they do not depend on space.
     """
 
     leaves: tuple
@@ -202,7 +202,7 @@ class Composite:
 
     @cached_property
     def varying(self):
-        """The composite of the terms that depend on the place."""
+        """The composite of the terms that depend on space in a covariance."""
         if not self.n_shared:
             return self
         terms = self.terms[: -self.n_shared]
@@ -228,7 +228,7 @@ class Composite:
 
     @cached_property
     def shared(self):
-        """The composite of the terms that all places share."""
+        """The composite of the terms of a level, which all inputs share."""
         return Composite(self.leaves, self.terms[len(self.terms) - self.n_shared :])
 
     @cached_property
@@ -237,7 +237,7 @@ class Composite:
 
     @cached_property
     def slices(self):
-        """Part of theta of each leaf."""
+        """Slice of theta for each leaf."""
         ends = np.cumsum([leaf.n_theta for leaf in self.leaves])
         return [slice(end - leaf.n_theta, end) for leaf, end in zip(self.leaves, ends)]
 
@@ -254,8 +254,8 @@ class Composite:
     def clipped(self, bounds, shortest):
         """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
 
-        The lower bound of a periodic lengthscale is at least ``shortest``, or where it starts. A
-        lengthscale without a series keeps its bounds.
+        The lower bound of a periodic lengthscale is at least ``shortest``, or its present value if
+        that is less. A lengthscale without a series keeps its bounds.
         """
         bounds = bounds.copy()
         for leaf, part in zip(self.leaves, self.slices):
@@ -265,7 +265,7 @@ class Composite:
         return bounds
 
     def with_periodic(self, length_scale):
-        """Return the composite with another value of all learnt periodic lengthscales."""
+        """Return the composite with another value for all learnt periodic lengthscales."""
         leaves = (
             replace(leaf, length_scale=length_scale)
             if isinstance(leaf, Circle) and leaf.learnt[0]
@@ -317,14 +317,14 @@ class Composite:
 
     @cached_property
     def families(self):
-        """Families (R,) of `factors`; None if these are not all but the amplitudes."""
+        """Families (R,) of `factors`; None if a term has other parts besides its amplitudes."""
         if any(others for *_, others in self.roles):
             return None
         return np.array([factor.family for factor in self.factors], dtype=np.intc)
 
     @cached_property
     def _members(self):
-        """1 where a hyperparameter is one of an amplitude, or of a factor, (n_theta, 2 R)."""
+        """1 where a hyperparameter belongs to an amplitude, or to a factor, (n_theta, 2 R)."""
         members = np.zeros((self.n_theta, 2, len(self.terms)))
         for r, (amplitudes, first, _) in enumerate(self.roles):
             for i in amplitudes:
@@ -335,13 +335,14 @@ class Composite:
 
     @cached_property
     def rates(self):
-        """Rates (R,) of scaled to plain times, of a composite with `families`."""
+        """Ratios (R,) of scaled to plain times, for a composite with `families`."""
         return np.array([factor.units[0] for factor in self.factors])
 
     def fold(self, slopes):
-        """Return derivatives by theta (n_theta, ...), of a composite with `families`.
+        """Return derivatives in theta (n_theta, ...), for a composite with `families`.
 
-        From those (2 R, ...) by the logarithms of the R amplitudes and R lengthscales of its terms.
+        ``slopes`` (2 R, ...) are derivatives in the logarithms of the terms' R amplitudes and R
+        lengthscales.
         """
         chain = np.ones((2, len(self.terms)))
         chain[1] = list(map(attrgetter("log_slope"), self.factors))
@@ -349,16 +350,16 @@ class Composite:
 
     @cached_property
     def _correlation(self):
-        """The compiled kernel in time alone, of a composite with `families`."""
+        """The compiled kernel in time alone, for a composite with `families`."""
         weights = self.amplitudes, self.n_shared
         return CompiledSum(Family.CONSTANT, self.families, self.rates, *weights)
 
     def row_with_slope(self, t, times):
-        """Return k (n,) between a time and others, and its derivative (n,) in the former."""
+        """Return k (n,) between a time t and others, and its derivative (n,) in t."""
         if self.families is not None:
             k, dk = np.empty((2, 1, len(times)))
-            places, times = np.empty((0, len(times))), np.ascontiguousarray(times)
-            self._correlation.cross_with_gradient(np.empty(0), t, places, times, k[0], dk)
+            space, times = np.empty((0, len(times))), np.ascontiguousarray(times)
+            self._correlation.cross_with_gradient(np.empty(0), t, space, times, k[0], dk)
             return k[0], dk[0]
         rows = [self._row(leaf, t, times) for leaf in self.leaves]
         total, slope = np.zeros(len(times)), np.zeros(len(times))
@@ -415,7 +416,7 @@ class Composite:
     def length_scale(self):
         """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future.
 
-        Of a single known kernel its own.
+        For a single known kernel, its own lengthscale.
         """
         if self.alone is not None:
             return float(self.alone.length_scales[0])
@@ -454,7 +455,7 @@ class Composite:
 
 
 def summands(kernel):
-    """Return the kernels whose sum a kernel is, in the order of its parts.
+    """Return the summands of a kernel, in the order of its parts.
 
     Products of sums are multiplied out, as in a `Composite`.
     """
@@ -465,7 +466,7 @@ def summands(kernel):
 
 
 def _expand(kernel, leaves):
-    """Return the terms of a kernel, tuples of indices of ``leaves``, to which its own are added.
+    """Add the leaves of a kernel to ``leaves``, and return its terms: tuples of their indices.
 
     None if a part is unknown.
     """

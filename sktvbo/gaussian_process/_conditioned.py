@@ -1,6 +1,6 @@
 """Abstract bases: a Gaussian process conditioned on rows, an immutable value, and its posterior.
 
-For many evaluations, the posterior at one time or in an interval of time.
+A `PosteriorView` evaluates the posterior many times, at one time or in an interval of time.
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,13 @@ from ._prior_mean import ZERO, estimate_mean
 
 LOG_2PI = np.log(2.0 * np.pi)
 
-# Compute from the rows alone after this many updates, or n: amortizes the cost, bounds round-off.
+# Recompute from the rows after this many updates, or n if larger: amortizes the cost and bounds
+# round-off.
 _MAX_UPDATES = 256
 
 
 class ProcessPosterior(ABC):
-    """Posterior of f as a function of place and time.
+    """Posterior of f as a function of space and time.
 
     Attributes
     ----------
@@ -32,7 +33,7 @@ class ProcessPosterior(ABC):
     """
 
     def posterior(self, S, t, return_std=False, return_cov=False, F=None):
-        """Return mean, and standard deviation or covariance, at places (m, d) and times (m,).
+        """Return mean, and standard deviation or covariance, at inputs (m, d) and times (m,).
 
         F (m, q) are the features of a linear mean there, if the rows have one.
         """
@@ -64,7 +65,7 @@ class BasisPosterior(ProcessPosterior):
     Attributes
     ----------
     basis : (S, t)
-        Basis points, whose covariances k with a place determine its posterior.
+        Basis points, whose covariances k with a point determine the posterior there.
     weights : ndarray
         Weights of k in the posterior mean of the standardized y, less ``mean.value`` and the prior
         mean.
@@ -82,8 +83,8 @@ class BasisPosterior(ProcessPosterior):
         """Return the posterior without the deviations of level and mean, see `during`."""
         level = 0.0
         if self.covariance.level is not None:
-            place, basis = np.zeros((1, self.covariance.n_dims)), self.basis
-            k = self.covariance.of_level.cross(place, np.array([time]), *basis)[0]
+            anywhere, basis = np.zeros((1, self.covariance.n_dims)), self.basis
+            k = self.covariance.of_level.cross(anywhere, np.array([time]), *basis)[0]
             level = k @ self.weights
         mean = self.mean.of_differences(level)
         return replaced(self, covariance=self.covariance.varying, mean=mean)
@@ -97,17 +98,17 @@ class BasisPosterior(ProcessPosterior):
 
     @abstractmethod
     def half_gradient(self, k):
-        """Return half the gradient (b,) of `variance_reduction` in a place's covariances k (b,)."""
+        """Return half the gradient (b,) of `variance_reduction` in a point's covariances k (b,)."""
 
     def variance_reduction_with_slope(self, k, f=None):
-        """Return prior minus posterior variance at a place, and half its gradient (b,) in k."""
+        """Return prior minus posterior variance at a point, and half its gradient (b,) in k."""
         slope = self.half_gradient(k)
         reduction = k @ slope
         slope, variance = self.mean.corrected_weights(k, slope, f)
         return reduction - variance, slope
 
     def half_slope_in_features(self, k, f):
-        """Return half the gradient (q,) of the posterior variance in the features of a place."""
+        """Return half the gradient (q,) of the posterior variance in the features of a point."""
         return self.mean.half_slope(k, f)
 
     def _mean(self, S, t, F=None):
@@ -122,7 +123,7 @@ class BasisPosterior(ProcessPosterior):
         return mean, prior - self.variance_reduction(K, full, F) + of_mean
 
     def _mean_at(self, S, K, F):
-        """Return the posterior mean (m,) at places (m, d) with covariances K (m, b)."""
+        """Return the posterior mean (m,) at inputs (m, d) with covariances K (m, b)."""
         rows, mean = self.rows, self.mean.at(F) + matvec(K, self.weights)
         if rows.mean_function is not None:
             mean += rows.mean_function(S)
@@ -232,13 +233,13 @@ class Conditioned(ProcessPosterior):
         """Return the posteriors of the terms of f, which exclude the mean, in units of y."""
 
     def at(self, now):
-        """Move the present time: conditions again if noise grows with age, otherwise O(1)."""
+        """Move the present time: condition again if noise grows with age, otherwise O(1)."""
         rows = self.rows.at(now)
         return self.with_rows(rows) if self._has_same_noise(rows) else self._recomputed(rows)
 
     @abstractmethod
     def relevancy_sweep(self, now):
-        """Return the `RelevancySweep` of the rows in the exact model, at a time of users."""
+        """Return the exact model's `RelevancySweep` of the rows; ``now`` in the user's unit."""
 
     def leave_one_out(self):
         """Return residuals (n,) of y and variances (n,) of f at the rows, given the other rows.
@@ -258,14 +259,14 @@ class Conditioned(ProcessPosterior):
         return 0.0, rows.noise(self.covariance)
 
     def with_rows(self, rows):
-        """Return the same with rows that differ in what the posterior does not depend on."""
+        """Return the same with rows that differ only in parts without effect on the posterior."""
         return replaced(self, rows=rows)
 
     def during(self, low, high, level=True):
         """Return the `BasisPosterior` between two times since the origin.
 
-        Without ``level``, at one time, that of differences between places around the mean of f: of
-        the part of f that depends on the place, plus the mean of what all places share.
+        Without ``level``, at the time ``low`` only: the posterior of the part of f that depends on
+        space, plus the posterior mean of the part that all inputs share.
         """
         return self if level else self._apart_from_level(low)
 
@@ -324,7 +325,7 @@ def squares(V, full):
 
 
 class PosteriorView:
-    """Base of `TimeSlice` and `TimeWindow`: gradient at a place and time, compiled posterior.
+    """Base of `TimeSlice` and `TimeWindow`: gradients in space and time, compiled posterior.
 
     Parameters
     ----------
@@ -336,8 +337,8 @@ class PosteriorView:
     width : float, default=0.0
         Length of the interval.
     level : bool, default=True
-        False, at one time: standard deviations without those of the level and of the learnt mean,
-        which all places share.
+        False, at one time only: standard deviations exclude the level and the learnt mean, which
+        all inputs share.
     """
 
     def __init__(self, gp, start, moving=None, width=0.0, level=True):
@@ -354,13 +355,13 @@ class PosteriorView:
         return self._scale
 
     def compiled(self):
-        """Return the posterior of standardized y as compiled code evaluates it, or None.
+        """Return the posterior of standardized y for compiled code, or None.
 
         Returns
         -------
         posterior : sktvbo._fast.posterior.Posterior
         units : ndarray of shape (u,)
-            Compiled coordinates over those of the unit form.
+            Ratios of compiled coordinates to those of the unit form.
         location, scale : float
             Location and scale of y.
         """
@@ -396,7 +397,7 @@ class PosteriorView:
         return compiled, units, gp.rows.location, gp.rows.scale
 
     def _gradient(self, s, t):
-        """Return mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
+        """Return mean, standard deviation and their gradients (d + 1,) at s (d,) and time t."""
         gp, layout = self._gp, self._gp.rows.layout
         if layout.trend is None:
             return self._gradient_in_kernel(s, t, None)
@@ -414,7 +415,7 @@ class PosteriorView:
         return mean, std, *np.column_stack([rest, at])
 
     def _gradient_in_kernel(self, s, t, f):
-        """Return the same at a place (d,) of the kernel, for fixed features (1, q)."""
+        """Return the same at coordinates s (d,) of the kernel, for fixed features (1, q)."""
         gp, units, scale = self._gp, self._units, self._scale
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
@@ -437,7 +438,7 @@ class PosteriorView:
 class TimeSlice(PosteriorView):
     """Posterior at one time, in the user's unit, as a function of space.
 
-    ``read`` converts places other than arrays, such as data frames, to an array (m, d).
+    ``read`` converts inputs other than arrays, such as data frames, to an array (m, d).
     """
 
     def __init__(self, gp, t, moving=None, level=True, read=np.asarray):
@@ -445,37 +446,37 @@ class TimeSlice(PosteriorView):
         self._read = read
 
     def mean(self, S):
-        """Return the mean (m,) at places S (m, d)."""
-        *places, F = self._places(S)
-        return self._gp.posterior(*places, F=F)
+        """Return the mean (m,) at inputs S (m, d)."""
+        *points, F = self._points(S)
+        return self._gp.posterior(*points, F=F)
 
     def __call__(self, S):
-        """Return mean and standard deviation (m,) at places S (m, d)."""
-        *places, F = self._places(S)
-        return self._gp.posterior(*places, return_std=True, F=F)
+        """Return mean and standard deviation (m,) at inputs S (m, d)."""
+        *points, F = self._points(S)
+        return self._gp.posterior(*points, return_std=True, F=F)
 
     def sample(self, S, rng):
-        """Return a joint draw of f (m,) at places S (m, d)."""
-        *places, F = self._places(S)
-        return self._gp.draws(*places, rng.standard_normal((1, len(places[1]))), F)[0]
+        """Return a joint draw of f (m,) at inputs S (m, d)."""
+        *points, F = self._points(S)
+        return self._gp.draws(*points, rng.standard_normal((1, len(points[1]))), F)[0]
 
     def with_gradient(self, s):
-        """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""
+        """Return mean, standard deviation and their gradients (d,) at one input s (d,)."""
         s = self._checked([s])[0]
         mean, std, mean_slope, std_slope = self._gradient(s, self._start)
         return mean, std, mean_slope[:-1], std_slope[:-1]
 
-    def _places(self, S):
-        """Return places (m, d), times (m,) and features of places as given."""
+    def _points(self, S):
+        """Return space (m, d), times (m,) and features for inputs as given."""
         S = self._checked(S)
         return self._gp.rows.layout.places_at(S, np.full(len(S), self._start))
 
     def _checked(self, S):
-        """Return places as an array (m, d); others would be broadcast."""
+        """Return inputs as an array (m, d); other shapes would be broadcast."""
         S = S if isinstance(S, np.ndarray | list) else self._read(S)
         S, d = np.asarray(S, dtype=np.float64), self._gp.rows.X.shape[1] - 1
         if S.ndim != 2 or S.shape[1] != d:
-            raise invalid("Places", f"an array of shape (m, {d})", got=f"shape {S.shape}")
+            raise invalid("Inputs", f"an array of shape (m, {d})", got=f"shape {S.shape}")
         return S
 
 
@@ -489,8 +490,8 @@ class TimeWindow(PosteriorView):
         """Return mean and standard deviation (m,) at points U (m, d + 1)."""
         S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
         times = self._start + self._width * U[:, -1]
-        *places, F = self._gp.rows.layout.places_at(S, times)
-        return self._gp.posterior(*places, return_std=True, F=F)
+        *points, F = self._gp.rows.layout.places_at(S, times)
+        return self._gp.posterior(*points, return_std=True, F=F)
 
     def with_gradient(self, u):
         """Return mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""

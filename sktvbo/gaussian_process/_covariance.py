@@ -56,10 +56,10 @@ _ON_DEMAND = (*_FOR_THETA, "bounds", "names", "_learnt")
 class SeparableCovariance(ABC):
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
-    With a level the covariance is λ (k_S k_T + k_L), with k_L(t, t') the covariance in time of what
-    all places share. theta is the logarithm of (λ, spatial, temporal, level, σ², noise model),
-    without those that are fixed or absent. Symmetric matrices have only their lower triangle filled
-    in. Objects are values: `with_theta` returns another one, `of` makes the first.
+    With a level the covariance is λ (k_S k_T + k_L), with k_L(t, t') the covariance in time of the
+    part that all inputs share. theta is the logarithm of (λ, spatial, temporal, level, σ², noise
+    model), without those that are fixed or absent. Symmetric matrices have only their lower
+    triangle filled in. Objects are values: `with_theta` returns another one, `of` makes the first.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class SeparableCovariance(ABC):
     mean_variance : float
         Prior variance τ² of a constant mean; not part of the matrices.
     pair : (Factor, Factor) or None
-        Of a compiled kernel in space and a single one in time.
+        Factors of a compiled kernel in space and a single one in time.
     """
 
     pair = None
@@ -153,7 +153,7 @@ class SeparableCovariance(ABC):
         """Spatial kernel or None, temporal kernel, and that of a level if there is one."""
 
     def with_shortest_periodic(self, length_scale):
-        """Return the same covariance with periodic lengthscales bounded by a value."""
+        """Return the same covariance with a lower bound for periodic lengthscales."""
         return self
 
     @abstractmethod
@@ -237,7 +237,7 @@ class SeparableCovariance(ABC):
 
     @property
     def varying(self):
-        """Covariance of the part of f that depends on the place: without a level."""
+        """Covariance of the part of f that depends on space: without a level."""
         return self if self.level is None else self._varying
 
     @cached_property
@@ -289,7 +289,7 @@ class SeparableCovariance(ABC):
     def stationary_factors(self):
         """k_S and k_T in the form that relevancies need, or an UnsupportedKernelError.
 
-        A level is left out: it does not matter to a choice among places.
+        A level is left out: it has no effect on a choice among inputs.
         """
         purpose = "The relevancy of observations"
         spatial, temporal, *_ = self._kernels
@@ -354,8 +354,7 @@ class SeparableCovariance(ABC):
     def cross_with_gradient(self, s, t, Z, times, moving=None):
         """Return the covariance (n,) of a point with others, and its gradient (d + 1, n).
 
-        The place s (d,) and time are plain coordinates times `units`, and so is the gradient,
-        time last.
+        s (d,) and t are plain coordinates times `units`, and the gradient is in these, time last.
         (Z, times) is a result of `to_scaled`. Rows of the gradient that ``moving`` (d,) excludes
         may be 0: a kernel may be defined at integers only.
         """
@@ -368,7 +367,7 @@ class SeparableCovariance(ABC):
         return k
 
     def at_one_time(self, S, t, time):
-        """Return arguments of ``_fast.posterior`` for places at one time, for any temporal kernel.
+        """Return arguments of ``_fast.posterior`` for inputs at one time, for any temporal kernel.
 
         Parameters
         ----------
@@ -381,9 +380,9 @@ class SeparableCovariance(ABC):
         families : (Family, Family)
             In space and in time.
         units : ndarray of shape (d,)
-            Of the spatial kernel.
+            Units of the spatial kernel.
         basis : (Z, times)
-            Scaled places (d, n) and times (n,) of the points.
+            Scaled space (d, n) and times (n,) of the points.
         time : float
         variance : float
             Prior variance at that time.
@@ -405,7 +404,7 @@ class SeparableCovariance(ABC):
         return families, factor.units, basis, 0.0, float(variance), options
 
     def moving(self, S, t, time):
-        """Return the same as `at_one_time` for times from one on, or None."""
+        """Return the same as `at_one_time` for all times from ``time`` on, or None."""
         return None
 
     # --- sums over derivatives in theta -----------------------------------------------------------
@@ -473,13 +472,12 @@ def _with_thetas(kernels, thetas):
 class CompiledCovariance(SeparableCovariance):
     """Covariance of a compiled kernel in space and a `Composite` in time, without products in time.
 
-    All terms are computed in one pass. Places are scaled: space (d, n) over its lengthscales. Times
-    are plain.
+    All terms are computed in one pass. Space (d, n) is scaled by its lengthscales, times are plain.
 
     Parameters
     ----------
     factors : (Factor, Composite)
-        Of the kernels. See `SeparableCovariance.of` for the other parameters.
+        Kernels in space and in time. See `SeparableCovariance.of` for the other parameters.
     """
 
     _shortest_periodic = SHORTEST_PERIODIC
@@ -499,7 +497,7 @@ class CompiledCovariance(SeparableCovariance):
         if self._thetas is None:
             space, *time = (h.theta for h in self._learnt)
             return [space, np.concatenate(time)]
-        return [np.log(np.exp(theta)) for theta in self._thetas]  # as the kernels would have them
+        return [np.log(np.exp(theta)) for theta in self._thetas]  # rounded as in the kernels
 
     def _set_kernel_thetas(self, *thetas):
         (spatial, temporal), (on_space, on_time) = self.factors, thetas
@@ -529,8 +527,8 @@ class CompiledCovariance(SeparableCovariance):
         bounds = np.exp(np.concatenate([h.bounds for h in self._learnt[1:]]))
         temporal = self.factors[1]
         pairs = zip(temporal.leaves, temporal.slices)
-        places = [part.start for leaf, part in pairs if isinstance(leaf, Circle) and leaf.learnt[0]]
-        return {names[i]: bounds[i, 0] for i in places}
+        learnt = [part.start for leaf, part in pairs if isinstance(leaf, Circle) and leaf.learnt[0]]
+        return {names[i]: bounds[i, 0] for i in learnt}
 
     def with_temporal(self, temporal):
         space, known, *level = self._given
@@ -582,7 +580,7 @@ class CompiledCovariance(SeparableCovariance):
         return points
 
     def _scale(self, S, t):
-        """Return scaled places (d, n), and times (n,)."""
+        """Return scaled space (d, n), and times (n,)."""
         return self.factors[0].scale(S), np.ascontiguousarray(t)
 
     def _write(self, one, other, out):
@@ -664,7 +662,7 @@ class CompiledCovariance(SeparableCovariance):
         return self._in_theta(self._compiled.contract_cross_gradient, *points, W)
 
     def _in_theta(self, contract, Z, t, *rest, n=()):
-        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
+        """Return derivatives in theta (n_theta, *n) of a compiled function of points."""
         (spatial, temporal), end = self.factors, 1 + len(Z)
         slopes = np.empty((end + 2 * len(temporal.terms), *n))
         contract(Z, t, *rest, slopes)
@@ -683,7 +681,7 @@ class CompiledCovariance(SeparableCovariance):
 
 
 class PairCovariance(CompiledCovariance):
-    """Covariance of two known kernels: the same, with a single exponential for both."""
+    """Compiled covariance of two known kernels, with a single exponential for both."""
 
     @cached_property
     def pair(self):
@@ -731,7 +729,7 @@ class PairCovariance(CompiledCovariance):
         return self._folded(_gram.slope_products, S, t, K, a, n=(len(a),))
 
     def _folded(self, contract, S, t, *rest, n=()):
-        """Return derivatives by theta (n_theta, *n) of a function of points that is compiled."""
+        """Return derivatives in theta (n_theta, *n) of a compiled function of points."""
         (spatial, temporal), points = self.pair, self._points(S, t)
         slopes = np.empty((2 + len(points[0]), *n))
         contract(*points, *self._families, *rest, slopes)
@@ -747,15 +745,15 @@ class ProductCovariance(CompiledCovariance):
     """
 
     def _scale(self, S, t):
-        """Return scaled places (d, n), a constant (n,), and coordinates (c, n) of the leaves."""
+        """Return scaled space (d, n), a constant (n,), and coordinates (c, n) of the leaves."""
         spatial, temporal = self.factors
         leaves = [None if isinstance(k, Amplitude) else k.points(t) for k in temporal.leaves]
         return spatial.scale(S), np.zeros(len(t)), leaves
 
     def _factors_of(self, r, points):
-        """Return (points, families) of the products of two factors whose product is term r.
+        """Return (points, families) of the pairs of factors whose product is term r.
 
-        The first is that of space and a `Factor`; then follow the other leaves.
+        The first pair is space and a `Factor`, the others are a leaf each and a constant.
         """
         (spatial, temporal), (Z, constant, leaves) = self.factors, points
         _, first, others = temporal.roles[r]
@@ -822,9 +820,9 @@ class ProductCovariance(CompiledCovariance):
         return self._slopes(contract, K, (S, t), (S2, t2))
 
     def _slopes(self, contract, K, one, other=None):
-        """Return derivatives by theta of a linear function of the matrix K between points.
+        """Return derivatives in theta of a linear function of the matrix K between points.
 
-        ``contract`` (points, families, K) returns those (d + 2, ...) by log λ and log lengthscales,
+        ``contract`` (points, families, K) returns those (d + 2, ...) in log λ and log lengthscales,
         for ``points`` of rows, and of columns if these are others.
         """
         (spatial, temporal), points = self.factors, self._points(*one)
@@ -891,7 +889,7 @@ class PlainCoordinates:
 
 
 class EmbeddedCovariance(PlainCoordinates, PairCovariance):
-    """Covariance of two known kernels, of which the spatial one maps places to other points."""
+    """Covariance of two known kernels, of which the spatial one maps inputs to other points."""
 
     def at_one_time(self, S, t, time):
         return None
@@ -977,7 +975,7 @@ class GenericCovariance(PlainCoordinates, SeparableCovariance):
         return self._differentiate(lambda c: dot(w, c.white(S, t)))
 
     def _differentiate(self, function, value=None):
-        """Return derivatives by log λ and theta of a function that is proportional to λ.
+        """Return derivatives in log λ and theta of a function that is proportional to λ.
 
         In theta these are central differences: scikit-learn's kernels give no gradient between two
         sets of points. ``value`` is that of the function here, if known.

@@ -26,7 +26,7 @@ class Layout:
     trend : Trend or None
         Columns of a linear mean.
     outside : tuple of int
-        Positions of those that are no coordinates of space.
+        Positions of the trend's columns that are no coordinates of space.
     """
 
     position: int
@@ -53,7 +53,7 @@ class Layout:
         return *self.split(X), self.features(X)
 
     def places_at(self, S, t):
-        """Return the same of all columns but time (m, d), and times (m,) since the origin."""
+        """Return the same for all columns but time (m, d), and times (m,) since the origin."""
         if self.trend is None:
             return S, t, None
         X = self.joined(S, t)
@@ -75,7 +75,7 @@ class Layout:
         return np.insert(S, self.position, t + self.origin, axis=1)
 
     def points(self, S, t):
-        """Return X of space (n, d) and time (n,) since the origin, for a middle of the trend."""
+        """Return X of space (n, d) and time (n,) since the origin, at the center of the trend."""
         if not self.outside:
             return self.joined(S, t)
         X = np.empty((len(t), S.shape[1] + 1 + len(self.outside)))
@@ -156,7 +156,7 @@ class Rows:
     heavy_tails : bool
         True if the scores have heavier tails than a Gaussian.
     static : StaticPart or None
-        Of rows that have left.
+        Summary of removed rows.
     """
 
     X: np.ndarray
@@ -242,7 +242,7 @@ class Rows:
     def noise(self, covariance, rows=_ALL, full=False):
         """Return the noise variance (n,) under a covariance, in units of the standardized y.
 
-        Of all rows, or of some; ``full``: with weight 1 for all.
+        For all rows, or an index of some; ``full``: with weight 1 for all.
         """
         ages = self.ages if rows is _ALL else self.now - self.X[rows, self.layout.position]
         noise = covariance.noise(ages)
@@ -315,7 +315,7 @@ class Rows:
         return self._copy({"now": float(now)})
 
     def with_places(self, X):
-        """Return rows with other places, X (n, d + 1) with the same times last."""
+        """Return rows with other inputs X (n, d + 1), whose last column has the same times."""
         layout = Layout(X.shape[1] - 1, self.layout.origin)
         return self._copy({"X": X, "layout": layout, "storage": None})
 
@@ -328,14 +328,14 @@ class Rows:
         return self._copy({"prior_mean": prior_mean})
 
     def without_trend(self, mean):
-        """Return rows whose y is less the posterior mean of a linear mean but for its constant."""
+        """Return rows with the posterior of a linear mean, but its constant, subtracted from y."""
         if self.layout.trend is None:
             return self
         y = self.y - self.scale * (mean.at(self.features) - mean.value)
         return self._copy({"y": y, "layout": replace(self.layout, trend=None), "storage": None})
 
     def without_mean(self):
-        """Return rows whose y has neither a location nor a prior mean."""
+        """Return rows without a location and a prior mean of y."""
         return self._copy({"location": 0.0, "prior_mean": None, "static": None})
 
     def _copy(self, changes):
@@ -369,8 +369,8 @@ _of_fields = itemgetter(*_FIELDS)
 
 
 def are_unconfirmed(weights):
-    """Return a mask (n,) of the latest rows if all have a weight below 1.
+    """Return a mask (n,) of the rows after the last one with weight 1.
 
-    Further rows may show that they belong to a change of the function.
+    Later rows may show that they belong to a change of the function.
     """
     return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]

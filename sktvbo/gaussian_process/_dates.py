@@ -60,7 +60,7 @@ DURATIONS = "durations"
 
 _DATES = (date, np.datetime64)  # a datetime and a Timestamp are dates
 
-# A column that increases with the dates from this many steps on is hardly so by chance.
+# From this many steps on, a column hardly increases with the dates by chance.
 _MIN_DATES = 8
 
 
@@ -114,7 +114,7 @@ def check_kinds(kinds, known, names=()):
             label = names[i] if len(names) else i
             advice = ""
             if now == NUMBERS and then != DURATIONS:
-                advice = "NumPy and polars make numbers of dates beside numbers: give the frame."
+                advice = "NumPy and polars turn dates beside numbers into numbers: give the frame."
             raise mixed_kinds(f"Column {label!r}", then, now, "in the data of fit", advice)
 
 
@@ -132,7 +132,7 @@ def time_position(column, table, X, kinds, owner):
     Parameters
     ----------
     column : int or label
-        Parameter ``time_column``. -1 is the only column of dates, or else the last column.
+        Parameter ``time_column``. -1: the only column of dates, or else the last column.
     table : array-like of shape (n, d + 1)
         Data as given.
     X : ndarray of shape (n, d + 1)
@@ -223,7 +223,7 @@ def columns_of(table):
 def _as_table(X):
     """Return a list of rows with dates as an array of objects; other values unchanged."""
     if isinstance(X, _DATES + DURATION_TYPES):
-        advice = "Write [[t]] for one time, with its place before it if there is one."
+        advice = "Write [[t]] for one time, or [[x, t]] with further columns."
         raise invalid("X", "of two dimensions", got="a single date or duration", advice=advice)
     if not isinstance(X, list | tuple):
         return X
@@ -279,7 +279,7 @@ def read_times(column, unit, name, error=ValueError):
         Column of a frame, Series, index, array or list.
     unit : str
     name : str
-        For messages.
+        Name in messages.
     error : type, default=ValueError
     """
     values, kind = _as_array(column)
@@ -366,13 +366,13 @@ def _check_distinct(numbers, exact, name, error):
 
 
 def merged(name, error=ValueError):
-    """Return the error of dates that differ by less than a float since 1970 can hold."""
-    expected = "of dates that are equal or at least 0.5 microseconds apart"
-    advice = "Give numbers since a date of your own: (dates - dates[0]) / np.timedelta64(1, 's')."
+    """Return the error for dates that differ by less than a float since 1970 can hold."""
+    expected = "dates that are equal or at least 0.5 microseconds apart"
+    advice = "Give numbers since one of them: (dates - dates[0]) / np.timedelta64(1, 's')."
     return invalid(
         name,
         expected,
-        got="closer ones, which are one float since 1970",
+        got="closer ones, which are equal as floats",
         advice=advice,
         error=error,
     )
@@ -411,8 +411,8 @@ def numeric_periods(value, unit, owner):
 def numeric_durations(kernel, unit, kind=None):
     """Return a kernel with numbers in place of durations, of pairs of durations, and of dates.
 
-    The given kernel is not changed; without such parameters it is returned itself. ``kind`` is that
-    of the times of the data, which a date must have; None: it is not known.
+    The given kernel is not changed; without such parameters it is returned itself. ``kind`` is the
+    kind of the data's times, which a date must share; None: unknown.
     """
     if not isinstance(kernel, Kernel):
         return kernel
@@ -423,7 +423,7 @@ def numeric_durations(kernel, unit, kind=None):
             numbers[name] = tuple(number_of_duration(part, unit) for part in many)
         elif isinstance(value, _DATES + DURATION_TYPES):
             own, numbers[name] = read_time(value, unit, name)
-            # Durations are lengths, but for a start, which is as a time of the data.
+            # Durations are lengths, except for a start, which is a time like those of the data.
             is_length = own == DURATIONS and (kind == NUMBERS or not name.endswith("start"))
             if own != kind and kind is not None and not is_length:
                 owner = f"{name} of {type(kernel).__name__}"
@@ -497,11 +497,10 @@ def _parsed(name, kernel):
 
 
 def _show_durations(kind):
-    """Let a class of kernels of scikit-learn print durations and texts, which it takes for numbers.
+    """Let a class of scikit-learn kernels print durations and texts, which it formats as numbers.
 
-    Without this, pipelines, searches and their results cannot be printed: these print the kernels
-    that the user gave, of which a regressor does not know. Kernels without durations are printed as
-    before.
+    Without this, pipelines, searches and their results cannot be printed: they print the kernels as
+    given, without a regressor. Kernels without durations are printed as before.
     """
     of_numbers = kind.__repr__
 
@@ -572,16 +571,16 @@ def validated(estimator, X, y="no_validation", *, reset=False):
 def columns_like_fit(estimator, table, name, *, owner=None, without=()):
     """Return an array (m, d + 1) whose columns are those of X at ``fit``.
 
-    As X itself: the columns of a data frame are found by name where X has names, and dates and
+    As in X, the columns of a data frame are found by name where X has names, and dates and
     durations become numbers. In an array, numbers in the ``time_unit`` may stand for dates.
 
     Parameters
     ----------
     estimator : TimeVaryingGP
-        It knows names and kinds of the columns of X.
-    table : array-like of shape (m, d + 1), less the columns that are left out
+        Has the names and kinds of the columns of X.
+    table : array-like of shape (m, d + 1), less the columns of ``without``
     name : str
-        For messages.
+        Name in messages.
     owner : object, default=None
         Owner of the parameter ``name``, for messages; None for an argument of a method.
     without : sequence of int, default=()
@@ -599,7 +598,7 @@ def columns_like_fit(estimator, table, name, *, owner=None, without=()):
     table = with_columns_in_order(table, names, name, owner)
     numbers, kinds = numeric_times(table, estimator._fitted_unit)
     dates = estimator.time_kinds_
-    known = {place: dates[i] for place, i in enumerate(indices) if i in dates}
+    known = {position: dates[i] for position, i in enumerate(indices) if i in dates}
     is_array = type(table) is np.ndarray or frame_columns(table) is None
     check_kinds(known | kinds if is_array else kinds, known, names)
     return finite_array(numbers, name, ("m", len(indices)), largest=LARGEST_X)
@@ -648,7 +647,7 @@ def finite_posterior(arrays, *names):
                 f"The posterior {name}",
                 "finite",
                 got=f"{np.count_nonzero(~np.isfinite(values))} NaN or infinity",
-                advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+                advice="Scale X and y to moderate ranges, or check the kernels at these inputs.",
             )
     return arrays
 

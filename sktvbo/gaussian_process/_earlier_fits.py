@@ -20,37 +20,37 @@ _PARTS = "spatial_kernel", "temporal_kernel", "level_kernel", "noise_model"
 
 
 def hyperpriors_from(fitted: Sequence[TimeVaryingGP]) -> dict[str, Any]:
-    """Return priors of the hyperparameters of a further regressor, from fits to data of its kind.
+    """Return priors of hyperparameters for another regressor, from fits to data of the same kind.
 
-    Each prior is log-normal. Its median is that of the earlier fits; its deviation is theirs in the
-    logarithm, at least 0.5, times √(1 + 1/R) for R fits, as the median is known from these only.
-    Few rows then suffice for the next fit: the eleventh sensor of ten, the next batch, another day.
+    Each prior is log-normal. Its median is that of the earlier fits. Its deviation is theirs in the
+    logarithm, at least 0.5, times √(1 + 1/R) for R fits, as these alone determine the median. The
+    next fit then needs few rows: of an eleventh sensor, the next batch or another day.
 
     Parameters
     ----------
     fitted : list of fitted regressors
-        With the same columns, kernels and noise model; values and bounds of what is learnt may
-        differ. Give the kernels where fits choose them: a default ``temporal_kernel`` is a sum
+        With the same columns, kernels and noise model; values and bounds of learnt hyperparameters
+        may differ. Set kernels that a fit would choose: a default ``temporal_kernel`` is a sum
         where that is likelier.
 
     Returns
     -------
     hyperpriors : dict of str to frozen scipy.stats distribution
-        As ``hyperpriors`` takes it, by name. A kernel with several lengthscales has a distribution
-        with a parameter for each.
+        Value of the parameter ``hyperpriors``, by name. The distribution for several lengthscales
+        of a kernel has a parameter for each.
 
     Raises
     ------
     ValueError
-        There are no fits, one is not fitted, or two differ in what is learnt; the message names it.
+        There are no fits, one is not fitted, or two differ; the message names the difference.
 
     Notes
     -----
     Lengthscales are in the units of the columns, and variances in those of y². With
     ``normalize_y=True``, which must be the same in all fits, variances are those of standardized y:
     the scale of each data set is its own. Lengthscales of the default ``spatial_kernel``, which
-    have fixed ratios, are known by the largest one. The priors do not fade: data of another kind
-    contradict them only by more rows.
+    have fixed ratios, are represented by the largest one. The priors do not fade: data of another
+    kind need more rows to outweigh them.
 
     Examples
     --------
@@ -100,16 +100,16 @@ def _checked(fitted):
             if here != there:
                 raise invalid(
                     f"fitted[{i}]",
-                    f"as fitted[0], whose {name} is {there}",
+                    f"like fitted[0], whose {name} is {there}",
                     got=f"{here}",
-                    advice="Give all of them the same parameters, also kernels where these follow "
-                    "the data by default, and the same columns.",
+                    advice="Give all of them the same columns and parameters, and set kernels "
+                    "whose defaults follow the data.",
                 )
     return fits
 
 
 def _structure(fit):
-    """Return what fits must share, a dict of names and plain values."""
+    """Return the properties that fits must share, a dict of names and plain values."""
     covariance, kind = fit.fitted_.gp.covariance, fit._fitted_kind
     shared = {
         "number of columns": fit.n_features_in_,

@@ -40,7 +40,7 @@ _MIN_ROWS = 256
 # of rows divided by the size of the state, on: the Cholesky factor takes O(n²) for each site.
 # Unless they are fixed, hyperparameters count as held after this many updates a row: each search
 # discards the filter, which takes O(n N²) to build. For composite kernels, whose state has p
-# numbers a place, the rows have to be √p times more, and LARGE_STATE is the largest state.
+# numbers a site, the rows have to be √p times more, and LARGE_STATE is the largest state.
 _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 _UPDATES_A_ROW = 0.25
 
@@ -58,40 +58,40 @@ def _dense_seconds(n):
     """Return the cost of a likelihood with its gradient by a Cholesky factor of n rows.
 
     The constants here and in `_filter_seconds` are processor seconds on one core. They are within a
-    factor of 2 of ``benchmarks/speed/solvers.py``: 250 to 4,000 rows at 1 to 150 places, states of
-    1 to 630 numbers, at regular, irregular and coincident times. Their ratio matters alone.
+    factor of 2 of ``benchmarks/speed/solvers.py``: 250 to 4,000 rows at 1 to 150 sites, states of
+    1 to 630 numbers, at regular, irregular and coincident times. Only their ratio matters.
     """
     return 4e-8 * n**2 + 4.5e-11 * n**3
 
 
-def _filter_seconds(process, n_places, n, n_times, n_gaps):
+def _filter_seconds(process, n_sites, n, n_times, n_gaps):
     """Return the same as `_dense_seconds` for the filter, at times with distinct gaps between them.
 
-    One place is compiled, see `Series`. Otherwise a time takes O(N²), which is limited by the
-    memory, an observation O(N²) by BLAS, and a gap O(p²) for its matrices.
+    The filter of one site is compiled, see `Series`. Otherwise a time takes O(N²), which is limited
+    by the memory, an observation O(N²) by BLAS, and a gap O(p²) for its matrices.
     """
     p = process.order
-    square = (n_places * p) ** 2
+    square = (n_sites * p) ** 2
     calls = 5e-3 if isinstance(process, Composed | Linear) else 1e-3
-    if n_places == 1 and process.has_chains:
+    if n_sites == 1 and process.has_chains:
         return calls + n * (2e-6 + 2e-8 * square)
     a_time = 1.3e-8 if p == 1 else 6e-8
     return calls + n * (3e-6 + 2e-9 * square) + n_times * a_time * square + n_gaps * 5e-7 * p**2
 
 
-def _filter_is_faster(process, n_places, rows):
+def _filter_is_faster(process, n_sites, rows):
     """Return True if a likelihood with its gradient costs less by the filter."""
     n, limit = rows.n, _dense_seconds(rows.n)
-    if _filter_seconds(process, n_places, n, n, n) <= limit:
+    if _filter_seconds(process, n_sites, n, n, n) <= limit:
         return True  # even if all times and gaps differ
     times = np.unique(rows.t)
     n_gaps = len(np.unique(np.diff(times)))
-    return _filter_seconds(process, n_places, n, len(times), n_gaps) <= limit
+    return _filter_seconds(process, n_sites, n, len(times), n_gaps) <= limit
 
 
-def _steps_are_faster(process, n_places, n):
+def _steps_are_faster(process, n_sites, n):
     """Return True if the filter is faster for steps of an optimizer with held hyperparameters."""
-    size, largest, rows_a_state = n_places * process.order, _MAX_STATE, _ROWS_A_STATE_HELD
+    size, largest, rows_a_state = n_sites * process.order, _MAX_STATE, _ROWS_A_STATE_HELD
     if isinstance(process, Composed | Linear):
         largest, rows_a_state = LARGE_STATE, rows_a_state * np.sqrt(process.order)
     return size <= min(n / rows_a_state, largest)
@@ -118,7 +118,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         ``optimizer=None``), plus ``c * Matern(nu=0.5)`` where that is likelier (see Notes).
         ``ConstantKernel(1.0, "fixed")`` makes a static model.
     level_kernel : Kernel, default=None
-        scikit-learn kernel of the time column, of a level that all places share: the covariance is
+        scikit-learn kernel of the time column, for a level that all inputs share: the covariance is
         then λ (k_S k_T + k_L). None: no level. Give its variance relative to λ as a factor, such as
         ``1.0 * Matern(nu=0.5)``.
     signal_variance : float, default=1.0
@@ -164,17 +164,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         bounds, may be durations, such as ``pandas.Timedelta``. Rates are per unit. Times that are
         numbers are unchanged. None: seconds; with such times, durations give a warning.
     random_state : int, RandomState, Generator or None, default=None
-        For the restarts.
+        Source of randomness of the restarts.
     max_size : int, default=None
         Most rows that `fit` and `partial_fit` keep, for streams (see Notes). None: all.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
-        "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
+        "kalman": Kalman filter over the observed inputs, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
     sites : array-like of shape (M, d), default=None
-        Distinct places at which the filter tracks the posterior, observed or not. Columns of a data
+        Distinct inputs at which the filter tracks the posterior, observed or not. Columns of a data
         frame are matched by name, and dates are accepted, as in X; columns of a `LinearMean` are
-        left out. None: the places of the data.
+        left out. None: the inputs of the data.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     outlier_weights_ : ndarray of shape (n,)
         Weights of the rows: 1 is full weight, 0 ignored. With ``robust`` only.
     noise_model_ : NoiseModel or None
-        With the learnt hyperparameters.
+        Noise model with the learnt hyperparameters.
     now_ : float
         Present time, from which ages count: latest training time, or that of ``advance``.
     theta_ : ndarray of shape (n_theta,)
@@ -225,16 +225,16 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     The default kernel in time is smooth, or smooth and rough:
     ``Matern(l, nu=1.5) + c * Matern(r, nu=0.5)``, with c from 0.001 to 100 and r from half the
     median interval to ten spans. One smooth kernel forecasts worse than the latest value where
-    measurements are rough, as prices or wind. From 20 rows on, `fit` uses the sum if it is likelier
-    by more than the corrected Akaike criterion asks for: 2 nats with many rows, 4 with 20. `refit`
-    keeps a sum, and may add a rough part where the rows have doubled or contradict the model. The
-    kernel stays a single one with a callable ``optimizer``, or with a prior of a hyperparameter of
-    ``temporal_kernel`` in ``hyperpriors``.
+    measurements are rough, such as prices or wind. From 20 rows on, `fit` uses the sum if it is
+    likelier by more than the corrected Akaike criterion asks for: 2 nats with many rows, 4 with 20.
+    `refit` keeps a sum, and may add a rough part where the rows have doubled or contradict the
+    model. The kernel stays a single one with a callable ``optimizer``, or with a prior of a
+    hyperparameter of ``temporal_kernel`` in ``hyperpriors``.
 
-    From 20 rows on, `fit` first compares hyperparameters over the whole box, of more than 150 rows
-    on a third of them, and begins at the likeliest. The order of the rows does not matter. `refit`
-    begins at the previous result, and reuses its Hessian. It compares hyperparameters as `fit` does
-    when most rows are new, or where new rows contradict the model.
+    From 20 rows on, `fit` first compares hyperparameters over the whole box, on a third of the rows
+    if there are more than 150, and begins at the likeliest. The order of the rows does not matter.
+    `refit` begins at the previous result, and reuses its Hessian. It compares hyperparameters as
+    `fit` does when most rows are new, or where new rows contradict the model.
     ``Matern(length_scale=[...], nu=2.5)`` learns a lengthscale per column, which needs more data
     than the default kernel.
 
@@ -247,39 +247,39 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     A season is ``Matern(l) + a * Matern(decay) * ExpSineSquared(s, period)``, for instance. Without
     RBF, such kernels have relevancies if all parts decay, and a Kalman filter. Both use cosines,
     which omit less than 1e-10 of the variance for periodic lengthscales s ≥ 0.1. So the lower bound
-    of a learnt s is raised to 0.1 if s starts there or above. With a filter over several places, or
+    of a learnt s is raised to 0.1 if s starts there or above. With a filter over several sites, or
     a large state, it is raised to 0.5 at most. A warning names a bound that is raised and reached.
-    An s that starts below 0.1 has the given bounds, and neither relevancies nor a filter.
+    An s that starts below 0.1 keeps the given bounds, and has neither relevancies nor a filter.
 
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
-    state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
+    state has N = M, M, 2 M, 3 M numbers for M sites, `~sktvbo.kernels.Wiener` and a fixed
     constant, and sums and products as above. Sizes of states are added in sums and multiplied in
     products; ``ExpSineSquared`` has 1 + 2 for each harmonic. ``level_kernel`` adds its numbers for
-    each place. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
+    each site. Not supported are a level with `~sktvbo.kernels.Wiener`, ``noise_model``,
     `QuadraticMean` and a WhiteKernel in space.
     ``solver="auto"`` uses the filter from 256 rows on, where a likelihood is faster: for a single
-    place roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
+    site roughly from 20 N rows on. With ``sites`` and held hyperparameters it uses it from 64 rows
     on if there are at least N / 16, for a sum or product with p = N / M √p times as many, up to a
     state of 300.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row for any n, and
-    O(N³) once for a new place. Predictions from the latest time on take O(1) at a site; those of
-    the past O(n N²), and O(N²) a place (a smoother). A row that is late by at most the latest 32
+    O(N³) once for a new site. Predictions from the latest time on take O(1) at a site; those of
+    the past O(n N²), and O(N²) an input (a smoother). A row that is late by at most the latest 32
     rows is inserted exactly, at the cost of filtering those after it again. Later rows and `forget`
     filter all rows again. `relevancy` is dense, O(n³). Memory is linear in the rows.
 
     With ``max_size`` memory is bounded. `fit` learns the hyperparameters from all its rows.
     `partial_fit` drops a twentieth of the rows once they exceed ``max_size``: those least relevant
     to the future, or the oldest with the Kalman solver or without relevancies. With a
-    ``prior_mean`` that has a ``spread`` they leave what they said of what never changes. "auto" is
-    dense up to 1000 rows then. `condition_on` and `refit` keep all rows.
+    ``prior_mean`` that has a ``spread``, their information about the static part of f stays. "auto"
+    is dense up to 1000 rows then. `condition_on` and `refit` keep all rows.
 
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
     and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. Consecutive
     outliers of one sign, three or more if they were not appended, whose sizes differ by at most a
     factor of 4, are a change of the function: they and the rows beside it have weight 1. Outliers
-    of a place count as consecutive, and those of neighbouring places at equal times. All
+    at one input count as consecutive, and so do those at neighbouring inputs at equal times. All
     weights are 1 with fewer than 10 rows, or if more than a quarter would have a smaller one. A fit
     first compares rows with the medians of their neighbours, and searches hyperparameters until the
     weights agree with them, up to ten times more.
@@ -298,14 +298,14 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     >>> import numpy as np
     >>> from sktvbo import TimeVaryingGPRegressor
     >>> rng = np.random.RandomState(0)
-    >>> X = np.column_stack([rng.uniform(size=60), np.arange(60)])   # place, time
+    >>> X = np.column_stack([rng.uniform(size=60), np.arange(60)])   # input, time
     >>> y = np.sin(6 * X[:, 0] + 0.1 * X[:, 1]) + 0.05 * rng.normal(size=60)
     >>> gp = TimeVaryingGPRegressor().fit(X, y)
     >>> mean, std = gp.predict([[0.5, 60.0]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(9.0)) < 3 * std[0] < 0.5)
     True
 
-    A stream of 20,000 rows at two places, each row in constant time:
+    A stream of 20,000 rows at two inputs, each row in constant time:
 
     >>> from sktvbo.kernels import Forgetting
     >>> t = np.arange(20_000.0)
@@ -388,8 +388,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = None if has_others else process_of(covariance)
         if process is None:
             return False
-        places = self._given_sites() if sites is None else sites
-        m = len(distinct(rows.S) if places is None else places)
+        known = self._given_sites() if sites is None else sites
+        m = len(distinct(rows.S) if known is None else known)
         if m * process.order > _MAX_STATE:
             return False
         for_steps = held and _steps_are_faster(process, m, rows.n)
@@ -418,17 +418,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if has_white_noise(covariance, rows.S):
             raise UnsupportedKernelError(
                 f"The spatial kernel {covariance.spatial} has no Kalman filter: a WhiteKernel is "
-                "noise of observations, not of places. Use noise_variance or solver='dense'."
+                "noise of observations, not of inputs. Use noise_variance or solver='dense'."
             )
 
     def _given_sites(self):
-        """Return the places (M, d) of ``sites``, or None."""
+        """Return ``sites`` as an array (M, d), or None."""
         if self.sites is None:
             return None
         outside = (self._time_position, *self._columns_of_mean()[1])
         sites = columns_like_fit(self, self.sites, "sites", owner=self, without=outside)
         if len(distinct(sites)) < len(sites):
-            raise invalid("sites", "distinct places", self.sites, self)
+            raise invalid("sites", "distinct inputs", self.sites, self)
         return sites
 
     def _sites(self, rows):

@@ -56,7 +56,7 @@ class Cache:
     lower_precision : ndarray of shape (n, n) or None
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
     places : PlaceConvolutions or None
-        Of the first rows; `relevancy_sweep` extends them.
+        Convolutions in space of the first rows; `relevancy_sweep` extends them.
     forms : RelevancyForms or None
         Updated with ``inverse``.
     sweep : RelevancySweep or None
@@ -110,7 +110,7 @@ class Cache:
 class Dense(BasisPosterior, Conditioned):
     """Exact conditioning, through the Cholesky factor L of Δ = K + Σ (W-DBO section 2).
 
-    The variance reduction at a place is |L⁻¹ k|², the weights are Δ⁻¹ y.
+    The variance reduction at a point is |L⁻¹ k|², the weights are Δ⁻¹ y.
     """
 
     covariance: SeparableCovariance
@@ -312,8 +312,8 @@ class Dense(BasisPosterior, Conditioned):
         """Return the `RelevancyForms` at a time since the origin; None where they are slower.
 
         O(n) if they were updated, otherwise O(n³) for each coefficient of the ``basis``. A search
-        discards them: they are computed once as many sweeps from full matrices, which cost as
-        much, had the same hyperparameters.
+        discards them. They are computed again after one sweep from full matrices for each
+        coefficient: all of these sweeps together cost as much.
         """
         inverse, rows, forms = self.inverse, self.rows, self.cache.forms
         if basis is None or self.cache.n_sweeps < basis.size or not inverse.n_updates:
@@ -332,7 +332,7 @@ class Dense(BasisPosterior, Conditioned):
 class Weighted(Dense):
     """Dense conditioning with the width of `WeightedTimeVaryingGPRegressor`.
 
-    With the weights c of the observations in the mean at a place (c = Δ⁻¹ k for a known mean), the
+    With the weights c of the observations in the mean at a point (c = Δ⁻¹ k for a known mean), the
     squared width is the posterior variance less σ² Σ_i (1/w_i − 1) c_i².
     """
 

@@ -18,8 +18,8 @@ from ._time_scales import far_rates, interval_and_span, rates, starts_early
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR_FROM_ZERO = 3.0
 
-# Rows carry the range of a column if it is this many times that of the others, and if they are at
-# most the second part of all. From the third number of rows on.
+# A few rows carry the range of a column if it is the first number times that of the others, and
+# they are at most the second fraction of all rows. Reported from the third number of rows on.
 _CARRIED, _FEW, _MIN_ROWS = 10.0, 0.05, 10
 
 # The sampling interval is this quantile of the gaps between distinct times: irregular times show
@@ -96,7 +96,7 @@ def advise_on_rows(rows, owner, has_mean, seconds):
             f"The search of the hyperparameters takes about {seconds:.0f} s with {rows.n} rows, "
             "and eight times as long with twice as many. Use SparseTimeVaryingGPRegressor, or fit "
             "fewer rows (max_size bounds those that partial_fit keeps). A kernel in "
-            "time with a Kalman filter is faster for few places."
+            "time with a Kalman filter is faster for few sites."
         )
     # y is divided by its largest value first: squares of large numbers overflow.
     peak = np.abs(rows.y).max() or 1.0
@@ -104,7 +104,7 @@ def advise_on_rows(rows, owner, has_mean, seconds):
     if not has_mean and rows.n > 1 and abs(mean) > _FAR_FROM_ZERO * std:
         _warn(
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
-            f"{owner} expects 0 where it has no data. Use normalize_y=True, or "
+            f"{owner} predicts 0 where it has no data. Use normalize_y=True, or "
             "mean_prior_std=np.inf to learn a mean."
         )
 
@@ -181,8 +181,8 @@ def advise_on_fit(
     """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
 
     The latter only if they are fixed, or if there was no search. ``is_standardized`` refers to y,
-    ``has_priors`` to the hyperparameters. Of the parts of a default kernel in time no bound is
-    reported: the sum may be a random walk, or leave nothing to noise.
+    ``has_priors`` to the hyperparameters. No bound is reported for the parts of a default kernel in
+    time: the sum may be a random walk, or leave nothing to noise.
     """
     learnt = set(covariance.names if searched else ())
     scaled = scaled_kernels(covariance, rows)
@@ -257,7 +257,7 @@ def _at_bounds(covariance, rows):
     for name, value, sides in zip(covariance.names, np.exp(covariance.theta), at_bound):
         if sides.any():
             values.setdefault((name, int(sides[1])), value)
-    # Of how f changes in time, rows at one time say nothing; nor rows at one place of space.
+    # Rows at one time do not show how f changes in time, nor do rows at one input in space.
     t = rows.t[:, np.newaxis]
     columns = {"spatial": rows.S, "temporal": t, "level": t}
     same = tuple(f"{part}_kernel__" for part, x in columns.items() if not np.ptp(x, axis=0).any())
@@ -273,16 +273,16 @@ def _at_bounds(covariance, rows):
 
 
 def _described(name, kernels):
-    """Return the name of a hyperparameter, of a sum or product with the kernel that it belongs to.
+    """Return the name of a hyperparameter, with its kernel if that is part of a sum or product.
 
     ``kernels`` are the `leaves` by name.
     """
     owner, _, own = name.rpartition("__")
-    whole, _, place = owner.rpartition("__")
+    whole, _, side = owner.rpartition("__")
     kernel = kernels.get(owner)
     if own == "constant_value":
-        kernel = kernels.get(f"{whole}__{'k1' if place == 'k2' else 'k2'}")
-    return f"{name} (of {kernel!r})" if place in ("k1", "k2") and kernel is not None else name
+        kernel = kernels.get(f"{whole}__{'k1' if side == 'k2' else 'k2'}")
+    return f"{name} (of {kernel!r})" if side in ("k1", "k2") and kernel is not None else name
 
 
 def _advise_on_periods(covariance, rows):
@@ -321,16 +321,16 @@ def _advise_on_rates(covariance, rows, learnt):
 
 
 def advise_on_level(level, is_static, gain):
-    """Warn of a level that all places share.
+    """Warn of a level that all inputs share.
 
     Parameters
     ----------
     level : Kernel or None
-        Of a likelier model, see `likely_level`. None: no warning.
+        Level of a likelier model, see `likely_level`. None: no warning.
     is_static : bool
         True if the rest of f is static in that model.
     gain : float
-        How much larger its log likelihood is, in nats.
+        Increase of the log likelihood, in nats.
     """
     if level is None:
         return
@@ -338,9 +338,9 @@ def advise_on_level(level, is_static, gain):
     given = f"level_kernel={level.k1.constant_value:g} * Matern({scale:g}, ({low:g}, {high:g}), "
     given += "nu=0.5)" + " and temporal_kernel=ConstantKernel(1.0, 'fixed')" * is_static
     _warn(
-        "All places share a level that changes in time, as readings of a sensor whose calibration "
-        f"drifts: the log likelihood is {gain:.1f} nats larger with {given}. Set "
-        f"{'them' if is_static else 'it'}, unless the places are known to change independently."
+        "All inputs share a level that changes in time, like readings of a sensor whose "
+        f"calibration drifts: the log likelihood is {gain:.1f} nats larger with {given}. Set "
+        f"{'them' if is_static else 'it'}, unless f changes independently at each input."
     )
 
 

@@ -1,4 +1,4 @@
-"""The fitted model, an immutable value: what optimizers hold, and what an estimator shows."""
+"""The fitted model, an immutable value that optimizers hold and estimators show."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from ._relevancy import RelevancySweep
 
 
-# Part of the information about a static part that stays with each row that leaves, and the largest
-# number of its columns: it has their number squared.
+# Fraction of the information about a static part that stays when a row is removed, and the largest
+# number of its columns: its size is their number squared.
 _STAYS, _MOST_COLUMNS = 0.998, 20
 
 
@@ -65,7 +65,7 @@ class Learnt:
     def _fitted(self) -> Conditioned:
         """The conditioned GP."""
 
-    # --- what a regressor overrides: it validates, and wraps the value ----------------------------
+    # --- methods that a regressor overrides: it validates, and wraps the value --------------------
 
     @property
     @abstractmethod
@@ -81,7 +81,7 @@ class Learnt:
         return X, y
 
     def _places(self, X):
-        """Return the conditioned GP, and places, times and features of X (m, d + 1)."""
+        """Return the conditioned GP, and space, times and features of X (m, d + 1)."""
         gp = self._fitted
         return gp, gp.rows.layout.places(np.asarray(X, dtype=np.float64))
 
@@ -369,14 +369,14 @@ class Learnt:
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
         check_bool(include_noise, "include_noise")
-        gp, (*places, F) = self._places(X)
+        gp, (S, t, F) = self._places(X)
         with np.errstate(over="ignore"):
-            parts = gp.posterior(*places, return_std, return_cov, F)
+            parts = gp.posterior(S, t, return_std, return_cov, F)
             posterior = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return posterior[0], np.hypot(posterior[1], self.noise_std_)
         if include_noise and return_cov:
-            posterior[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
+            posterior[1][np.diag_indices(len(t))] += self.noise_std_**2
         return posterior
 
     def posterior_at(self, t: Time, moving: Mask | None = None, *, level: bool = True) -> Posterior:
@@ -389,19 +389,19 @@ class Learnt:
             Coordinates whose gradients are needed; None: all. Gradients in others, such as an arm's
             index, may be 0.
         level : bool, default=True
-            False: standard deviations and draws are those of differences between places, without
-            the level and the mean, which all places share. Means are those of f.
+            False: standard deviations and draws are those of differences between inputs, without
+            the level and the mean, which all inputs share. Means are those of f.
 
         Returns
         -------
         posterior : callable
-            ``posterior(S)`` returns mean and standard deviation (m,) at places (m, d);
-            ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
+            ``posterior(S)`` returns mean and standard deviation (m,) at inputs (m, d);
+            ``posterior.with_gradient(s)`` both at one input (d,), and their gradients (d,);
             ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
         fitted, t = self.fitted_, finite_number(self._number_of(t, "t"), "t")
         without = (fitted.model._time_position,)
-        read = partial(columns_like_fit, fitted.model, name="places", without=without)
+        read = partial(columns_like_fit, fitted.model, name="inputs", without=without)
         return TimeSlice(fitted.gp, t, moving, level, read)
 
     def information_gain(self) -> float:
@@ -428,10 +428,10 @@ class FittedGP(Learnt):
         Unfitted regressor with the parameters; never changed.
     gp : Conditioned
     record : SearchRecord
-        Of the latest search of the hyperparameters, for the next one.
+        Record of the latest search of the hyperparameters, for the next one.
     initial : SeparableCovariance or None
-        Covariance of the model's kernels as given, of which a search gets other bounds. None until
-        the first one.
+        Covariance of the model's kernels as given, which a search begins with. None until the first
+        one.
     """
 
     model: Any
@@ -501,14 +501,14 @@ class FittedGP(Learnt):
         return replaced(self, gp=gp).without(indices, restandardize=restandardize)
 
     def unsummarized(self, indices: Indices) -> Self:
-        """Return the model whose static part is not told again by rows that have come back."""
+        """Return the model without the information of restored rows in its static part."""
         gp, static = self.gp, self.gp.rows.static
         if static is None:
             return self
         return self.with_static(static.minus(*information_of(gp, indices, static)))
 
     def with_static(self, static: StaticPart | None) -> Self:
-        """Return the model with another static part, which rows of an earlier state had left."""
+        """Return the model with another static part, such as that of an earlier state."""
         return replaced(self, gp=self.gp._recomputed(self.gp.rows.with_static(static)))
 
     def rescaled(
@@ -519,10 +519,10 @@ class FittedGP(Learnt):
         groups: Sequence[int],
         **parameters: Any,
     ) -> Self:
-        """Return the model of the same observations after a linear change of the places.
+        """Return the model of the same observations after a linear change of the inputs.
 
         Lengthscales follow. Other hyperparameters, and their bounds, are held; a prior mean is that
-        of the new places.
+        for the new inputs.
 
         Parameters
         ----------
@@ -535,7 +535,7 @@ class FittedGP(Learnt):
         groups : sequence of int
             First column of each parameter.
         **parameters
-            Parameters of the model for the new places, such as ``sites``; its spatial kernel is
+            Parameters of the model for the new inputs, such as ``sites``; its spatial kernel is
             rescaled if it is not among them.
 
         Raises
@@ -638,7 +638,7 @@ class FittedGP(Learnt):
         Returns
         -------
         posterior : callable
-            As from `posterior_at`, of places with time as the last coordinate: 0 at ``low``, 1 at
+            As from `posterior_at`, for inputs with time as the last coordinate: 0 at ``low``, 1 at
             ``high``.
         """
         return TimeWindow(self.gp, low, high, moving)
@@ -658,7 +658,7 @@ class FittedGP(Learnt):
         Returns
         -------
         sweep : sktvbo.relevancy.RelevancySweep
-            Of the exact model; its removals do not change this one.
+            Relevancies in the exact model; removals from it do not change this model.
         """
         return self.gp.relevancy_sweep(self.gp.rows.latest if now is None else now)
 

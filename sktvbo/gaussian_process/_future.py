@@ -1,9 +1,9 @@
 """Futures of kernels in time: convolutions, decay and lengthscale, in closed form or by quadrature.
 
-`future_of` is the one place that finds out what is known of a kernel. The compiled families, their
-sums and products have closed forms (`FutureBasis`). Others may bring theirs by the protocols of
-`sktvbo.kernels` (`LinearBasis`, `Future`). Any other stationary kernel whose square is integrable
-has a quadrature with nodes s_q > 0 and weights w_q:
+`future_of` alone chooses the form for a kernel. The compiled families, their sums and products have
+closed forms (`FutureBasis`). Others may provide theirs by the protocols of `sktvbo.kernels`
+(`LinearBasis`, `Future`). Any other stationary kernel whose square is integrable has a quadrature
+with nodes s_q > 0 and weights w_q:
 
     C(u, v) = ∫ k(s + u) k(s + v) ds ≈ Σ_q w_q k(s_q + u) k(s_q + v),   s > 0,
 
@@ -35,17 +35,19 @@ _TOLERANCE, _OUTSIDE = 1e-9, 1e-11
 # Numbers of nodes; many for kernels that oscillate.
 _FEW, _MANY = (32, 64, 128, 256), (512, 1024, 2048, 4096, 8192)
 
-# The square is first seen on this grid of log s, where s² is a float, from many to few scales.
+# The square is first evaluated on this grid of log s, where s² is a float. Its sum over the second
+# number of last entries must be negligible, or the integral does not converge.
 _SCAN = np.arange(-160.0, 345.0, 0.25)
 _LAST_SCANNED = 40
 
 # Ages at which numbers of nodes are compared, in units of ∫ (k / k(0))².
 _AGES = np.array([0.0, 1.3e-4, 1.1e-3, 0.0317, 0.29, 0.83, 1.07, 3.1, 9.7])
 
-# Ages count from where the correlation is this: squares of a smaller one have lost their digits.
+# The youngest age is at most the one with this correlation: squares of smaller ones have lost their
+# digits.
 _PRESENT = 1e-100
 
-# Bounds of a search stay this far, in the logarithm, from where the future of a kernel ends.
+# Bounds of a search keep this distance, in the logarithm, from values without a future.
 _MARGIN = 0.05
 
 # Gaps at which closed forms are compared with the correlation, in units of the lengthscale.
@@ -60,7 +62,7 @@ _BLOCK = 512
 
 
 class Future:
-    """Future of any stationary kernel in time, with the methods of a `Composite` about it.
+    """Future of any stationary kernel in time, with the same methods as a `Composite`.
 
     Parameters
     ----------
@@ -82,8 +84,8 @@ class Future:
         self._factor, self._given = _without_constants(kernel)
         if not kernel.is_stationary():
             raise self._error(
-                "it is not stationary, so that it has no function of age whose square has an "
-                "integral. Use a kernel that decays, such as Matern(nu=0.5)"
+                "it is not stationary, so it is no function of age whose square can be "
+                "integrated. Use a kernel that decays, such as Matern(nu=0.5)"
             )
         self._integral = self._integral_from(0.0)
 
@@ -229,7 +231,7 @@ class Future:
         n = len(k) if np.isfinite(k).all() else int(np.argmin(np.isfinite(k)))
         terms, largest = s[:n] * k[:n] ** 2, np.abs(k[:n]).max(initial=0.0)
         if largest == 0.0:
-            raise self._error("its values at different times are 0, or no numbers")
+            raise self._error("its values at different times are 0, or not finite")
         least = _OUTSIDE * terms.sum()
         if terms[-_LAST_SCANNED:].sum() > least:
             raise self._error(self._reason(np.abs(k[:n])))
@@ -239,7 +241,7 @@ class Future:
         return _SCAN[low], _SCAN[min(high, n - 1)], scale
 
     def _reason(self, k):
-        """Return why ∫ k² does not converge, and advice."""
+        """Return the reason why ∫ k² does not converge, and advice."""
         before, last = k[-3 * _LAST_SCANNED : -2 * _LAST_SCANNED].max(), k[-_LAST_SCANNED:].max()
         if last > 0.9 * before:
             return (
@@ -285,7 +287,7 @@ def _equidistant(low, high, scale, n):
 
 
 def future_of(kernel, purpose):
-    """Return what is known of the future of a kernel in time, or raise an error.
+    """Return the future of a kernel in time, in closed form if known, or raise an error.
 
     Parameters
     ----------
@@ -313,19 +315,19 @@ def future_of(kernel, purpose):
 def temporal_length_scale(kernel):
     """Return the lengthscale l_T of a temporal kernel, in units of time.
 
-    Unless the kernel is a single known one it is effective: see `Composite.length_scale`.
+    An effective one, unless the kernel is a single known one: see `Composite.length_scale`.
     """
     future = future_of(kernel, "A temporal lengthscale")
     return float(future.length_scales[0] if isinstance(future, Factor) else future.length_scale)
 
 
 def with_decaying_bounds(kernel, unit):
-    """Return a kernel in time with bounds between which it decays, if it does so where it starts.
+    """Return a kernel in time with bounds between which it decays, if it decays at its start.
 
     A search with other bounds may end where there are no relevancies, such as at a
-    ``RationalQuadratic`` with alpha below 0.25. Each hyperparameter has its bounds moved towards
-    its start, with the others where they start; pairs of durations, in a unit of time, stay as they
-    are. Kernels with closed forms stay the same objects.
+    ``RationalQuadratic`` with alpha below 0.25. The bounds of each hyperparameter move towards its
+    start, with the others held at theirs; pairs of durations, in a unit of time, are unchanged.
+    Kernels with closed forms stay the same objects.
     """
     given, kernel = kernel, numeric_durations(kernel, unit or "s")
     known = Composite.of(kernel)

@@ -158,7 +158,7 @@ class Screening:
 
     One is due at once when a search gains more than two nats for each hyperparameter, as where new
     rows contradict the model. Others follow after the same number of new rows, after twice as many,
-    and so on, up to as many as all rows: those after a change are few at first.
+    and so on, up to the number of all rows: rows after a change are few at first.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Screening:
         Number of new rows between the latest screening and the next one: after the first one, the
         number of its rows.
     n_new : int
-        Number of those until the latest search.
+        Number of new rows from the latest screening to the latest search.
     """
 
     wait: int = 0
@@ -204,11 +204,11 @@ class SearchRecord:
     latest : float
         Latest time of a row.
     screening : Screening
-        When the whole box was screened, and will be again.
+        Schedule of the screenings of the whole box.
     other : tuple of (ndarray of shape (n_theta,), SearchRecord), or None
         Result and record of the latest search with the other choice of prior mean, if any.
     points : ndarray of shape (m, d + 1), or None
-        Inducing points of the result, of a sparse model.
+        Inducing points of the result, for a sparse model.
     """
 
     hessian: np.ndarray | None = None
@@ -227,7 +227,7 @@ class SearchRecord:
     def start_of_other(self, other, covariance):
         """Return the start of a search with the other prior mean for the same rows, and its record.
 
-        From that of its latest search, or else from the ``covariance`` that this search has found.
+        The start is the result of its latest search, or else the ``covariance`` of this search.
         """
         start, known = other or (covariance.theta, self)
         if len(start) != len(covariance.theta):
@@ -257,7 +257,7 @@ class SearchRecord:
 
 
 def scaled(hessian, factor):
-    """Return a Hessian scaled to another number of rows; None stays."""
+    """Return a Hessian scaled to another number of rows; None for None."""
     return None if hessian is None else hessian * factor
 
 
@@ -270,7 +270,7 @@ def log_posterior(gp, hyperpriors):
 class Objective:
     """Minus a criterion and priors, as a function of theta.
 
-    Slope and information at a place reuse the evaluation of the value there, if it was the last.
+    Slope and information at a theta reuse the evaluation of its value, if it was the last one.
 
     Parameters
     ----------
@@ -501,7 +501,7 @@ def default_temporal(rows, follow_data):
 def with_rough_part(covariance):
     """Return a covariance whose default kernel in time gets a rough part.
 
-    What people measure is often rough from one time to the next. The lengthscale of that part is at
+    Measured values are often rough from one time to the next. The lengthscale of that part is at
     least half the median interval.
     """
     smooth = covariance.temporal
@@ -546,12 +546,12 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
 
     A search does not find distant lengthscales: the likelihood is flat between them. So a grid over
     the box is compared on a subset of the rows. Short searches from the given theta and from the
-    likeliest cells follow, and then from the likeliest of all these places on all rows.
+    likeliest cells follow, and then searches on all rows from the likeliest of their results.
 
     Parameters
     ----------
     criterion : Criterion
-        Of the rows.
+        Criterion of the rows.
     covariance : SeparableCovariance
     rows : Rows
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
@@ -571,11 +571,11 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
     minima = yield from _rough_minima(objective, [(x, None) for x in (given, *cells)])
     if few is not rows:
         objective = Objective(criterion, covariance, hyperpriors)
-        places = [(m.x, scaled(m.hessian, rows.n / few.n)) for m in minima]
-        places.append((given, None))
-        values = yield from _values(objective, [x for x, _ in places])
+        starts = [(m.x, scaled(m.hessian, rows.n / few.n)) for m in minima]
+        starts.append((given, None))
+        values = yield from _values(objective, [x for x, _ in starts])
         order = np.argsort(values, kind="stable")[:_N_ROUGH]
-        minima = yield from _rough_minima(objective, [places[i] for i in order])
+        minima = yield from _rough_minima(objective, [starts[i] for i in order])
     return [m for m in minima[:_N_ROUGH] if m.value <= minima[0].value + _CLOSE] or None
 
 
@@ -589,7 +589,7 @@ def rough_start(criterion, covariance, rows, hyperpriors):
     Parameters
     ----------
     criterion : Criterion
-        Of the rows.
+        Criterion of the rows.
     covariance : SeparableCovariance
         With the default kernel in time, and the likeliest hyperparameters.
     rows : Rows
@@ -615,8 +615,8 @@ def rough_start(criterion, covariance, rows, hyperpriors):
         Objective(Dense.criterion(few), known, hyperpriors) for known in (covariance, rough)
     )
     value = yield partial(smooth.value, covariance.theta, False)
-    places, to_reach = _rough_places(covariance, rough, rows), value - needed * few.n / n
-    minima = yield from _lowest_minima(objective, places, to_reach)
+    starts, to_reach = _rough_starts(covariance, rough, rows), value - needed * few.n / n
+    minima = yield from _lowest_minima(objective, starts, to_reach)
     if few is not rows:
         smooth, objective = (
             Objective(criterion, known, hyperpriors) for known in (covariance, rough)
@@ -630,19 +630,19 @@ def rough_start(criterion, covariance, rows, hyperpriors):
 
 
 def _lowest_minima(objective, starts, to_reach):
-    """Return the results of searches from the lowest places after a few steps, the lowest first."""
+    """Return the results of searches, the lowest first; a few steps choose among the starts."""
     functions, minima = (objective.value, objective.slope), []
     options = {"hessian": objective.information, "least_gain": _ROUGH_GAIN, "to_reach": to_reach}
-    for place in starts:
-        first = minimize(*functions, place, objective.bounds, max_steps=_FIRST_STEPS, **options)
+    for start in starts:
+        first = minimize(*functions, start, objective.bounds, max_steps=_FIRST_STEPS, **options)
         minima.append((yield from first))
     minima = sorted(minima, key=attrgetter("value"))[:_N_ROUGH]
     for i, minimum in enumerate(minima):
         minima[i] = yield from minimize(*functions, minimum, objective.bounds, **options)
     best = min(minima, key=attrgetter("value"))
     if best.value < to_reach:
-        place = _with_swapped_parts(objective, best.x)
-        minima.append((yield from minimize(*functions, place, objective.bounds, **options)))
+        swapped = _with_swapped_parts(objective, best.x)
+        minima.append((yield from minimize(*functions, swapped, objective.bounds, **options)))
     return sorted(minima, key=attrgetter("value"))
 
 
@@ -679,19 +679,19 @@ def _with_swapped_parts(objective, theta):
     return np.clip(theta, *objective.bounds.T)
 
 
-def _rough_places(covariance, rough, rows):
+def _rough_starts(covariance, rough, rows):
     """Return theta (5, n_theta) with a rough part in time, from a covariance without one.
 
     The rough part explains most of the signal. It changes as fast, or more slowly, and the smooth
-    part is slow; or it hardly changes, an effect of the place alone, and the smooth part is fast.
+    part is slow; or it hardly changes, an effect of space alone, and the smooth part is fast.
     """
     interval, longest = covariance.temporal.length_scale_bounds
     fast, slow = covariance.temporal.length_scale, _SLOW * longest
     signal, noise = covariance.signal_variance, covariance.noise_variance
-    # A slow part alone makes a trend of the effect of the place.
+    # A slow part alone explains the effect of space as a trend.
     extents, power = extents_of_most(rows.S, MOST), np.var(rows.targets) or 1.0
     lengths = np.where(extents > 0.0, extents, extents.max(initial=1.0))
-    places = []
+    starts = []
     for values in (
         (0.2 * signal, 8.0 * fast, 4.0, 2.0 * fast, 0.5 * noise),
         (0.2 * signal, slow, 4.0, fast, 0.5 * noise),
@@ -702,9 +702,9 @@ def _rough_places(covariance, rough, rows):
         theta = rough.theta
         for name, value in zip((*_OF_PARTS, "noise_variance"), values):
             theta = with_entries(rough, theta, name, value)
-        places.append(theta)
-    places[-1] = with_entries(rough, places[-1], "spatial_kernel__length_scale", lengths)
-    return np.clip(places, *rough.bounds.T)
+        starts.append(theta)
+    starts[-1] = with_entries(rough, starts[-1], "spatial_kernel__length_scale", lengths)
+    return np.clip(starts, *rough.bounds.T)
 
 
 def _akaike(k, n):
@@ -753,7 +753,7 @@ def _rough_minima(objective, starts):
 
 
 def _same_optimum(objective, found, minima):
-    """Return the index of the first minimum that no barrier separates from a place, or None."""
+    """Return the index of the first minimum that no barrier separates from ``found``, or None."""
     for i, known in enumerate(minima):
         between = yield partial(objective.value, 0.5 * (found.x + known.x), False)
         if between <= max(found.value, known.value):
@@ -789,7 +789,7 @@ def _cells(covariance, rows, signal, noise, first, last):
 def _scales(covariance, rows, part):
     """Return the screened lengthscales of a spatial or temporal kernel: a list of dicts by name.
 
-    Of a lengthscale for each column, there are also values at which one column alone matters.
+    With a lengthscale for each column, there are also values at which one column alone matters.
     """
     in_time, whole = part == "temporal_kernel", f"{part}__length_scale"
     if in_time and isinstance(covariance.temporal, Forgetting):
@@ -874,10 +874,10 @@ def learn_from_subset(covariance, rows, options, rng):
         return covariance, record
     part = _clustered_subset(rows, _N_PART, rng)
     criterion = Dense.criterion(part)
-    places = [covariance.theta, *(minimum.x for minimum in starts or ())]
-    values = completed(_values(Objective(criterion, covariance, hyperpriors), places))
+    thetas = [covariance.theta, *(minimum.x for minimum in starts or ())]
+    values = completed(_values(Objective(criterion, covariance, hyperpriors), thetas))
     order = np.argsort(values, kind="stable")[:_N_ROUGH]
-    starts = [places[i] for i in order if values[i] <= values.min() + _CLOSE]
+    starts = [thetas[i] for i in order if values[i] <= values.min() + _CLOSE]
     hessian = record.scaled_to(part.n) if order[0] == 0 else None
     options = options | {"n_restarts": 0, "hessian": hessian}
     learnt, hessian, _ = completed(search(criterion, covariance, starts, **options))
@@ -919,9 +919,9 @@ def _canonical_order(rows):
 def canonical_subset(rows, n):
     """Return at most n of the rows, independent of their order.
 
-    Those of two intervals of time: the latest, and one around the most extreme y of the others.
-    Consecutive rows show fast changes, which rows spread over all times leave to noise, and a few
-    outliers decide which hyperparameters are likely. Rows at the same time are drawn.
+    They are from two intervals of time: the latest, and one around the most extreme y of the
+    others. Consecutive rows show fast changes, which would be noise in rows spread over all times,
+    and a few outliers decide which hyperparameters are likely. Rows at the same time are drawn.
     """
     if rows.n <= n:
         return rows
@@ -953,7 +953,7 @@ def _clustered_subset(rows, n, rng):
 
 
 def leaves(covariance, rows):
-    """Yield (name, kernel, columns (n, d)) of the kernels that sums and products consist of."""
+    """Yield (name, kernel, columns (n, d)) for the kernels that sums and products consist of."""
     t = rows.t[:, np.newaxis]
     parts = [
         ("level_kernel", covariance.level, t),
@@ -969,7 +969,7 @@ def leaves(covariance, rows):
 
 
 def scaled_kernels(covariance, rows):
-    """Yield the `leaves` that have a lengthscale, with the columns of which it is one."""
+    """Yield the `leaves` that have a lengthscale, with the columns that it scales."""
     for name, kernel, columns in leaves(covariance, rows):
         if isinstance(kernel, ChordalMatern):
             columns = kernel.positions(columns)

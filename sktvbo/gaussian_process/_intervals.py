@@ -44,7 +44,7 @@ _MARGIN = 1e-6
 # Components with a smaller part of the largest weight are left out.
 _LEAST_WEIGHT = 1e-3
 
-# Places of an interval at once, which bounds the memory.
+# Quantiles are computed for this many inputs at a time, which bounds the memory.
 _BLOCK = 1000
 
 # Accuracy of a quantile, relative to the range of those of the components.
@@ -52,7 +52,7 @@ _ACCURACY = 1e-7
 
 
 class Intervals:
-    """Intervals of an estimator that has quantiles."""
+    """Mixin that adds intervals to an estimator with quantiles."""
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
@@ -93,7 +93,7 @@ class Mixture:
     weights: np.ndarray
 
     def quantiles(self, S, t, shares, include_noise, F=None):
-        """Return quantiles (k, m) at places (m, d) and times (m,), of probabilities (k,).
+        """Return quantiles (k, m) at inputs (m, d) and times (m,), for probabilities (k,).
 
         F (m, q) are the features of a linear mean there, or None.
         """
@@ -134,7 +134,7 @@ def predictive(gp, record, hyperpriors, centred):
     ----------
     gp : Conditioned
     record : SearchRecord
-        Of the search of its hyperparameters, which may have had further rows.
+        Record of the search of its hyperparameters, which may have had further rows.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     centred : bool
         True if the mean of y was subtracted: it is then uncertain, with a flat prior.
@@ -162,7 +162,7 @@ def predictive(gp, record, hyperpriors, centred):
 
 
 def _information_of_past(record, n, n_theta):
-    """Return the information on θ (n_theta, n_theta) of rows of the search that have left."""
+    """Return the information on θ (n_theta, n_theta) of removed rows of the search."""
     if record.hessian is None or record.n <= n:
         return np.zeros((n_theta, n_theta))
     return record.scaled_to(record.n - n)

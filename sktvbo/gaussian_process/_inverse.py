@@ -1,13 +1,13 @@
-"""Inverse covariance of rows that come and go, and forms of it, updated by rank one.
+"""Inverse covariance of rows, and forms of it, with rank-one updates for added and removed rows.
 
-With P the inverse covariance of the rows, padded with a zero for a new one, a row that comes or
-goes changes it by w z zᵀ (block inverse):
+With P the inverse covariance of the rows, padded with a zero for a new one, adding or removing a
+row changes it by w z zᵀ (block inverse):
 
     a new row     z = (P k, −1), w = 1 / s, with s its variance given the other rows,
     without row i    z = P_i, w = −1 / P_ii.
 
 A change is stored rather than written into a matrix of n² entries. Values share the matrix that
-they began with, so a step that fails costs and changes nothing.
+they began with, so a failed step costs and changes nothing.
 
 Relevancies need the quadratic forms q_i = P_iᵀ C P_i of all rows, P_i a column of the inverse
 covariance, and C = C_S ∘ C_T the convolutions in space and over the future: a product of two
@@ -105,12 +105,12 @@ class Inverse:
     base : Block
         P of the first rows before the changes.
     Z : ndarray of shape (q, n)
-        Changes z; rows that came since are the last ones.
+        Changes z; rows added since are the last ones.
     w : ndarray of shape (q,)
     diagonal : ndarray of shape (n,)
         Of P.
     n_updates : int
-        Rows that came or went since P was computed from the factor.
+        Rows added or removed since P was computed from the factor.
     """
 
     base: Block
@@ -132,7 +132,7 @@ class Inverse:
 
     @property
     def P(self):
-        """P (n, n); that in which others see what is written, for an inverse that is `written`."""
+        """P (n, n); the stored matrix itself, not a copy, for an inverse that is `written`."""
         return self.written().base.whole
 
     @property
@@ -156,7 +156,7 @@ class Inverse:
         return column + np.einsum("q,qn->n", self.w * self.Z[:, i], self.Z)
 
     def append(self, u, variance):
-        """Append a row; u is P k, ``variance`` that given the other rows; O(n)."""
+        """Append a row; u is P k, ``variance`` its variance given the other rows; O(n)."""
         padded = replaced(
             self,
             Z=np.hstack([self.Z, np.zeros((len(self.w), 1))]),
@@ -186,7 +186,7 @@ class Inverse:
     def is_accurate(self, solver, mean):
         """Return False if round-off shows in a comparison with the factor; O(n²).
 
-        Compared every few updates only.
+        The comparison is made every few updates only.
         """
         if self.n_updates % COMPARE_EVERY:
             return True
@@ -209,11 +209,11 @@ def _square(n):
 
 # --- quadratic forms of the relevancies -----------------------------------------------------------
 
-# Sums that differences reduce to this part of what they were are computed again.
+# Sums are computed again once subtractions have reduced them to this fraction.
 MAX_LOSS = 1e-3
 
-# Places of rows that have gone stay in memory until there are more than this many for each row, and
-# the second number.
+# Convolutions of removed rows stay in memory until there are more than the first number of stored
+# rows for each row, plus the second number.
 _MAX_FILLED, _SPARE_ROWS = 1.25, 32
 
 # Forms underflow if all rows are older, in units of the slowest decay.
@@ -222,13 +222,13 @@ MAX_AGE = 50.0
 
 @dataclass(frozen=True, eq=False)
 class PlaceConvolutions:
-    """Convolutions C_S of a spatial kernel between places, updated with rows.
+    """Convolutions C_S of a spatial kernel between the inputs of rows, updated with these.
 
     Attributes
     ----------
     spatial : Factor or Empirical
     buffer : Buffer
-        Holds the convolutions of the rows that came, some of which have gone.
+        Convolutions of all added rows, including some that are removed.
     positions : ndarray of int of shape (n,)
         Positions of the rows in it.
     """
@@ -239,7 +239,7 @@ class PlaceConvolutions:
 
     @classmethod
     def of(cls, spatial, S):
-        """Compute the convolutions of places S (n, d), O(n²)."""
+        """Compute the convolutions of inputs S (n, d), O(n²)."""
         C = spatial.convolution(S)
         return cls(spatial, Buffer(C, len(C)), np.arange(len(C)))
 
@@ -255,14 +255,14 @@ class PlaceConvolutions:
         return self.block.dense
 
     def extended(self, S):
-        """Append those of places S that are more than n, O(n) each."""
+        """Append the inputs S beyond the first n, O(n) each."""
         places = self
         for i in range(len(self.positions), len(S)):
             places = places.append(S[: i + 1])
         return places
 
     def append(self, S):
-        """Append the last one of places S (n + 1, d); O(n), O(n²) where many rows have gone."""
+        """Append the last of the inputs S (n + 1, d); O(n), or O(n²) once many rows are removed."""
         places, n = self, len(self.positions)
         if self.positions[-1] >= _MAX_FILLED * n + _SPARE_ROWS:
             buffer = Buffer.of_size(n, n)
@@ -276,23 +276,23 @@ class PlaceConvolutions:
         return PlaceConvolutions(self.spatial, buffer, positions)
 
     def drop(self, i):
-        """Drop row i, O(n); one of those that were not appended changes nothing."""
+        """Drop row i, O(n); a row that was not appended changes nothing."""
         if i >= len(self.positions):
             return self
         return PlaceConvolutions(self.spatial, self.buffer, np.delete(self.positions, i))
 
 
 class FixedForms:
-    """q and sums of two matrices, while rows are dropped in place, O(n²) each.
+    """q and sums from full matrices, updated in place while rows are dropped, O(n²) each.
 
-    Rows that were dropped stay, as zeros of P.
+    Dropped rows stay, as zeros of P.
 
     Parameters
     ----------
     P, C : ndarray of shape (n, n)
         Inverse covariance and convolutions.
     unit : float
-        Power of two. Of P times it, in which all results are, squares neither overflow nor
+        Power of two by which P, and so all results, are multiplied: squares neither overflow nor
         underflow.
     """
 
@@ -344,7 +344,7 @@ class FixedForms:
 
 @dataclass(frozen=True, eq=False)
 class RelevancyForms:
-    """q and sums, updated with rows and the present time.
+    """q and sums from a `FutureBasis`, updated with rows and the present time.
 
     Attributes
     ----------
@@ -353,7 +353,7 @@ class RelevancyForms:
     now : float
         Present time, not before any row.
     unit : float
-        Power of two. Of P times it the squares neither overflow nor underflow.
+        Power of two: squares of P times it neither overflow nor underflow.
     B : ndarray of shape (n, m)
         b of the rows.
     G : ndarray of shape (n, r)
@@ -414,7 +414,7 @@ class RelevancyForms:
         )
 
     def append(self, places, t, inverse, u, variance):
-        """Append the last one of rows at places and times t (n + 1,) to those of an `Inverse`.
+        """Append the last row, of ``places`` and times t (n + 1,), to those of an `Inverse`.
 
         u and ``variance`` are as in `Inverse.append`. A later row moves the present time.
         """
@@ -440,9 +440,9 @@ class RelevancyForms:
         return product(product(self.B, self.basis.products), self.B.T) * self.places.C
 
     def is_accurate(self, inverse):
-        """Return False if round-off shows in q of one row, of those of an `Inverse`; O(n²).
+        """Return False if round-off shows in q of one row of an `Inverse`; O(n²).
 
-        Compared every few updates only.
+        The comparison is made every few updates only.
         """
         if inverse.n_updates % COMPARE_EVERY:
             return True
@@ -463,7 +463,7 @@ class RelevancyForms:
 
 @dataclass(frozen=True, eq=False)
 class UpdatedForms:
-    """The same of an `Inverse` and its `RelevancyForms`: a value.
+    """Equivalent of `FixedForms` from an `Inverse` and its `RelevancyForms`: an immutable value.
 
     Attributes
     ----------

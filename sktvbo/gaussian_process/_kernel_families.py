@@ -107,15 +107,15 @@ class Factor:
     groups : tuple of int, default=(0,)
         First column of each group; within a group lengthscales are proportional.
     embedding : callable, default=None
-        Map of places (n, d) to points (n, d') whose distances count; None: they do themselves.
+        Map of inputs (n, d) to points (n, d') whose distances count; None: the identity.
 
     Attributes
     ----------
     units : ndarray of shape (d,)
         Factors from plain coordinates to those of the compiled code.
     members, ratios : ndarray of shape (d,) or None
-        Group of each column, and its lengthscale over the largest of the group. None for columns
-        that are groups each.
+        Group of each column, and its lengthscale over the largest of the group. None if each column
+        is a group.
     """
 
     family: Family
@@ -143,7 +143,7 @@ class Factor:
         scales = np.exp(theta)
         if self.ratios is not None:
             scales = self.ratios * scales[self.members]
-        new = object.__new__(Factor)  # many in a search, whose other fields are the same
+        new = object.__new__(Factor)  # a search makes many, whose other fields are the same
         units = FAMILIES[self.family].scale / scales
         vars(new).update(vars(self), length_scales=scales, units=units)
         vars(new).pop("future_basis", None)
@@ -182,7 +182,7 @@ class Factor:
         return Z
 
     def fold(self, slopes):
-        """Return derivatives by theta (n_theta, ...) from those (d, ...) by log lengthscale."""
+        """Return derivatives in theta (n_theta, ...) from those (d, ...) in log lengthscale."""
         if self.n_theta == 0:
             return slopes[:0]
         if len(self.groups) < len(slopes):
@@ -215,9 +215,9 @@ class Factor:
         return self.units
 
     def slopes(self, contract, K, t, t2):
-        """Return derivatives by theta (n_theta, ...) of a linear function of the matrix K.
+        """Return derivatives in theta (n_theta, ...) of a linear function of the matrix K.
 
-        ``contract`` (K) returns those by the logarithms of a factor of K, of the units of the
+        ``contract`` (K) returns those in the logarithms of a factor of K, of the units of the
         coordinates, and of another one. K is between times t (n,) and t2 (m,).
         """
         return self.fold(contract(K)[1:-1])
@@ -248,7 +248,7 @@ class Factor:
         return FutureBasis(self.units[:1], np.zeros(1), np.array([alpha]))
 
     def decay(self, gaps):
-        """Return the correlation (n,) at times apart."""
+        """Return the correlation (n,) over gaps (n,) in time."""
         if self.family == Family.RBF:
             z = self.units[0] * gaps
             return np.exp(-z * z)
@@ -327,7 +327,7 @@ def hyperparameters(kernel):
     """Return the `Hyperparameters` of a kernel, or of None, that are learnt.
 
     scikit-learn inspects all attributes of a kernel for each of these, and the parts of sums and
-    products several times: most of the time of a search in few rows.
+    products several times: this would take most of the time of a search with few rows.
     """
     if type(kernel) in (Sum, Product):
         one, other = hyperparameters(kernel.k1), hyperparameters(kernel.k2)
@@ -352,8 +352,8 @@ def hyperparameters(kernel):
 def parameters(kernel):
     """Return the parameters of a kernel and of its parts by name, as ``get_params`` does.
 
-    That inspects the signatures of all classes; this does so for unknown ones. Sums and products
-    themselves are left out.
+    ``get_params`` inspects the signatures of all classes, this function only those of unknown ones.
+    Sums and products themselves are left out.
     """
     if type(kernel) not in (Sum, Product):
         return vars(kernel) if type(kernel) in _KINDS else kernel.get_params()
@@ -363,7 +363,7 @@ def parameters(kernel):
 
 
 def is_like(kernel, other):
-    """Return True if two kernels differ at most in bounds and values of what is learnt."""
+    """Return True if two kernels differ at most in bounds and values of learnt hyperparameters."""
     if type(kernel) is not type(other):
         return False
     if type(kernel) in (Sum, Product):
@@ -395,8 +395,8 @@ def rescaled(kernel, scales, typical, groups):
     """Return a copy of a kernel for columns that were multiplied by ``scales`` (d,).
 
     Lengthscales and periods are multiplied as well: one for all columns by ``typical``. Other
-    hyperparameters remain. Of a kernel with a lengthscale for each of the groups of columns, whose
-    first columns are now ``groups``, these may have another number of columns than before.
+    hyperparameters remain. In a kernel with a lengthscale for each group of columns, groups may
+    have other numbers of columns than before: ``groups`` are their first columns now.
     """
     new, parameters = clone(kernel), kernel.get_params()
     for name, value in parameters.items():
@@ -576,7 +576,7 @@ class FutureBasis:
 
 @dataclass(frozen=True, eq=False)
 class LinearBasis:
-    """The same of a kernel k(τ) = H e^{Fτ} P Hᵀ that brings these matrices, see `Markov`.
+    """The same for a kernel k(τ) = H e^{Fτ} P Hᵀ that provides these matrices, see `Markov`.
 
     At a time from now on, the covariance with a row of age u is the output of the equation that
     starts at b(u) = e^{Fu} P Hᵀ. L solves the Lyapunov equation Fᵀ L + L F = −Hᵀ H.

@@ -1,13 +1,13 @@
 """Priors of hyperparameters that are learnt from earlier fits.
 
-The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s: the
-largest of that between the fits, of that which their data leave, and of 0.5. A further fit has
+The logarithms θ of a hyperparameter in R earlier fits have the median m and the deviation s, the
+largest of the deviation between the fits, the one that their data leave, and 0.5. The prior of
+another fit is
 
     p(θ) = W N(θ; m, s² (1 + 1/R)) + (1 − W) q(θ),
 
 with q the density without earlier fits: that of the prior, or uniform within the bounds. Where data
-contradict the earlier fits, the density is that without them but for the factor 1 − W: the prior
-fades without a rule for when.
+contradict the earlier fits, only the second term is left: the earlier fits then have no effect.
 """
 
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ LEAST_SPREAD = 0.5
 # Largest deviation that a fit leaves.
 _WIDEST = 3.0
 
-# Weight W of what earlier fits say.
+# Weight W of earlier fits.
 _WEIGHT = 0.9
 _LOG_WEIGHT, _LOG_REST = np.log(_WEIGHT) - 0.5 * np.log(2.0 * np.pi), np.log1p(-_WEIGHT)
 
-# Number of places at which a density is integrated.
+# Number of points of the integral of a density.
 _N_GRID = 201
 
 
 def uncertainties(covariance, record):
     """Return the variances (n_theta,) of the logarithms of hyperparameters after a search.
 
-    One at a bound is only known to be beyond it.
+    One at a bound may be anywhere beyond it.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def uncertainties(covariance, record):
 
 
 def pooled(logs, variances=None):
-    """Return median and deviation (k,) of the logarithms of hyperparameters in a further fit.
+    """Return median and deviation (k,) of the logarithms of hyperparameters for another fit.
 
     Parameters
     ----------
     logs : ndarray of shape (R, k)
-        Those of earlier fits.
+        Logarithms in earlier fits.
     variances : ndarray of shape (R, k), default=None
         See `uncertainties`. None: 0.
     """
@@ -67,10 +67,10 @@ def pooled(logs, variances=None):
 
 @dataclass(frozen=True, eq=False)
 class LogMixture:
-    """Mixture of a log-normal distribution and another one, of k hyperparameters of one name.
+    """Mixture of a log-normal distribution and another one, for k hyperparameters of one name.
 
-    As for other priors, ``logpdf`` is what a search adds to the log likelihood; here it is a
-    density of the logarithm.
+    As with other priors, a search adds ``logpdf`` to the log likelihood; here it is a density of
+    the logarithm.
 
     Attributes
     ----------
@@ -119,14 +119,14 @@ class LearntMean(QuadraticMean):
     Parameters
     ----------
     depth, columns, only_if_likelier, spread
-        Of the mean that holds without earlier fits, see `QuadraticMean`.
+        Parameters of the mean without earlier fits, see `QuadraticMean`.
     static : StaticPart
         Information of earlier fits about it.
     scale : float
-        By which y is divided.
+        Divisor of y.
     """
 
-    # It needs less likelihood by what the hyperparameters of earlier fits have as well.
+    # The same prior odds as for the hyperparameters of earlier fits.
     log_odds = float(np.log(_WEIGHT / (1.0 - _WEIGHT)))
     min_rows = 0
 
@@ -137,7 +137,7 @@ class LearntMean(QuadraticMean):
 
     @property
     def default(self):
-        """The mean that holds without earlier fits."""
+        """The mean without earlier fits."""
         return QuadraticMean(self.depth, self.columns, self.only_if_likelier, self.spread)
 
     def polynomial(self, n_dims):

@@ -1,8 +1,8 @@
-"""Search of a level that all places share, for the advice after a fit.
+"""Search for a level that all inputs share, for the advice after a fit.
 
 Readings of a sensor whose calibration drifts, or under the same weather, are the sum of a function
-of the place and of one of time. A product of kernels has no such sum: each place has its own change
-in time, and places that are alike need long lengthscales in space.
+of the input and of one of time. A product of kernels has no such sum: each input has its own change
+in time, and a common change needs long lengthscales in space.
 """
 
 from operator import itemgetter
@@ -27,18 +27,18 @@ _MIN_ROWS, _MAX_ROWS = 50, 150
 # level, relative to the span of the times.
 _IN_SPACE, _OF_LEVEL = (0.8, 0.3, 0.1), 0.4
 
-# A short search follows where at most the first number of nats are missing, or the second if a
-# default kernel has a rough part, which a level causes. It ends when its model predicts a smaller
-# gain than the last number.
+# A short search follows where at most the first number of nats is missing, or the second if a
+# default kernel has a rough part, which a level can cause. It ends when its model predicts a
+# smaller gain than the last number.
 _CLOSE, _CLOSE_ROUGH, _LEAST_GAIN = 2.0, 50.0, 1.0
 
-# A function with a lengthscale of this many spans hardly changes, and this is the kernel in time of
+# A function with a lengthscale of this many spans hardly changes; STATIC is the kernel in time of
 # one that does not change.
 _SLOW, STATIC = 3.0, ConstantKernel(1.0, "fixed")
 
 
 def with_level(covariance, rows, is_default):
-    """Return a covariance with a level that all places share.
+    """Return a covariance with a level that all inputs share.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def likely_level(covariance, shared, rows):
     """
     criterion = Dense.criterion(canonical_subset(rows, _MAX_ROWS))
     objective, value = Objective(criterion, shared, None), -criterion(covariance, False)[0]
-    places = [(objective.value(theta, False), theta) for theta in _places(shared, rows)]
-    lowest, theta = min(places, key=itemgetter(0))
+    values = [(objective.value(theta, False), theta) for theta in _starts(shared, rows)]
+    lowest, theta = min(values, key=itemgetter(0))
     had_rough = len(summands(covariance.temporal)) > len(summands(shared.temporal))
     if not lowest < value + (_CLOSE_ROUGH if had_rough else _CLOSE):
         return None
@@ -93,7 +93,7 @@ def likely_level(covariance, shared, rows):
     return _rounded(shared.with_theta(found.x).level) if found.value < value - GAIN else None
 
 
-def _places(covariance, rows):
+def _starts(covariance, rows):
     """Return theta (3, n_theta) with the variance of y, at some lengthscales in space."""
     power = np.var(rows.targets) or 1.0
     theta = with_entries(covariance, covariance.theta, "signal_variance", power)

@@ -7,9 +7,9 @@ with h the Gaussian process. With G the inverse covariance of h + noise and U = 
     precision of β given y:  A = Λ + Fᵀ U,      its posterior mean:  β̂ = A⁻¹ Uᵀ y,
     inverse covariance of y:  G − U A⁻¹ Uᵀ,     its log-determinant:  log|G| + log|Λ| − log|A|.
 
-The weights of the posterior are G (y − F β̂). A place with features f and covariances k has the mean
+The weights of the posterior are G (y − F β̂). A point with features f and covariances k has the mean
 fᵀ β̂ + kᵀ G (y − F β̂) and the variance k(x, x) − kᵀ G k + rᵀ A⁻¹ r, r = f − Uᵀ k. A flat prior is
-generalized least squares: as of a constant mean (`_prior_mean`), log 2π stands for log τ² in the
+generalized least squares: as for a constant mean (`_prior_mean`), log 2π stands for log τ² in the
 likelihood, which is the restricted one (REML).
 
 Columns are centred and scaled inside. In these coordinates A = R⁻ᵀ R⁻¹, and U R is stored.
@@ -59,11 +59,11 @@ class LinearMean(BaseEstimator):
     ----------
     columns : sequence of str or int
         Columns x_j of X: names if X is a data frame, or positions counted from the left, time
-        included. Time may be one of them, which stays in the temporal kernel.
+        included. Time may be one of them; it also stays in the temporal kernel.
     in_kernel : bool or sequence of str or int, default=False
-        Those of the columns that are also coordinates of ``spatial_kernel``: True for all, as for
-        a drift in the coordinates themselves. False: two rows that differ in these columns only are
-        at one place.
+        Those columns that are also coordinates of ``spatial_kernel``: True for all, as for a drift
+        in the coordinates themselves. False: rows that differ in these columns only are equal for
+        the kernel.
     prior_std : float or array-like of shape (p,), default=inf
         Standard deviation of the Gaussian prior of each coefficient, in units of y (after
         normalization, if any) over those of the column. inf: flat, for generalized least squares,
@@ -72,7 +72,7 @@ class LinearMean(BaseEstimator):
 
     See Also
     --------
-    QuadraticMean : A mean that is given, over the unit box.
+    QuadraticMean : A given mean over the unit box.
 
     References
     ----------
@@ -177,7 +177,7 @@ class LinearMean(BaseEstimator):
         return found
 
     def trend(self, X: ArrayLike, columns: Sequence[int]) -> Trend:
-        """Return the features of rows, with the origin and the units of these ones.
+        """Return the features of rows, with origin and units from these rows.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Trend:
     def undetermined(self, X, mean_variance):
         """Return the positions in X of columns whose coefficients rows X (n, d + 1) leave unknown.
 
-        With a flat prior; constant columns alone, if there are any.
+        These have flat priors. If some of them are constant, only those are returned.
         """
         flat = np.isinf(np.append(mean_variance, self.variance))
         F = self.features(X)
@@ -276,7 +276,7 @@ class Coefficients:
     root : ndarray of shape (q, r)
         R, with R Rᵀ = A⁻¹. r < q if rows and prior leave some coefficients unknown.
     told : ndarray of bool of shape (r,)
-        False for columns of R of which rows tell nothing, but the prior does.
+        False for columns of R that the prior determines, and the rows do not.
     direction : ndarray of shape (b, r) or None
         U R with 0 for these columns, or its equivalent in another basis.
     share, offset : ndarray of shape (q,)
@@ -301,7 +301,7 @@ class Coefficients:
         return float(self.vector[0])
 
     def at(self, F):
-        """Return the mean (m,) at places with features F (m, q)."""
+        """Return the mean (m,) at points with features F (m, q)."""
         return matvec(F, self.vector)
 
     def of_term(self, direction):
@@ -310,7 +310,7 @@ class Coefficients:
         return replace(self, vector=nothing, direction=direction, share=nothing)
 
     def of_differences(self, level):
-        """Return the mean of differences between places, around a ``level`` that all share."""
+        """Return the mean of differences between inputs, around a ``level`` that all share."""
         vector, share = self.vector.copy(), self.share.copy()
         vector[0] += level
         share[0] = 0.0
@@ -338,7 +338,7 @@ class Coefficients:
         return self.direction
 
     def residuals(self, K, F):
-        """Return Rᵀ r (m, r) of places with covariances K (m, b) and features F (m, q)."""
+        """Return Rᵀ r (m, r) of points with covariances K (m, b) and features F (m, q)."""
         return (self.share * F - self.offset) @ self.root - product(K, self.direction)
 
     def covariance(self, K, full, F):
@@ -408,7 +408,8 @@ def estimate_coefficients(trend, mean_variance, gram, cross, U):
     if not np.isfinite(A).all():
         return ZERO, -np.inf
     s, (w, V), _ = _eigen(A)
-    # Where rows tell nothing, w has the rounding errors of A, which exceed a small prior precision.
+    # Where rows have no information, w is a rounding error of A, which exceeds a small prior
+    # precision.
     of_prior = np.einsum("ik,ij,jk->k", V, prior * np.outer(s, s), V)
     told = w > _RANK
     w = np.where(told, w, of_prior)

@@ -33,7 +33,7 @@ class NoiseModel(BaseEstimator):
     Attributes
     ----------
     intervals : dict of str to str
-        Of a subclass: allowed intervals of hyperparameters, such as ``{"discount": "(0, 1]"}``;
+        Allowed intervals of the hyperparameters of a subclass, such as ``{"discount": "(0, 1]"}``;
         default: positive numbers.
     theta : ndarray of shape (n_theta,)
         Logarithms of the hyperparameters without the fixed ones.

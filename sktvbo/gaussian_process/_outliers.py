@@ -7,11 +7,11 @@ data without outliers have the posterior of plain regression. The influence of a
 posterior decreases as 1 / |z| beyond. This is the plateau function of Ezzerg, Bogunovic & Knoblauch
 (arXiv 2511.15315) with c = √v, without the shift of y.
 
-An outlier is alone, a change of the function is not: neighbours, in succession at a place or at
+An outlier is alone, a change of the function is not: neighbours, in succession at one input or at
 equal times, that all have large, similar scores of one sign have weight 1. So have the rows beside
-a change, which suit the rows on their side, and those appended soon after it. Of the latest row it
-is not known: until another one is appended, its weight is at least σ² / (σ² + v (|z| / L − 1)),
-Huber's, with which its influence is that of L standard deviations.
+a change, which suit the rows on their side, and those appended soon after it. The latest row may be
+either: until another one is appended, its weight is at least Huber's σ² / (σ² + v (|z| / L − 1)),
+with which its influence is that of L standard deviations.
 """
 
 from functools import lru_cache
@@ -28,9 +28,9 @@ from .._values import extents_of_most
 from ._data import are_unconfirmed
 from ._exact_posterior import Dense
 
-# Scores up to this number L have weight 1, of many rows. Hyperparameters learnt from few rows are
-# uncertain: L of n rows is the quantile of the same level of Student's t with n degrees of freedom,
-# 10.5 for n = 10 and 5.8 for n = 50.
+# With many rows, scores up to this number L have weight 1. Hyperparameters learnt from few rows are
+# uncertain: L for n rows is the quantile of the same level of Student's t with n degrees of
+# freedom, 10.5 for n = 10 and 5.8 for n = 50.
 _LIMIT = 5.0
 
 # L where the scores have heavy tails: a kurtosis that exceeds a Gaussian's by more than the second
@@ -48,7 +48,7 @@ _MAX_SHARE = 0.25
 _CHANGE, _APPENDED_CHANGE, _SIMILAR = 3, 2, 4.0
 
 # In a fit they are outliers if that many neighbours are expected this often by chance, with as many
-# other large scores. Where places are observed together there are more ways to be neighbours: sets
+# other large scores. Where inputs are observed together there are more ways to be neighbours: sets
 # of n cells of a square grid grow by this factor with n (Klarner's constant, 4.06).
 _BY_CHANCE, _WAYS_ON = 0.02, 4.0
 
@@ -66,7 +66,7 @@ _MOST = 0.8
 # this factor: one event in 64 rows is an outlier, three are not.
 _ALONE = 8.0
 
-# Rows appended after a change that have full weight: their predictions are those of before it.
+# Number of rows after a change that have full weight: their predictions are from before it.
 _SETTLES = 10
 
 # A row is at the edge of a change if its score is at most the first number given the rows before or
@@ -122,11 +122,11 @@ def appended(gp, rows, standardize):
 def _compared(gp, rows):
     """Return scores (m,) of more rows, by the predictions for them, and their weights (m,).
 
-    Of an outlier that is alone it is not known if the function changes: it has Huber's weight.
+    A single outlier may be the first row of a change: it has Huber's weight.
     """
     X, y, variance, total = rows
-    *places, F = gp.rows.layout.places(X)
-    mean, spread = gp.joint(*places, False, F)
+    S, t, F = gp.rows.layout.places(X)
+    mean, spread = gp.joint(S, t, False, F)
     scale, heavy = gp.rows.scale, gp.rows.heavy_tails
     noise = np.where(total, 0.0, gp.covariance.noise_variance) + variance / scale / scale
     spread, least = np.maximum(spread, 0.0) + noise, limit(gp.rows.n + len(y), heavy)
@@ -143,10 +143,10 @@ def _compared(gp, rows):
 
 
 def _latest_rows(rows, X):
-    """Return a mask (n,) of the latest rows, and of the latest at the places of rows X."""
+    """Return a mask (n,) of the latest rows, and of the latest at the inputs of rows X."""
     latest = np.arange(rows.n) >= rows.n - _SETTLES
-    for place in rows.layout.split(X)[0]:
-        latest[np.flatnonzero(_are_equal(rows.S, place))[-_SETTLES:]] = True
+    for s in rows.layout.split(X)[0]:
+        latest[np.flatnonzero(_are_equal(rows.S, s))[-_SETTLES:]] = True
     return latest
 
 
@@ -162,8 +162,8 @@ def reweighted(gp, n_known=0, full=False):
     """Condition a GP with weights that its own predictions confirm, a fixed point.
 
     Scores are those of leave-one-out predictions, O(n³) an iteration. The first ``n_known`` rows
-    keep the scores that they have, and weight 1 if these make them part of a change. Rows of the
-    mask ``full`` have weight 1.
+    keep their scores, and have weight 1 if these make them part of a change. Rows of the mask
+    ``full`` have weight 1.
     """
     if gp.rows.n < MIN_ROWS:
         return gp
@@ -229,7 +229,7 @@ def leave_one_out(gp):
     """Return scores (n,) of leave-one-out predictions, their variances and those of the noise."""
     rows, covariance = gp.rows, gp.covariance
     noise, (residual, latent) = rows.noise(covariance, full=True), gp.leave_one_out()
-    # Of a weight near 0, the difference is rounding.
+    # With a weight near 0, the difference is rounding.
     spread = np.clip(latent, 0.0, covariance.variance(rows.S, rows.t)) + noise
     return residual / np.sqrt(spread), spread, noise
 
@@ -305,7 +305,7 @@ def may_be_outliers(y):
 def are_changes(scores, S, t, heavy_tails=False, n_change=_CHANGE):
     """Return a mask (n,) of the rows whose large scores belong to a change of the function.
 
-    They belong to one if enough neighbours, at places S (n, d) and times t (n,), have large and
+    They belong to one if enough neighbours, at inputs S (n, d) and times t (n,), have large and
     similar scores of one sign.
     """
     n, least, size = len(scores), limit(len(scores), heavy_tails), np.abs(scores)
@@ -327,12 +327,12 @@ def are_changes(scores, S, t, heavy_tails=False, n_change=_CHANGE):
 def neighbours(S, t, some):
     """Return pairs i, j of neighbours among some rows (mask), in any order of the rows.
 
-    Neighbours of a row are those at its place and the next time there, the nearest ones at the next
+    Neighbours of a row are those at its input and the next time there, the nearest ones at the next
     and the previous time, and the two nearest ones at its own time, if both are among some rows.
-    The latter are at sites, places that have other times as well.
+    The latter are at sites, inputs that are observed at other times as well.
     """
-    at_time, at_place = _Groups.of(t), _Groups.of(*S.T, t)
-    is_site, ranges = _are_sites(S, at_place), np.ptp(S, axis=0)
+    at_time, at_input = _Groups.of(t), _Groups.of(*S.T, t)
+    is_site, ranges = _are_sites(S, at_input), np.ptp(S, axis=0)
     columns, pairs = S / np.where(ranges > 0.0, ranges, 1.0), [np.empty((0, 2), dtype=int)]
 
     def add(i, others, all_or_none=False):
@@ -341,7 +341,7 @@ def neighbours(S, t, some):
             pairs.append(np.column_stack([np.full(len(others), i), others]))
 
     for i in np.flatnonzero(some):
-        after = at_place.beside(i, 1)
+        after = at_input.beside(i, 1)
         add(i, after[_are_equal(S[after], S[i])])
         for step in (-1, 1):
             add(i, _nearest(columns, i, at_time.beside(i, step), 1))
@@ -380,11 +380,11 @@ class _Groups(NamedTuple):
         return self.order[self.start[k] : self.start[k + 1]] if inside else self.order[:0]
 
 
-def _are_sites(S, at_place):
-    """Return a mask (n,) of the rows whose place is observed at several times."""
-    first = at_place.order[at_place.start[:-1]]
+def _are_sites(S, at_input):
+    """Return a mask (n,) of the rows whose input is observed at several times."""
+    first = at_input.order[at_input.start[:-1]]
     same = _are_equal(S[first[1:]], S[first[:-1]])
-    return (np.append(same, False) | np.append(False, same))[at_place.label]
+    return (np.append(same, False) | np.append(False, same))[at_input.label]
 
 
 def _nearest(columns, i, others, m):

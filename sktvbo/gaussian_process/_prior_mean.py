@@ -6,7 +6,7 @@ u = G 1,
     precision of m given y:  A = 1/τ² + 1ᵀ u,      its posterior mean:  m̂ = uᵀ y / A,
     inverse covariance of y:  G − u uᵀ / A,        its log-determinant:  log|G| − log(τ² A).
 
-The weights of the posterior are then G (y − m̂ 1), and a place with covariances k has the posterior
+The weights of the posterior are then G (y − m̂ 1), and a point with covariances k has the posterior
 mean m̂ + kᵀ G (y − m̂ 1) and the variance k(x, x) − kᵀ G k + r² / A, r = 1 − kᵀ u. τ = ∞ is
 generalized least squares: the limit, except that log 2π stands for log τ² in the likelihood, as if
 the flat prior had the density 1.
@@ -44,7 +44,7 @@ class Mean:
         u, or its equivalent in another basis. None for a known mean of 0, and in a Kalman filter,
         which filters a column of ones as well.
     share : float
-        Part of the mean in what is predicted: 1 in f, 0 in a term of f.
+        Share of the mean in the prediction: 1 for f, 0 for a term of f.
     """
 
     value: float
@@ -67,7 +67,7 @@ class Mean:
         """The standard deviation 1 / √A as a matrix (1, 1)."""
         return np.array([[1.0 / np.sqrt(self.precision)]])
 
-    # The same, with 0 for what rows tell nothing of.
+    # The same, with 0 for coefficients without information from rows.
     root_in_rows = root
 
     @property
@@ -76,7 +76,7 @@ class Mean:
         return self.direction[:, np.newaxis] / np.sqrt(self.precision)
 
     def at(self, F):
-        """Return the mean at places with features F, which a constant has not."""
+        """Return the mean, a constant without features F."""
         return self.value
 
     def of_term(self, direction):
@@ -84,7 +84,7 @@ class Mean:
         return replace(self, value=0.0, direction=direction, share=0.0)
 
     def of_differences(self, level):
-        """Return the mean of differences between places, around a ``level`` that all share."""
+        """Return the mean of differences between inputs, around a ``level`` that all share."""
         return replace(self, value=float(self.value + level), share=0.0)
 
     def in_basis(self, U):
@@ -103,17 +103,17 @@ class Mean:
         return replace(mean, direction=U[:, 0], share=self.share - shares[0] if with_level else 0.0)
 
     def trend_residual(self, K):
-        """Return r (m,) of places with covariances K (m, b), for a learnt mean."""
+        """Return r (m,) of points with covariances K (m, b), for a learnt mean."""
         return self.share - matvec(K, self.direction)
 
     def residuals(self, K, F):
-        """Return r / √A (m, 1) of places with covariances K (m, b), for a learnt mean."""
+        """Return r / √A (m, 1) of points with covariances K (m, b), for a learnt mean."""
         return self.trend_residual(K)[:, np.newaxis] / np.sqrt(self.precision)
 
     def covariance(self, K, full, F=None):
         """Return the covariance (m, m), or variances (m,), due to the uncertain mean.
 
-        K (m, b) are the covariances of the places with the observations.
+        K (m, b) are the covariances of the points with the observations.
         """
         if not self.is_learnt:
             return 0.0
@@ -121,9 +121,9 @@ class Mean:
         return np.outer(rest, rest) if full else rest * rest
 
     def corrected_weights(self, k, c, f=None):
-        """Return weights (b,) of the observations at a place, and the variance due to the mean.
+        """Return weights (b,) of the observations at a point, and the variance due to the mean.
 
-        From the covariances k (b,) of the place, and its weights c (b,) for a known mean.
+        k (b,) are the covariances of the point, c (b,) its weights for a known mean.
         """
         if not self.is_learnt:
             return c, 0.0
@@ -188,7 +188,7 @@ def estimate_mean(variance, ones, cross, direction):
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """Polynomial a + Σ_j (b_j + c_j x_j) x_j of a place x.
+    """Polynomial a + Σ_j (b_j + c_j x_j) x_j of an input x.
 
     Attributes
     ----------
@@ -201,11 +201,11 @@ class Polynomial:
     square: np.ndarray
 
     def __call__(self, S):
-        """Return the values (m,) at places S (m, d)."""
+        """Return the values (m,) at inputs S (m, d)."""
         return self.constant + S @ self.linear + (S * S) @ self.square
 
     def slope(self, s):
-        """Return the gradient (d,) at a place (d,)."""
+        """Return the gradient (d,) at an input (d,)."""
         return self.linear + 2.0 * self.square * s
 
     def scaled(self, units):
@@ -216,12 +216,12 @@ class Polynomial:
 class QuadraticMean(BaseEstimator):
     """Prior mean over the unit box that is highest in the middle and lowest in the corners.
 
-    A Gaussian process expects the average where it has no data. A user who draws a box expects the
-    best places inside it. Over places x of the unit box this prior mean is
+    A Gaussian process predicts the average where it has no data. A user who draws a box expects the
+    optimum inside it. For x in the unit box this prior mean is
 
         m(x) = −depth Σ_j ((x_j − ½)² − 1/12) / √(d/180),
 
-    which has mean 0 and standard deviation ``depth`` over places that are uniform in the box.
+    which has mean 0 and standard deviation ``depth`` for x uniform in the box.
 
     Parameters
     ----------
@@ -232,12 +232,12 @@ class QuadraticMean(BaseEstimator):
         Coordinates x_j of the mean, counted without the time column; d is their number. None: all.
     only_if_likelier : bool, default=False
         Use the mean only if the maximum marginal likelihood is larger than without it, and only
-        from 10 rows on, or with a static part of rows that have left. Every hyperparameter search
-        makes the choice again.
+        from 10 rows on, or with a static part from removed rows. Every hyperparameter search makes
+        the choice again.
     spread : float, default=0.0
-        Prior standard deviation, over places that are uniform in the box, of a static part of f
-        around this mean: linear and quadratic terms of each column. Rows that ``max_size``, or the
-        policy of an optimizer, removes leave what they said of it, see :doc:`/theory`. 0: none.
+        Prior standard deviation, for x uniform in the box, of a static part of f around this mean:
+        linear and quadratic terms of each column. The information about it of rows that
+        ``max_size``, or the policy of an optimizer, removes stays, see :doc:`/theory`. 0: none.
 
     References
     ----------
@@ -258,8 +258,8 @@ class QuadraticMean(BaseEstimator):
     # Logarithm of the prior odds of the mean to none, with ``only_if_likelier``.
     log_odds: ClassVar[float] = 0.0
 
-    # With fewer rows there is none, with ``only_if_likelier``: its coefficients explain any few
-    # rows, and what is left is noise.
+    # With ``only_if_likelier``, fewer rows have no such mean: its coefficients explain any few
+    # rows, and the rest is noise.
     min_rows: ClassVar[int] = 10
 
     def __init__(
@@ -308,7 +308,7 @@ class QuadraticMean(BaseEstimator):
         return np.arange(n_dims) if self.columns is None else np.asarray(self.columns, dtype=int)
 
     def polynomial(self, n_dims: int) -> Polynomial:
-        """Return the mean as a function of places with ``n_dims`` coordinates.
+        """Return the mean as a function of inputs with ``n_dims`` coordinates.
 
         Parameters
         ----------

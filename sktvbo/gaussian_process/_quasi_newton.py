@@ -1,7 +1,7 @@
 """Minimization of an expensive smooth function of few variables over a box, in parts.
 
-Quasi-Newton: the model ½ sᵀ H s + gᵀ s around the best place has the BFGS approximation H of the
-Hessian. It is minimized over the box and within _MAX_STEP of that place. A backtracking line search
+Quasi-Newton: the model ½ sᵀ H s + gᵀ s around the best point has the BFGS approximation H of the
+Hessian. It is minimized over the box and within _MAX_STEP of that point. A backtracking line search
 follows. The search stops when the model predicts little gain. H is an argument and a result: a
 slightly changed function is minimized in one or two evaluations.
 """
@@ -23,8 +23,8 @@ _MAX_STEPS, _MAX_TRIALS = 200, 20
 # Armijo condition: the decrease is at least this share of the one predicted by the slope.
 _ARMIJO = 1e-4
 
-# A search that has to reach a value is given up if what is missing is more than this many times the
-# predicted gain, after this number of steps: before, the Hessian is that of another place.
+# A search that has to reach a value is given up if the missing gain is more than this many times
+# the predicted one, after this number of steps: before, the Hessian is that of another point.
 _HOPELESS, _TRUSTED_STEPS = 10.0, 2
 
 # The model has no smaller eigenvalue than this part of its trace: where the function is flat,
@@ -70,7 +70,7 @@ def minimize(
 ):
     """Minimize a function over a box: a computation in parts, see `completed`.
 
-    Its parts are the calls of ``value_at``, of ``slope_at`` at accepted places, and of ``hessian``.
+    Its parts are the calls of ``value_at``, of ``slope_at`` at accepted points, and of ``hessian``.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def minimize(
         An infinite value, or NaN, makes the search turn back.
     slope_at : callable, (p,) -> gradient (p,)
     start : ndarray of shape (p,), or Minimum
-        Place in the box; the result of an earlier search is continued, with its Hessian.
+        Point in the box; the result of an earlier search is continued, with its Hessian.
     bounds : ndarray of shape (p, 2)
     hessian : ndarray of shape (p, p), or callable, (p,) -> such an array or None, default=None
         Positive definite approximation, or a function of the start; None: unknown.
@@ -91,7 +91,7 @@ def minimize(
     Returns
     -------
     Minimum
-        Its x is the place of the last evaluation, unless the last line search failed.
+        Its x is the point of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
     if isinstance(start, Minimum):

@@ -89,14 +89,14 @@ _MAX_SEARCHES = 10
 # The other choice of prior mean is searched again if it is predicted to gain this, in nats.
 _LARGE_GAIN = 1.0
 
-# From this many rows on its first search begins at the result with the present one: four times as
-# fast, and less likely by more than 0.1 nats in one of 75 fits.
+# From this many rows on, the first search of the other choice begins at the result with the present
+# one: four times as fast, and less likely by more than 0.1 nats in one of 75 fits.
 _MANY_ROWS = 64
 
-# Rows of a prediction of terms at once.
+# Terms are predicted at this many rows at a time, which bounds the memory.
 _BLOCK = 1000
 
-# What rows take over from those that they replace.
+# Attributes that rows take over from those that they replace.
 _OF_OTHERS = ("prior_mean", "location", "scale", "static")
 
 
@@ -105,7 +105,7 @@ _OF_OTHERS = ("prior_mean", "location", "scale", "static")
 class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
-    What is learnt is one immutable value, ``fitted_``; this class validates what users give.
+    The learnt state is one immutable value, ``fitted_``; this class validates the users' arguments.
     `condition_on`, `without` and `refit` return a new estimator with a new value. Methods that
     change an estimator in place replace its whole state at the end, so that an error leaves it
     unchanged.
@@ -143,7 +143,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
     # False: `fit` gives no warnings about the model, as for the surrogates of optimizers.
     _advises: ClassVar[bool] = True
 
-    # Location and scale of the rows, if they are known before.
+    # Location and scale of the rows, if known in advance.
     _known_of_rows: ClassVar[dict] = {}
 
     # Result of the latest hyperparameter search, for the next one.
@@ -168,7 +168,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
     def _numeric_kernels(self, unit, kind=None):
-        """Temporal kernel and that of the level, with numbers; see `numeric_durations`."""
+        """Return the kernels in time and of the level, with numbers; see `numeric_durations`."""
         kernels = self.temporal_kernel, self.level_kernel
         return [numeric_durations(kernel, unit, kind) for kernel in kernels]
 
@@ -208,7 +208,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales or rates far
             from the data's scale, a kernel without effect, durations beside times that are numbers,
-            too many rows, too few inducing points, a level that all places share.
+            too many rows, too few inducing points, a level that all inputs share.
         ConvergenceWarning
             The hyperparameter search did not converge, or ended at a bound.
         """
@@ -524,8 +524,8 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
     def _learn_with_weights(self, rows, start, record, n_known, **options):
         """Learn as `_learn`, with weights that follow from the hyperparameters found.
 
-        Hyperparameters are searched again until both agree; once, if a weight changes by more than
-        a half, where rows are known.
+        Hyperparameters are searched again until both agree. Where rows are known, they are searched
+        again at most once, if a weight changes by more than a half.
         """
         first = self._learn_with_mean if n_known else self._learn_without_screened
         gp, record = yield from first(rows, start, record, **options)
@@ -564,7 +564,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
         is searched as well: at the first fit always, later from its own latest hyperparameters, and
         only if the predicted likelihood is larger, or if they are so far from its maximum that the
-        prediction is inaccurate. A few rows without a summary of others have none.
+        prediction is inaccurate. Few rows without a static part have no prior mean.
         """
         mean = self._quadratic_mean
         optional = mean is not None and mean.only_if_likelier
@@ -752,7 +752,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         gp, (S, t, F) = self._places(X)
         terms = gp.terms() if F is None else [*gp.terms(), TrendTerm(gp)]
         moments = np.empty((2, len(t), len(terms)))
-        for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
+        for first in range(0, len(t), _BLOCK):
             block = slice(first, first + _BLOCK)
             for i, term in enumerate(terms):
                 features = None if F is None else F[block]
@@ -780,14 +780,13 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
 
         Notes
         -----
-        Up to 199 rows the quantiles allow for the uncertainty of the hyperparameters that were
-        learnt, and of the mean with ``normalize_y``: they are those of the average of the
-        posteriors with other hyperparameters, weighted by their posterior density. The density is
-        uniform in the logarithms within the bounds before the data, times ``hyperpriors``. The
-        median may differ from the mean of `predict`, whose standard deviation treats the
-        hyperparameters as known. This takes about a hundred times as long as `predict`. From 200
-        rows on, without an ``optimizer`` and before a search the quantiles are those of the
-        posterior of `predict`.
+        Up to 199 rows the quantiles allow for the uncertainty of the learnt hyperparameters, and of
+        the mean with ``normalize_y``: they are quantiles of a mixture of posteriors with other
+        hyperparameters, weighted by their posterior density. Their prior density is uniform in the
+        logarithms within the bounds, times ``hyperpriors``. The median may differ from the mean of
+        `predict`, whose standard deviation treats the hyperparameters as known. This takes about a
+        hundred times as long as `predict`. From 200 rows on, without an ``optimizer`` and before a
+        search the quantiles are those of the posterior of `predict`.
         """
         shares = real_array(quantiles, "quantiles")
         if shares.ndim != 1 or not np.all((shares > 0.0) & (shares < 1.0)):
@@ -796,10 +795,10 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         if self._knows_hyperparameters():
             mean, std = self.predict(X, return_std=True, include_noise=include_noise)
             return mean[:, np.newaxis] + norm.ppf(shares) * std[:, np.newaxis]
-        gp, (*places, F) = self._places(X)
+        gp, (S, t, F) = self._places(X)
         with np.errstate(over="ignore"):
             mixture = predictive(gp, self._search_record, self.hyperpriors, self.normalize_y)
-            values = mixture.quantiles(*places, shares, include_noise, F)
+            values = mixture.quantiles(S, t, shares, include_noise, F)
         return finite_posterior((values.T,), "quantiles")[0]
 
     def _knows_hyperparameters(self):
@@ -825,9 +824,9 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         samples : ndarray of shape (m, n_samples)
         """
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
-        gp, (*places, F) = self._places(X)
-        Z = rng.standard_normal((n_samples, len(places[1])))
-        return finite_posterior(gp.draws(*places, Z, F), "draws").T
+        gp, (S, t, F) = self._places(X)
+        Z = rng.standard_normal((n_samples, len(t)))
+        return finite_posterior(gp.draws(S, t, Z, F), "draws").T
 
     @overload
     def log_marginal_likelihood(
@@ -857,8 +856,8 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
 
         Notes
         -----
-        For the exact model, also if the estimator approximates it: O(n³), with the Kalman solver
-        O(n).
+        The value is that of the exact model, also if the estimator approximates it: O(n³), with the
+        Kalman solver O(n).
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
@@ -903,8 +902,8 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
 def _reduced(fitted, size):
     """Return a fitted value with at most ``size`` rows: the most relevant, or else the latest.
 
-    Of a filter, or of more than 2 ``size`` rows, the latest: this bounds time and memory. The
-    others leave what they said of the static part.
+    For a filter, or for more than 2 ``size`` rows, the latest: this bounds time and memory. The
+    information of the others about the static part stays.
     """
     gp = fitted.gp
     n_oldest = gp.rows.n - (2 * size if isinstance(gp, Dense) else size)
@@ -914,7 +913,7 @@ def _reduced(fitted, size):
 
 
 def as_fitted(surrogate):
-    """Return what an optimizer holds of a surrogate: the value of a fitted regressor of these."""
+    """Return the form of a surrogate that an optimizer holds: ``fitted_`` of these regressors."""
     return surrogate.fitted_ if isinstance(surrogate, TimeVaryingGP) else surrogate
 
 
@@ -930,7 +929,7 @@ def length_scale_in_time(surrogate):
 
 
 def as_estimator(surrogate):
-    """Return what users see of a surrogate that an optimizer holds, or of None: a copy."""
+    """Return a copy, for users, of a surrogate that an optimizer holds, or of None."""
     if not isinstance(surrogate, FittedGP):
         return copy.deepcopy(surrogate)
     estimator = surrogate.regressor()
@@ -939,7 +938,7 @@ def as_estimator(surrogate):
 
 
 def without_advice(estimator):
-    """Return the estimator, whose `fit` gives no advice from now on if it is one of these.
+    """Return the estimator; if it is one of these regressors, its `fit` gives no more advice.
 
     The advice is for users. A clone gives it again.
     """

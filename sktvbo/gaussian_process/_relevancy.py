@@ -120,7 +120,7 @@ def wasserstein_relevancy(
     --------
     >>> from sklearn.gaussian_process.kernels import RBF, Matern
     >>> from sktvbo.relevancy import wasserstein_relevancy
-    >>> X = [[0.1, 0.0], [0.9, 0.0], [0.9, 4.9]]      # the last two at the same place
+    >>> X = [[0.1, 0.0], [0.9, 0.0], [0.9, 4.9]]      # the last two at the same input
     >>> wasserstein_relevancy(
     ...     X, [1.0, 0.5, 0.4], spatial_kernel=RBF(0.2), temporal_kernel=Matern(2.0, nu=1.5),
     ...     signal_variance=1.0, noise_variance=0.01, now=5.0,
@@ -208,7 +208,7 @@ def temporal_convolution(
     kernel : Kernel
         Any stationary kernel of one column whose square has an integral over all ages. ``RBF``,
         ``Matern`` with nu 0.5, 1.5 or 2.5, `~sktvbo.kernels.Forgetting`, and sums and products of
-        the latter with constants and ``ExpSineSquared`` have closed forms. Others may bring one,
+        the latter with constants and ``ExpSineSquared`` have closed forms. Others may provide one,
         see `~sktvbo.kernels.Markov`, or have a quadrature, with errors of 1e-8 of the largest.
     t : array-like of shape (n,)
         Times, none after ``now``.
@@ -267,7 +267,7 @@ def present(now, latest):
 
 
 def _too_early(now, latest):
-    """Return the error of a present time before the latest observation."""
+    """Return the error for a present time before the latest observation."""
     got = f"{now}, but an observation at {latest},"
     advice = "The integral over the future is not defined for later observations."
     return invalid("now", "no earlier than any observation", got=got, advice=advice)
@@ -360,7 +360,7 @@ class RelevancySweep:
         ----------
         a : ndarray of shape (n,)
         forms : UpdatedForms
-            With P, as quadratic forms of it and of the convolutions.
+            P, and its quadratic forms with the convolutions.
         past : ndarray of bool of shape (n,), default=None
         least : ndarray of shape (n,), default=0.0
 
@@ -454,7 +454,7 @@ def rows_beyond(size, surrogate, now, times):
 def most_relevant(size, surrogate, now, times):
     """Return the ``size`` rows (size,) that are most relevant while all rows stay, in order.
 
-    Or the latest, if relevancies are unavailable; ``times`` (n,) are those of the rows.
+    They are the latest if relevancies are unavailable; ``times`` (n,) are those of the rows.
     """
     relevancy = times
     if _supports_relevancy(surrogate):

@@ -179,7 +179,7 @@ def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
     rows : Rows
     Z : ndarray of shape (m, d + 1)
     known : SearchRecord
-        Of the exact fit.
+        Record of the exact fit.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     rng : RandomState
     """
@@ -207,12 +207,12 @@ def _start_of_bound(exact, before, rows, Z, known, hyperpriors, rng):
         minimize(*functions, start, objective.bounds, least_gain=_COMPARED_GAIN) for start in starts
     ]
     found = sorted(map(completed, searches), key=attrgetter("value"))
-    places = [(result.x, scaled(result.hessian, rows.n / part.n)) for result in found]
-    if len(points) < len(Z):  # a part of the points may leave as noise what all of them explain
+    results = [(result.x, scaled(result.hessian, rows.n / part.n)) for result in found]
+    if len(points) < len(Z):  # variance that all points explain may be noise to a part of them
         objective = Objective(Inducing.criterion(rows, Z), exact, hyperpriors)
-        places.append((exact.theta, known.scaled_to(rows.n)))
-        places.sort(key=lambda place: objective.value(place[0], False))
-    return places[0]
+        results.append((exact.theta, known.scaled_to(rows.n)))
+        results.sort(key=lambda result: objective.value(result[0], False))
+    return results[0]
 
 
 def _n_searched(m):
@@ -248,7 +248,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         of a data frame are matched by name, and dates are accepted, as in X. Values in columns
         outside of the kernel do not matter.
     random_state : int, RandomState, Generator or None, default=None
-        For the choice of the inducing points, and for the restarts.
+        Source of randomness of the choice of the inducing points, and of the restarts.
 
     Attributes
     ----------
@@ -261,10 +261,10 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     -----
     A fit learns hyperparameters by exact regression on 500 rows. It chooses the points, and
     searches the bound from there, from a typical and from a smooth function: a bound of a few
-    points has optima that exact regression has not. These searches use at most 150 points and rows
-    of n m² = 1e7. The best one is completed; if n m² is above 2e8, with a uniform subset of 6 m or
-    more rows. The fit chooses points again, takes the larger bound, and completes the search, with
-    all rows up to n m² of 1e9. The order of the rows does not matter.
+    points has optima of its own. These searches use at most 150 points and rows of n m² = 1e7. The
+    best one is completed; if n m² is above 2e8, with a uniform subset of 6 m or more rows. The fit
+    chooses points again, takes the larger bound, and completes the search, with all rows up to n m²
+    of 1e9. The order of the rows does not matter.
 
     ``refit`` searches from the present hyperparameters, with the present points while they explain
     new rows. When as many rows are new as there were, or they contradict the model, it does the

@@ -1,4 +1,4 @@
-"""Static part of f: information of removed rows about what never changes.
+"""Static part of f: information of removed rows about the part that never changes.
 
 Model of the standardized y:
 
@@ -6,7 +6,7 @@ Model of the standardized y:
 
 with a learnt constant m, φ linear and quadratic polynomials that are orthonormal over the unit box,
 and h the Gaussian process. With P the inverse covariance of h, m and noise over the rows, and D the
-rows that leave,
+removed rows,
 
     p(y_D | y of the others, w) ∝ exp(−½ wᵀ Λ_D w + η_Dᵀ w),   A = P_DD,
     Λ_D = U A⁻¹ Uᵀ,   η_D = U A⁻¹ v,   U = Φᵀ P_·D,   v = P_D· y,
@@ -14,15 +14,15 @@ rows that leave,
 as y_D given the others and w is Gaussian with precision A. The likelihood of all rows is the
 product of that of the rows that stay and of such terms, in any order of removals. So the sums Λ and
 η are sufficient: the posterior of w given them and the rows that stay is exactly that given all
-rows, for fixed hyperparameters. It costs O(n d) a row from P, and O(d²) memory. What is lost is
-what the rows said of h, which is what the relevancy measures.
+rows, for fixed hyperparameters. It costs O(n d) a row from P, and O(d²) memory. Only the rows'
+information about h is lost, which the relevancy measures.
 
-The rows that stay have the prior mean φ(x)ᵀ ŵ, with ŵ the posterior mean given the rows that left:
+The rows that stay have the prior mean φ(x)ᵀ ŵ, with ŵ the posterior mean given the removed rows:
 
     ŵ = (Λ + I / τ²)⁻¹ (η + w₀ / τ²).
 
-What ŵ leaves unexplained is part of h. A part of Λ and η is forgotten with every row that leaves,
-so that the static part may drift, and a change of regime is forgotten.
+The part that ŵ does not explain belongs to h. A fraction of Λ and η is forgotten with every removed
+row, so that the static part may drift, and a change of regime is forgotten.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from ._prior_mean import Polynomial
 # Scales of the orthonormal polynomials x − ½ and (x − ½)² − 1/12 over [0, 1].
 _LINEAR, _SQUARE = np.sqrt(12.0), np.sqrt(180.0)
 
-# Directions with a smaller part of the largest information have none.
+# Directions with a smaller fraction of the largest information count as having none.
 _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class StaticPart:
-    """Information of rows that have left about the coefficients w of a `QuadraticMean`.
+    """Information of removed rows about the coefficients w of a `QuadraticMean`.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class StaticPart:
         return cls(*known, np.zeros((n, n)), np.zeros(n))
 
     def features(self, S):
-        """Return φ (n, 2 c) of places S (n, d)."""
+        """Return φ (n, 2 c) of inputs S (n, d)."""
         x = S[:, self.columns] - 0.5
         return np.hstack([_LINEAR * x, _SQUARE * (x * x - 1.0 / 12.0)])
 
@@ -79,7 +79,7 @@ class StaticPart:
         return replaced(self, information=self.information + information, shift=self.shift + shift)
 
     def minus(self, information, shift):
-        """Return the information that is left, in the directions in which some is left."""
+        """Return this without some information, in the directions in which any is left."""
         values, directions = np.linalg.eigh(self.information - information)
         left = directions[:, values > _ROUNDING * np.abs(values).max(initial=0.0)]
         project = left @ left.T
@@ -87,20 +87,20 @@ class StaticPart:
         return replaced(self, information=information, shift=project @ (self.shift - shift))
 
     def faded(self, part):
-        """Return a part of the information."""
+        """Return a fraction ``part`` of the information."""
         return replaced(self, information=part * self.information, shift=part * self.shift)
 
     def moved(self, columns, factors, offsets):
-        """Return the information after a linear change of the places.
+        """Return the information after a linear change of the inputs.
 
-        φ of the new places is M φ of the old ones, up to a constant, so w becomes M⁻ᵀ w.
+        φ of the new inputs is M φ of the old ones, up to a constant, so w becomes M⁻ᵀ w.
 
         Parameters
         ----------
         columns : ndarray of int of shape (c,)
-            Of the coordinates after the change.
+            Indices of the coordinates after the change.
         factors, offsets : ndarray of shape (c,)
-            They are x · factors + offsets.
+            New coordinates are x · factors + offsets.
         """
         a, b, c = factors, offsets, len(factors)
         # With u = x − ½ the new one is a u + s.
@@ -137,16 +137,16 @@ class StaticPart:
 
 
 def information_of(gp, drop, static):
-    """Return information and shift of rows that leave, in units of y.
+    """Return information and shift of rows to remove, in units of y.
 
     Parameters
     ----------
     gp : Dense
-        Of all rows.
+        Conditioned on all rows.
     drop : ndarray of int
-        The rows that leave.
+        Rows to remove.
     static : StaticPart
-        For its polynomials.
+        Defines the polynomials.
     """
     rows = gp.rows
     columns = np.column_stack([gp.inverse.column(int(i)) for i in drop])

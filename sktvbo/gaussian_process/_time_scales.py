@@ -31,8 +31,8 @@ _FIRST_AGE, _LAST_AGE, _N_AGES = 1e-3, 1e15, 800
 # Kernels whose parameters are no rates.
 _WITHOUT_RATES = (RBF, RationalQuadratic, ExpSineSquared, DotProduct, WhiteKernel)
 
-# Default bounds, which follow the times: up to lengthscales of this many spans. Searches start at
-# the second part of the extent of the times where the given start is far from them.
+# Default bounds, which follow the times: up to lengthscales of this many spans. Where the given
+# start is far from the times, searches start at the second fraction of their extent.
 _DEFAULT_BOUNDS = {Forgetting: (1e-4, 0.9), Wiener: (1e-5, 1e1)}
 _SLOWEST, _START = 200.0, 0.25
 
@@ -50,7 +50,7 @@ class Rate(NamedTuple):
     name : str
         Name of the parameter; that of the part if its parameters are unknown.
     value : object
-        As shown to users.
+        Value as shown to users.
     scale : float
         Time scale in units of the times; infinite if nothing changes.
     """
@@ -166,7 +166,7 @@ def follows_times(kernel):
 def follow_times(kernel, t):
     """Return a kernel whose default bounds of rates are widened to what times (n,) can show.
 
-    A start far from the times moves to their scale. Without default bounds, the kernel itself.
+    A start far from the times moves to their scale. Without default bounds the kernel is returned.
     """
     if not follows_times(kernel):
         return kernel

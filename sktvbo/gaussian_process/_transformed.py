@@ -44,7 +44,7 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
     regressor : TimeVaryingGPRegressor or another regressor of this package
         For the transformed target, usually with ``normalize_y=True``. A clone of it is fitted.
     transformer : transformer, default=None
-        Of columns, as in ``PowerTransformer``; strictly monotone. Not with ``func``.
+        Transformer of columns, such as ``PowerTransformer``; strictly monotone. Not with ``func``.
     func, inverse_func : callable, default=None
         Strictly monotone functions of arrays, inverse to each other; None: the identity.
     check_inverse : bool, default=True
@@ -62,7 +62,7 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
 
     Notes
     -----
-    A monotone transformation maps quantiles to quantiles, and no means to means. So `predict` is
+    A monotone transformation maps quantiles to quantiles, but not means to means. So `predict` is
     the median of the target: with a logarithm exp(m), where m and s² are mean and variance of the
     transformed target. The mean is larger, exp(m + s² / 2) with a logarithm. For any transformation
     the average of many quantiles is close to it (see Examples).
@@ -88,7 +88,7 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
     True
     """
 
-    # The parameters are scikit-learn's, of which a regressor has no default here.
+    # scikit-learn's parameters, with ``regressor`` required.
     def __init__(
         self,
         regressor: TimeVaryingGP,
@@ -120,7 +120,8 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
             As in the regressor.
         y : array-like of shape (n,)
         **fit_params
-            Of the regressor: ``y_variance`` is in units of the transformed y, squared.
+            Arguments of the regressor's ``fit``: ``y_variance`` is in units of the transformed y,
+            squared.
 
         Returns
         -------
@@ -215,7 +216,7 @@ class TransformedTargetGPRegressor(Intervals, TransformedTargetRegressor, BaseEs
 
     def _raw_inverse(self, z):
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            # scikit-learn's, of values beyond the range of a PowerTransformer.
+            # scikit-learn's warning for values beyond the range of a PowerTransformer.
             warnings.filterwarnings("ignore", "Some values in column .* are NaN", UserWarning)
             y = self.transformer_.inverse_transform(z[:, np.newaxis])
         return np.asarray(y, dtype=np.float64).reshape(len(z))

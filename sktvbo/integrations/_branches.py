@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Group of parameters that always occur together, and what other parameters lead to it.
+    """Group of parameters that always occur together, and values of others that lead to it.
 
     Attributes
     ----------
@@ -18,9 +18,9 @@ class Branch:
         Trials with these parameters.
     seen : dict of str to Values
         Values of other parameters in these trials. Together they exclude all complete and pruned
-        trials without the group. Empty if there are none, or if no parameters exclude them.
+        trials without the group. Empty if there are no such trials, or no values exclude them.
     values : dict of str to object
-        Values of these parameters in one of the trials.
+        Values of the parameters of ``seen`` in one of the trials.
     """
 
     n: int
@@ -29,24 +29,25 @@ class Branch:
 
     @classmethod
     def of(cls, names, trials, number):
-        """Return the branch of a group of names, in some trials; the one for values by number."""
+        """Return the branch of a group of names; ``number`` selects the trial of ``values``."""
         having = [trial for trial in trials if trial.distributions.keys() >= names]
+        if not having:
+            return cls(0)
         lacking = [
             trial
             for trial in trials
             if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
             and names.isdisjoint(trial.distributions)
         ]
-        seen = _explanation(names, having, lacking) if having else {}
-        trial = having[number % len(having)] if having else None
+        seen, trial = _explanation(names, having, lacking), having[number % len(having)]
         return cls(len(having), seen, {name: trial.params[name] for name in seen})
 
     def is_chosen_by(self, params):
-        """Return True if parameters lead to the group, or do not exclude it."""
+        """Return True unless a parameter excludes the group."""
         return all(seen.has(params[name]) for name, seen in self.seen.items() if name in params)
 
     def can_be_chosen(self, fixed):
-        """Return True if some values choose the group, and no other ones are fixed."""
+        """Return True if ``values`` choose the group, and the fixed parameters agree with them."""
         same = all(fixed.get(name, value) == value for name, value in self.values.items())
         return bool(self.values) and same
 
@@ -72,17 +73,18 @@ class Values:
 def _explanation(names, having, lacking):
     """Return the values of few other parameters that exclude the trials without a group.
 
-    Those that exclude most of these trials come first, and of these one with few values.
+    The next parameter is the one that excludes most of the trials left; among equals, the one with
+    fewest values.
     """
     others = set.intersection(*(set(trial.distributions) for trial in having)) - names
-    left, seen = {name: Values(name, having) for name in sorted(others)}, {}
+    known, seen = {name: Values(name, having) for name in sorted(others)}, {}
     while lacking:
         rests = {
             name: [t for t in lacking if name not in t.params or values.has(t.params[name])]
-            for name, values in left.items()
+            for name, values in known.items()
         }
-        best = min(left, key=lambda name: (len(rests[name]), left[name].n), default=None)
+        best = min(known, key=lambda name: (len(rests[name]), known[name].n), default=None)
         if best is None or len(rests[best]) == len(lacking):
             return {}
-        seen[best], lacking = left[best], rests[best]
+        seen[best], lacking = known[best], rests[best]
     return seen

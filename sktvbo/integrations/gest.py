@@ -1,7 +1,7 @@
 """Generator of the gest-api standard, for Xopt, libEnsemble, optimas and Blop.
 
-The caller has the loop. The state is that of the optimizer: a journal, or the caller's own file,
-restores all of it.
+The caller runs the loop. All state is in the optimizer: a journal, or the caller's own file,
+restores it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ except ImportError as exc:
 
 __all__ = ["TimeVaryingGenerator"]
 
-# Largest difference of a result's variable from the suggested one, relative and of its range: that
-# of float32, and of the digits in a caller's file.
+# Largest difference of a result's variable from the suggested one, relative to it or to its range:
+# rounding to float32, or to the digits in a caller's file.
 _ROUNDING = 1e-6
 
 # Name of the objective in the optimizer.
@@ -54,9 +54,9 @@ class TimeVaryingGenerator(BaseModel, Generator):
         contextual variables a `~sktvbo.domain.Context`. A discrete variable of numbers is an
         "ordinal", of other values a "categorical". One with an integer ``dtype`` is an "integer".
     optimizer : optimizer, default=None
-        Optimizer without domain, direction and limits: those of ``vocs`` are set in a copy. The run
-        of an optimizer that has the same ones goes on. None is ``WDBO(clock="calendar")``. What a
-        dump of the generator contains restores the optimizer.
+        Optimizer without domain, direction and limits: those of ``vocs`` are set in a copy. An
+        optimizer that has the same ones continues its run. None is ``WDBO(clock="calendar")``. The
+        field of a dump of the generator restores the optimizer.
     time : str, default=None
         Field of the results with the time of the measurement: in seconds since 1970, or in the unit
         of the optimizer's ``clock`` if that is "step" or a callable. None: a result has the time of
@@ -68,7 +68,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
     Raises
     ------
     ValueError
-        Variables, objectives or constraints that the optimizer does not take; an optimizer with
+        Variables, objectives or constraints that the optimizer does not support; an optimizer with
         another domain or direction, or with other limits.
     DomainError
         A ValueError: a variable without a finite domain. That of a contextual variable is its usual
@@ -76,17 +76,16 @@ class TimeVaryingGenerator(BaseModel, Generator):
 
     Notes
     -----
-    - A result without ``_id`` was not suggested. Its time is the present one without a field
-      ``time``.
+    - A result without ``_id`` was not suggested. Without a field ``time``, it has the present time.
     - A result has failed if ``xopt_error`` is True, if optimas reports it, if the objective is
       None, NaN or infinite, or if a constraint is infinite. A constraint that is None or NaN was
       not measured.
-    - As in Xopt, suggestions have no contextual variables. Results bring them.
-    - With ``journal=Journal(path, resume=True)`` in the optimizer, a program that was killed goes
-      on when it is started again. Its pending suggestions may be answered.
+    - As in Xopt, suggestions have no contextual variables. Results contain them.
+    - With ``journal=Journal(path, resume=True)`` in the optimizer, a killed program continues when
+      it is started again. Its pending suggestions may be answered.
     - A dump of Xopt contains the state of the run, or the path of its journal. To load it, register
       the name: ``xopt.generators.generators["sktvbo"] = TimeVaryingGenerator``.
-    - A result with ``_id`` and other variables is the answer of that suggestion, measured there.
+    - A result with ``_id`` and other variables answers that suggestion, measured at these.
     - To remove a result, call ``optimizer.untell``. Xopt's ``remove_data`` and ``reset_data`` raise
       a ValueError.
 
@@ -133,7 +132,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
         _problem_of(vocs)
 
     def __deepcopy__(self, memo: dict | None = None) -> TimeVaryingGenerator:
-        self.optimizer.close()  # a journal has one writer: whichever of the two steps next
+        self.optimizer.close()  # a journal has one writer: the one of the two that steps next
         # A copied method would have a copy of its object, which may be a connection.
         memo = {} if memo is None else memo
         memo |= {id(call): call for call in (self.context, self.optimizer.clock)}
@@ -195,23 +194,23 @@ class TimeVaryingGenerator(BaseModel, Generator):
         queries = [_query(result, known) for result in results]
         read = [self._read(result, query) for result, query in zip(results, queries)]
         x, y, t, context, outcomes = map(list, zip(*read))
-        places = [self._place_set(result, query) for result, query in zip(results, queries)]
+        settings = [self._setting(result, query) for result, query in zip(results, queries)]
         failed = [math.isnan(value) for value in y]
         try:
             if len(y) == 1:
                 options = {"context": context[0], "outcomes": outcomes[0], "failed": failed[0]}
-                options["x"] = places[0]
+                options["x"] = settings[0]
                 self.optimizer.tell(x[0], None if failed[0] else y[0], t[0], **options)
             else:  # with one search of the hyperparameters
                 columns = {name: [each[name] for each in outcomes] for name in outcomes[0]}
                 options = {"context": None if None in context else context, "failed": failed}
-                options["x"] = places
+                options["x"] = settings
                 self.optimizer.tell_many(x, y, t, outcomes=columns, **options)
         except AskTellError as exc:
             raise InvalidObservationError(str(exc)) from exc
 
-    def _place_set(self, result, query):
-        """Return the variables of a result that is not at its suggestion; None otherwise."""
+    def _setting(self, result, query):
+        """Return the variables of a result if they differ from its suggestion; None otherwise."""
         if query is None:
             return None
         given = {name: name in result for name in query.x}
@@ -247,12 +246,12 @@ class TimeVaryingGenerator(BaseModel, Generator):
         """Close the journal, if there is one; the next step reopens it."""
         self.optimizer.close()
 
-    # --- what some callers use as well ------------------------------------------------------------
+    # --- methods for some callers -----------------------------------------------------------------
 
     generate = suggest  # the name in Xopt's asynchronous loop
 
     def add_data(self, new_data: pd.DataFrame) -> None:
-        """Add the results with which an Xopt is created, unless the run goes on and has them.
+        """Add the results with which an Xopt is created, unless a resumed run has them.
 
         Parameters
         ----------
@@ -262,13 +261,13 @@ class TimeVaryingGenerator(BaseModel, Generator):
         Warns
         -----
         UserWarning
-            The run that goes on has fewer results. `ingest` adds others.
+            The resumed run has fewer results. `ingest` adds others.
         """
         n = sum(getattr(self.optimizer, name, 0) for name in ("n_told_", "n_failed_"))
         if not n:
             self.ingest(new_data.drop(columns="_id", errors="ignore").to_dict("records"))
         elif len(new_data) > n:
-            text = f"The data, {len(new_data)} results, are left out: the run that goes on has {n}."
+            text = f"The data, {len(new_data)} results, are left out: the resumed run has {n}."
             warn_caller(f"{text} Add others with ingest().")
 
     def register_failures(self, suggestions: Sequence[Mapping[str, Any]]) -> None:
@@ -281,9 +280,9 @@ class TimeVaryingGenerator(BaseModel, Generator):
         self.ingest([{**point, "xopt_error": True} for point in suggestions])
 
     def get_best_points(self) -> list[tuple[None, dict[str, Any], dict[str, float]]]:
-        """Return what the optimizer recommends at the present time and in the present context.
+        """Return the optimizer's recommendation at the present time and in the present context.
 
-        Measured points, which Blop expects here, may not be good any more.
+        Measured points, which Blop expects here, may no longer be good.
 
         Returns
         -------
@@ -309,7 +308,7 @@ class TimeVaryingGenerator(BaseModel, Generator):
         """Return the time of a suggestion; None for that of the optimizer's clock."""
         if self.time is None or self.optimizer.clock not in ("calendar", "wall"):
             return None
-        return max(time.time(), self.optimizer.now())  # results may come from a clock ahead
+        return max(time.time(), self.optimizer.now())  # the clock of results may be ahead
 
     def _present_context(self):
         """Return the context of a suggestion; None if there is none."""
@@ -409,7 +408,7 @@ def _limits_of(vocs):
 
 
 def _restored(optimizer):
-    """Return the optimizer that is given, or restored from what a dump contains."""
+    """Return an optimizer as given, or restored from the field of a dump."""
     if optimizer is None:
         return WDBO(clock="calendar")
     if isinstance(optimizer, str):

@@ -77,7 +77,7 @@ _N_TOLD = 1000
 # Branches of a conditional space are found in this many trials, the latest.
 _N_FOR_BRANCHES = 1000
 
-# A branch promises its predicted mean and this many standard deviations.
+# The promise of a branch is its predicted mean plus this many standard deviations.
 _OPTIMISM = 0.5
 
 # Parameters of optimizers that must be None in a study, and their replacements.
@@ -122,7 +122,7 @@ class TimeVaryingSampler(BaseSampler):
     earlier : list of optuna.study.Study, default=None
         Studies of the same direction that this one learns from, see the parameter of
         `~sktvbo.optimizers.BayesianOptimizer`. They are read when a group of parameters is first
-        modelled; of each, trials that have all of its parameters within their ranges count.
+        modelled: trials that have all of its parameters within their ranges.
 
     Raises
     ------
@@ -133,25 +133,25 @@ class TimeVaryingSampler(BaseSampler):
 
     Notes
     -----
-    - The optimizer is told complete trials, pruned ones, and failed ones as failures. It learns
+    - Complete and pruned trials are told to the optimizer, and failed ones as failures: it learns
       where and when trials fail. An infinite value counts as the worst, or the best, of the finite
       ones.
     - The last value of a pruned trial is a measurement of its final one, with a known variance.
-      Both follow from what the latest 100 complete trials had reported up to that step, and from
-      their final values. All trials are told again whenever the number of complete ones has
-      doubled.
+      Both follow from the values that the latest 100 complete trials had reported up to that step,
+      and from their final values. All trials are told again whenever the number of complete ones
+      has doubled.
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
       random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
       ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
       without them is a failure; a warning names those that no complete trial has set.
     - Running trials of all processes are pending queries, which new ones keep away from.
-    - ``study.enqueue_trial(params)`` sets parameters of the next trials. If it sets some, such as a
-      measured load, or a ``PartialFixedSampler`` does, the others are chosen for these values.
-      Before a trial has shown its parameters they are drawn one by one, at random.
+    - ``study.enqueue_trial(params)`` sets parameters of the next trials. If it, or a
+      ``PartialFixedSampler``, sets only some, such as a measured load, the others are chosen for
+      these values. Parameters that no earlier trial had are drawn one by one, at random.
     - If the range of a parameter changes, the latest one is searched, and trials outside of it are
       left out. A group has a surrogate after ``n_initial_points`` trials.
-    - A branch is a group that some trials have and others lack, and that values of other parameters
-      choose. It is visited until 10 trials have it, fewer for few members, or
+    - A branch is a group that some trials have and others lack, depending on the values of other
+      parameters. It is visited until 10 trials have it, fewer for few members, or
       ``n_initial_points`` if these are more. Later it is visited when its own surrogate promises
       more than the branch that the surrogate of these other parameters would choose.
     - The study has one objective.
@@ -333,14 +333,14 @@ class TimeVaryingSampler(BaseSampler):
         return _Model(space, with_new_run(optimizer))
 
     def _prior(self, study, axes):
-        """Return what earlier studies say of some parameters, learnt once."""
+        """Return the prior from earlier studies for some parameters, learnt once."""
         known, prior = self._priors.get(tuple(axes), ({}, None))
         if known == axes:
             return prior
         learnt = []
         for other in self._earlier:
             if other.direction != study.direction:
-                expected = f"studies to {study.direction.name.lower()}, as this one"
+                expected = f"studies to {study.direction.name.lower()}, like this one"
                 raise invalid("earlier", expected, got=f"{other.study_name!r}", owner=self)
             memory = _Memory()
             memory.add([trial for trial in _trials(other) if trial.state != TrialState.RUNNING])
@@ -400,7 +400,7 @@ class TimeVaryingSampler(BaseSampler):
             if point is not None:
                 optimizer.announce(point, self._time_of(study, other))
         run = run_of(optimizer)
-        # Some queries in turn visit or explore; the trial before may be of another process.
+        # Some algorithms visit or explore at every k-th query, counted over all processes.
         pending = replaced(run.pending, n_total=trial.number)
         run = replaced(run, rng=self._rng(trial, space), pending=pending)
         optimizer = with_run(optimizer, run)
@@ -414,8 +414,8 @@ class TimeVaryingSampler(BaseSampler):
     def _queries(self, models, study, trial, running, fixed):
         """Return values of all groups for a trial, and the updated models (list).
 
-        In a conditional space the trial visits a branch that is not known yet, or that promises
-        more than those which the values have chosen.
+        In a conditional space the trial visits a branch with too few trials, or one that promises
+        more than those chosen by the values.
         """
         branches, trials = [], [*self._memory.ended, *running][-_N_FOR_BRANCHES:]
         if len(models) > 1:
@@ -433,7 +433,7 @@ class TimeVaryingSampler(BaseSampler):
         """Return values that choose the branch with too few trials for its model, if there is one.
 
         The first of these trials are spread. Some more follow the model, as the first ones do not
-        show what a branch is worth.
+        show how good a branch is.
         """
         if not isinstance(self._template, BayesianOptimizer):
             return {}
@@ -523,7 +523,7 @@ class _Memory:
         if self.curves.n_complete >= max(2 * self._n_compared, 1):
             self._n_compared = self.curves.n_complete
             if any(trial.state == TrialState.PRUNED for trial in self.ended):
-                self.models = {}  # all are told again, with values that are better known
+                self.models = {}  # all are told again: pruned ones with better final values
 
     def groups(self, running, several):
         """Return the latest distributions of groups of parameters that always occur together.
@@ -640,7 +640,7 @@ class _Curves:
     def final_value(self, trial):
         """Return the value of a complete or pruned trial, None if unknown, and its variance.
 
-        The last value of a pruned one is a measurement of it, which is compared with what other
+        The last value of a pruned one is a measurement of it, calibrated by the values that other
         trials had reported up to that step.
         """
         if trial.state == TrialState.COMPLETE:
@@ -669,12 +669,12 @@ class _Curves:
 
 
 class _Line(NamedTuple):
-    """Final values y = level + slope (x - center) + error, of intermediate values x.
+    """Final values y = level + slope (x - center) + error, over intermediate values x.
 
-    Of a trial with x a model learns, rather than the mean of y given x, the measurement of y with
-    which a population of ``level`` and of the variance of y would have this mean. What does not
-    depend on y is then a measurement without weight. A regression of y on x, unlike one of x on y,
-    is unbiased although trials are pruned by x.
+    For a trial with x a model gets, rather than the mean of y given x, a measurement of y: the one
+    that has this mean as its posterior mean, in a population with mean ``level`` and the variance
+    of y. An x that does not depend on y is then a measurement without weight. A regression of y on
+    x, unlike one of x on y, is unbiased although trials are pruned by x.
 
     Attributes
     ----------
@@ -682,7 +682,7 @@ class _Line(NamedTuple):
         Means of x and of y.
     slope : float
     variance : float
-        Of the error.
+        Variance of the error.
     explained : float
         Share of the variance of y that x explains.
     """
@@ -753,7 +753,7 @@ class _Model:
 
 
 class _Drawn(NamedTuple):
-    """Values of a group for a trial, the updated model, and what the values promise, if called."""
+    """Values of a group for a trial, the updated model, and a function for their promise."""
 
     params: dict
     model: _Model
@@ -761,7 +761,7 @@ class _Drawn(NamedTuple):
 
 
 def _promise(optimizer, x, t):
-    """Return an optimistic value, larger ones being better; none without a surrogate."""
+    """Return an optimistic value, larger is better; minus infinity without a surrogate."""
     if run_of(optimizer).surrogate is None:
         return -math.inf
     mean, std = optimizer.predict(x, t, return_std=True)
@@ -774,10 +774,9 @@ def _merged(drawn):
 
 
 def _more_promising(drawn, branches, trials, fixed):
-    """Return values that choose a branch which promises more than those that are drawn.
+    """Return values that choose a branch which promises more than the drawn values, or none.
 
-    The values that are drawn are left, if there is none, or if they are new: they choose a branch
-    of which nothing is known.
+    None also if a drawn value is new: it chooses a branch without trials.
     """
     params = _merged(drawn)
     for name in {name for branch in branches for name in branch.seen}.intersection(params):

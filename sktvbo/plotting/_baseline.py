@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .._typing import ContextLike, PointLike
     from ..optimizers import BayesianOptimizer
 
-# Observations of a block of many, those before and after it that it is predicted from as well, and
-# observations from which on there are several blocks.
+# Observations in a block, further ones on each side that its predictions use, and the number of
+# observations above which there are several blocks.
 _BLOCK, _MARGIN, _MANY = 500, 150, 1000
 
-# Observations at whose times the best point is searched, and the limits are predicted.
+# Number of observations at whose times the best point is searched, and the limits are predicted.
 _N_RECOMMENDED = 100
 
 
@@ -48,8 +48,8 @@ class BaselineDisplay(Display):
     baseline, baseline_std : ndarray of shape (n,)
         Prediction at the fixed setting, in the context of each observation.
     recommended : ndarray of shape (n,)
-        Prediction at the best point at each time, as all observations show it afterwards. Of more
-        than 100 observations NaN at all but 100.
+        Prediction at the best point at each time, in hindsight from all observations. With more
+        than 100 observations, NaN at all but 100.
     gain_std : float
         Standard deviation of the gain.
     feasible : ndarray of shape (n,), or None
@@ -143,14 +143,13 @@ class BaselineDisplay(Display):
 
         Notes
         -----
-        Predictions are those of the present hyperparameters and all observations that are shown,
-        removed ones too. Far from all of them the baseline has a large standard deviation. The gain
-        does not count violations: with limits, the legend has the share of times at which the
-        baseline is within them.
+        Predictions use the present hyperparameters and all observations shown, also removed ones.
+        Far from all of them the baseline has a large standard deviation. The gain does not count
+        violations: with limits, the legend has the share of times at which the baseline is within
+        them.
 
         More than 1000 observations are predicted in blocks of 500, each from its own observations
-        and the 150 before and after. The deviation of the gain is then at most the one given, the
-        sum of those of the blocks.
+        and the 150 before and after. ``gain_std``, a sum over the blocks, is then an upper bound.
         """
         view = OptimizerView(optimizer)
         domain, order = run_of(view.optimizer).domain, np.argsort(view.told_at, kind="stable")
@@ -252,7 +251,7 @@ def _in_hindsight(view, domain, order):
 
 
 def _without_others(surrogate, span):
-    """Return a surrogate without its observations outside of a span of times, but for one."""
+    """Return a surrogate without its observations outside of a span of times; one always stays."""
     times = surrogate.X_train_[:, -1]
     beyond = np.maximum(np.maximum(span[0] - times, times - span[1]), 0.0)
     others = np.flatnonzero(beyond > 0.0)
@@ -262,7 +261,7 @@ def _without_others(surrogate, span):
 
 
 def _in_unit_box(domain, rows):
-    """Return rows (n, d + 1) as a surrogate has them."""
+    """Return rows (n, d + 1) in the unit form of a surrogate."""
     return np.column_stack([domain.unit_of(rows[:, :-1]), rows[:, -1]])
 
 
@@ -274,18 +273,18 @@ def _predictions(domain, surrogate, fixed, rows, best):
     domain : Domain
     surrogate : estimator
     fixed, rows, best : ndarray of shape (n, d + 1)
-        The last one with rows of NaN where it is not known.
+        Unknown rows of ``best`` are NaN.
 
     Returns
     -------
     moments : ndarray of shape (4, n)
         Mean and standard deviation at the baseline, and means of the others.
     deviations : tuple of float
-        Of the sum over the baseline, and of the sum of its differences from the queries.
+        Deviations of the sum over the baseline, and of the sum of its differences from the queries.
     """
     n, known = len(fixed), np.isfinite(best).all(axis=1)
-    places = _in_unit_box(domain, np.vstack([fixed, rows]))
-    mean, covariance = surrogate.predict(places, return_cov=True)
+    inputs = _in_unit_box(domain, np.vstack([fixed, rows]))
+    mean, covariance = surrogate.predict(inputs, return_cov=True)
     at_best = np.full(n, np.nan)
     if known.any():
         at_best[known] = surrogate.predict(_in_unit_box(domain, best[known]))

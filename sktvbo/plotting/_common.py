@@ -18,7 +18,7 @@ from ..optimizers._durable import run_of, snapshot, with_run
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 
-# Dots from which on a vector picture has them as one image: it would be megabytes.
+# Above this many dots a vector picture has them as one image: otherwise it has megabytes.
 N_VECTORS = 500
 
 # Box that keeps a text legible on any background.
@@ -144,14 +144,20 @@ class PanelDisplay(Display):
         handles, labels = axes[0].get_legend_handles_labels()
         width = 2.4  # of a column, in inches
         ncols = max(min(len(labels), 4, int(self.figure_.get_figwidth() // width)), 1)
-        place = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
-        self.figure_.legend(handles, labels, **place)
+        options = {"loc": "outside upper center", "ncols": ncols, "frameon": False}
+        self.figure_.legend(handles, labels, **options)
         return self
 
 
 def draw_band(ax, x, lower, upper, colour, **options):
     """Draw a pale band between two curves."""
     ax.fill_between(x, lower, upper, color=colour, alpha=0.2, linewidth=0, **options)
+
+
+def set_left_label(ax, label):
+    """Label the vertical axis, unless the axes have others of a grid on their left."""
+    if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
+        ax.set_ylabel(label)
 
 
 def legend_above(ax, **options):
@@ -169,11 +175,11 @@ def outline(width, colour):
     return [withStroke(linewidth=width, foreground=colour)]
 
 
-def draw_best_places(ax, times, places, label, linewidth, **options):
+def draw_best_places(ax, times, inputs, label, linewidth, **options):
     """Draw the curve of the best input over time, and return its line in a list."""
     effects = outline(linewidth + 1.4, "black")
     style = {"color": "cyan", "linewidth": linewidth, "path_effects": effects}
-    return ax.plot(times, places, label=label, **style, **options)
+    return ax.plot(times, inputs, label=label, **style, **options)
 
 
 def coloured_range(mean, part, maximize):
@@ -230,7 +236,7 @@ class OptimizerView:
 
     @property
     def told_at(self):
-        """Times of the told observations (n_told,), of which there is at least one."""
+        """Times of the told observations (n_told,); an error if there are none."""
         if not len(self.told):
             expected = "None, or an int of at least 1, for a display"
             raise invalid("history", expected, 0, self.optimizer)
@@ -238,7 +244,7 @@ class OptimizerView:
 
     @property
     def now(self):
-        """Latest time that the optimizer was told or asked for."""
+        """Latest time that was told to the optimizer, or asked for."""
         times = self.told_at
         asked = self.optimizer.next_time_
         return float(times.max()) if asked is None else max(float(times.max()), asked)

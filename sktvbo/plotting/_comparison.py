@@ -364,11 +364,11 @@ class DatasetSizeDisplay(CurveDisplay):
         """
         history = optimizer.history_
         if len(history.get("n", ())) < 2:
-            expected, got = "one that was told at least twice", f"{optimizer.n_told_} observations"
+            expected, got = "one with two observations or more", f"{optimizer.n_told_} observations"
             raise invalid("optimizer", expected, got=got, error=AskTellError)
         name = name or optimizer.label or type(optimizer).__name__
         run, sizes = optimizer._current(), {name: history["n"]}
-        # Observations told before the history that is shown count as well.
+        # Observations before the history that is shown count as well.
         told = run.history.n_told - len(run.shown) + np.arange(1, len(run.shown) + 1)
         labels = {"told": told, "time_unit": ""} | time_labels(optimizer, labels)
         return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, **labels)

@@ -1,4 +1,4 @@
-"""Display of a regressor over time: what it was fitted to, and what it predicts from then on."""
+"""Display of a regressor over time: its data, and its predictions from then on."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from ._common import (
     merge_style,
     names_of_places,
     regressor_labels,
+    set_left_label,
 )
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from .._typing import Time
     from ..gaussian_process import TimeVaryingGPRegressor
 
-# Sites that are found in the data, at most; sites up to which terms are drawn; and how many
-# horizons before the latest row are shown.
+# Largest number of sites that are found in the data, and of sites with terms by default; number of
+# horizons shown before the latest row.
 _MAX_SITES, _MAX_WITH_TERMS, _N_HORIZONS = 20, 3, 4.0
 
 
@@ -50,7 +51,7 @@ class SiteForecast:
     label : str
         Names and values of its coordinates; empty if time is the only column.
     observed_at, observed : ndarray of shape (n,)
-        Times and values of its observations in the range that is shown.
+        Times and values of its observations in the range shown.
     mean, lower, upper : ndarray of shape (n_times,)
         Prediction, and interval of new observations.
     terms : ndarray of shape (n_terms, n_times), or None
@@ -134,7 +135,7 @@ class ForecastDisplay(PanelDisplay):
         n_times: int = 400,
         **labels: Any,
     ) -> Self:
-        """Predict over time with a fitted regressor, until some time ahead of its latest row.
+        """Predict over time with a fitted regressor, up to a horizon after its latest row.
 
         Parameters
         ----------
@@ -143,15 +144,14 @@ class ForecastDisplay(PanelDisplay):
         horizon : float or duration
             Time ahead of the latest row, in the regressor's unit of time.
         sites : array-like of shape (n_sites, d), default=None
-            Coordinates of the sites, in the order of the columns without time. None: those of the
-            rows, if there are at most 20 different ones.
+            Coordinates of the sites, in the order of the columns other than time. None: those of
+            the rows, if there are at most 20 different ones.
         since : float or date, default=None
             First time; None: the first row, but at most four horizons before the latest.
         level : float, default=0.9
-            Probability of the intervals, which are of new observations.
+            Probability of the intervals of new observations.
         terms : bool, default=None
-            Show the terms of `predict_terms`; None: with up to three sites, where there are several
-            terms.
+            Show the terms of `predict_terms`; None: if there are several, with up to three sites.
         n_times : int, default=400
             Number of times.
         **labels : str
@@ -165,20 +165,20 @@ class ForecastDisplay(PanelDisplay):
         ------
         ValueError
             The horizon is not positive, ``since`` is not before the end, or ``sites`` have another
-            number of coordinates, or are not given where the rows have more than 20.
+            number of coordinates, or are missing for rows with more than 20.
 
         Notes
         -----
-        Until the latest row, predictions know all rows, later ones too: they are no forecasts.
+        Predictions up to the latest row use all rows, also later ones: they are not forecasts.
         """
         check_int(n_times, "n_times", low=2)
         S, t = split_time(gp.X_train_, gp.time_column_)
         now, y = float(t.max()), gp.y_train_
         times = np.linspace(*_span(gp, t, now, horizon, since), n_times)
         sites, names = _sites(S, sites), names_of_places(gp)
-        kernels = _named_terms(gp, labels.get("time_unit", _unit(gp)))
+        names_of_terms = _names_of_terms(gp, labels.get("time_unit", gp.time_unit or ""))
         if terms is None:
-            terms = len(kernels) > 1 and len(sites) <= _MAX_WITH_TERMS
+            terms = len(names_of_terms) > 1 and len(sites) <= _MAX_WITH_TERMS
         check_bool(terms, "terms")
         predicting, found = _taking_numbers(gp), []
         for site in sites:
@@ -189,13 +189,13 @@ class ForecastDisplay(PanelDisplay):
             label = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, site))
             curves = predicting.predict(X), *interval, parts
             found.append(SiteForecast(label, t[here, 0], y[here], *curves))
-        options = {"now": now, "level": float(level), "terms": kernels if terms else []}
+        options = {"now": now, "level": float(level), "terms": names_of_terms if terms else []}
         return cls(found, times, **options, **regressor_labels(gp, labels))
 
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
         """Draw a panel per site, and below it one with the terms.
 
-        A vertical line is the latest row: what is right of it is a forecast.
+        A vertical line is the latest row: forecasts are to its right.
 
         Parameters
         ----------
@@ -219,10 +219,10 @@ class ForecastDisplay(PanelDisplay):
         if n > 1:
             options["sharey"] = "row" if self.terms else True
         axes = self._panels(axes, n * (2 if self.terms else 1), sharex=True, **options)
-        for ax, site in zip(axes, self.sites):
-            self._draw_site(ax, site, line_options)
-        for ax, site in zip(axes[n:], self.sites):
-            self._draw_terms(ax, site)
+        for i, site in enumerate(self.sites):
+            self._draw_site(axes[i], site, line_options)
+            if self.terms:
+                self._draw_terms(axes[n + i], site)
         for ax in axes:
             ax.axvline(self._on_axis(self.now), color="black", linewidth=1.0)
             ax.set_xlim(*self._on_axis(self.times[[0, -1]]))
@@ -241,15 +241,13 @@ class ForecastDisplay(PanelDisplay):
         draw_band(ax, times, site.lower, site.upper, style["color"], label=label)
         ax.plot(times, site.mean, **merge_style(style | {"label": "predicted"}, options))
         ax.set_title(site.label, fontsize="medium")
-        if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
-            ax.set_ylabel(self.value_label)
+        set_left_label(ax, self.value_label)
 
     def _draw_terms(self, ax, site):
         """Draw the terms at a site."""
         for i, (name, curve) in enumerate(zip(self.terms, site.terms)):
             ax.plot(self._on_axis(self.times), curve, **line_style(i + 1), label=name)
-        if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
-            ax.set_ylabel(f"terms of {self.value_label}")
+        set_left_label(ax, f"terms of {self.value_label}")
 
 
 def _taking_numbers(gp):
@@ -260,25 +258,21 @@ def _taking_numbers(gp):
     return new
 
 
-def _unit(gp):
-    """Return the unit of a regressor's times, if it is known."""
-    return gp.time_unit or ""
-
-
 def _span(gp, t, now, horizon, since):
-    """Return the first and the last time that are shown."""
-    unit = gp._fitted_unit
-    ahead = check_real(number_of_duration(horizon, unit), "horizon", interval="(0, inf)")
+    """Return the first and the last time to show."""
+    horizon = number_of_duration(horizon, gp._fitted_unit)
+    horizon = check_real(horizon, "horizon", interval="(0, inf)")
+    end = now + horizon
     if since is None:
-        return max(float(t.min()), now - _N_HORIZONS * ahead), now + ahead
+        return max(float(t.min()), now - _N_HORIZONS * horizon), end
     first = finite_number(gp._number_of(since, "since"), "since")
-    if not first < now + ahead:
-        raise invalid("since", f"before the end, {now + ahead}", since)
-    return first, now + ahead
+    if not first < end:
+        raise invalid("since", f"before the end, {end}", since)
+    return first, end
 
 
 def _sites(S, sites):
-    """Return the sites (n_sites, d) to show, of rows at places S (n, d)."""
+    """Return the sites (n_sites, d) to show, for rows at inputs S (n, d)."""
     if sites is not None:
         return finite_array(sites, "sites", ("n_sites", S.shape[1]))
     distinct = np.unique(S, axis=0)
@@ -288,7 +282,7 @@ def _sites(S, sites):
     return distinct
 
 
-def _named_terms(gp, unit):
+def _names_of_terms(gp, unit):
     """Return the names of the terms of `predict_terms`."""
     names = [_name_of(kernel, unit) for kernel in summands(gp.temporal_kernel_)]
     if gp.level_kernel_ is not None:
@@ -298,12 +292,12 @@ def _named_terms(gp, unit):
 
 def _name_of(kernel, unit):
     """Return a name of a term in time: a season, a rough part or a trend, with its scale."""
-    leaves = [kernel, *(v for v in kernel.get_params().values() if hasattr(v, "get_params"))]
-    suffix = f" {unit}" if unit else ""
-    for leaf in leaves:
-        if isinstance(leaf, ExpSineSquared):
-            return f"season of {leaf.periodicity:.4g}{suffix}"
-    is_rough = any(type(leaf) is Matern and leaf.nu == 0.5 for leaf in leaves)
-    scales = [leaf.length_scale for leaf in leaves if hasattr(leaf, "length_scale")]
-    scale = f", lengthscale {float(np.ravel(scales[0])[0]):.4g}{suffix}" if scales else ""
+    parts = [kernel, *(v for v in kernel.get_params().values() if hasattr(v, "get_params"))]
+    unit = f" {unit}" if unit else ""
+    for part in parts:
+        if isinstance(part, ExpSineSquared):
+            return f"season of {part.periodicity:.4g}{unit}"
+    is_rough = any(type(part) is Matern and part.nu == 0.5 for part in parts)
+    scales = [part.length_scale for part in parts if hasattr(part, "length_scale")]
+    scale = f", lengthscale {float(np.ravel(scales[0])[0]):.4g}{unit}" if scales else ""
     return f"{'rough part' if is_rough else 'trend'}{scale}"

@@ -14,17 +14,17 @@ from ._comparison import DatasetSizeDisplay
 from ._panels import OutcomeDisplay, SliceDisplay, TrackDisplay
 from ._parameters import axes_of, coordinates
 
-# Parameters, and outcomes, that are drawn at most; and times at which a recommendation is searched.
+# Largest number of parameters, and of outcomes, drawn; number of times with a recommendation.
 _MAX_PANELS, _N_TIMES = 12, 40
 
 # Width and height of a picture in inches: its text is as large as the page's on a phone.
 _SIZE = (4.8, 3.3)
 
-# Colours of Matplotlib and of displays that are those of the page, light or dark.
+# Colours of Matplotlib and of displays, and those of the page, light or dark, that replace them.
 _INKS = {"#000000": "--ink", "#ffffff": "--paper", "#404040": "--soft", "#595959": "--soft"}
 _INKS |= {"#b0b0b0": "--line", "#cccccc": "--line"}
 
-# Text is that of the page.
+# Text stays text, in the font of the page.
 _STYLE = {
     "svg.fonttype": "none",
     "axes.unicode_minus": True,
@@ -142,7 +142,7 @@ def _of_run(found, baseline, units):
         if moves:
             made += _tracks(optimizer, own)
         else:
-            notes.append("All observations are of one time: nothing is shown over time.")
+            notes.append("All observations have the same time: nothing is shown over time.")
         made += _slices(optimizer, own, label)
         if run.config.limits and moves:
             made += _outcomes(optimizer, run, units)
@@ -242,7 +242,7 @@ def _svg(display):
 
 
 def _show_names_as_they_are(figure):
-    """Have no mathematics in labels of axes and in categories: a name may contain dollars."""
+    """Turn off mathematics in labels of axes and in categories: a name may contain dollars."""
     from matplotlib.ticker import FixedFormatter
 
     for ax in figure.axes:

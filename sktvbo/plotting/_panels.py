@@ -24,6 +24,7 @@ from ._common import (
     line_style,
     merge_style,
     outline,
+    set_left_label,
 )
 from ._parameters import Axis, axes_of, coordinates, n_chosen_axes, rows_along
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .._typing import ContextLike, Time
     from ..optimizers import BayesianOptimizer
 
-# Slices whose difference is less than this part of the axis lie on one another.
+# Slices that differ by less than this part of the axis are drawn as one.
 _ALIKE = 0.03
 
 
@@ -160,7 +161,8 @@ class SliceDisplay(PanelDisplay):
         times : float, date or array-like of shape (n_times,), default=None
             Times of the slices, each through the point recommended then; None: the present.
         n_values : int, default=101
-            Number of values along a parameter; of categories, ordinals and few integers all.
+            Number of values along a parameter; all are used of categories, ordinals and few
+            integers.
         context : array-like of shape (c,), or a dict for named variables, default=None
             Context of the slices; None: that of the latest observation until each time. Its
             variables have slices as well.
@@ -189,12 +191,13 @@ class SliceDisplay(PanelDisplay):
         times = finite_array(times, "times", ("n_times",))
         sections = _Sections(view, times, n_values, context, names, units)
         domain, kept = view.domain, view.optimizer.X_[:, :-1]
-        places, observed = coordinates(domain, sections.points), coordinates(domain, kept)
+        incumbents, observed = coordinates(domain, sections.points), coordinates(domain, kept)
         slices = []
         for i, axis in enumerate(sections.axes):
             on_slice = rows_along(domain, i, observed[:, i], sections.points[-1])
             distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
-            slices.append(Slice(axis, *sections.along(i), places[:, i], observed[:, i], distance))
+            columns = incumbents[:, i], observed[:, i]
+            slices.append(Slice(axis, *sections.along(i), *columns, distance))
         return cls(slices, times, np.array(view.optimizer.y_), **view.labels(labels))
 
     def plot(
@@ -207,7 +210,7 @@ class SliceDisplay(PanelDisplay):
         """Draw a panel per parameter: the mean, and a band of two standard deviations.
 
         Discrete values are dots with error bars. Each time has its colour, and a vertical line at
-        the recommended value; times whose slices lie on one another have one. Bands are cut where
+        the recommended value; times with nearly equal slices share a colour. Bands are cut where
         they are far wider than the range of means and observations. Observations fade with their
         distance from the slice in the other parameters.
 
@@ -239,12 +242,11 @@ class SliceDisplay(PanelDisplay):
                 _draw_slice(ax, part, i, group, len(alike), label, line_options)
             part.axis.set_up(ax, "x")
             ax.set_ylim(*self._range(observations))
-            if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
-                ax.set_ylabel(self.value_label)
+            set_left_label(ax, self.value_label)
         return self._finish(axes)
 
     def _curves(self):
-        """Return means and standard deviations (n_times, m) of all slices beside one another."""
+        """Return means and standard deviations (n_times, m) of all slices, side by side."""
         return (
             np.hstack([getattr(part, name) for part in self.slices]) for name in ("mean", "std")
         )
@@ -252,7 +254,7 @@ class SliceDisplay(PanelDisplay):
     def _range(self, observations):
         """Return the ends of the axis of values: all means and observations, and bands.
 
-        What bands are beyond them is cut at half of their range: a prior's would fill the picture.
+        Bands are cut half a range beyond these: that of a prior would fill the picture.
         """
         mean, std = self._curves()
         shown = np.append(mean, self.y) if observations else mean
@@ -264,7 +266,7 @@ class SliceDisplay(PanelDisplay):
         return low - margin, high + margin
 
     def _alike(self):
-        """Return the times in groups, lists of indices: slices of a group lie on one another."""
+        """Return groups of times, lists of indices, whose slices are nearly equal."""
         mean, std = self._curves()
         curves = np.hstack([mean, 2.0 * std])
         near, groups = _ALIKE * np.subtract(*self._range(True)[::-1]), []
@@ -320,7 +322,8 @@ class Track:
     queried : ndarray of shape (n_told,)
         Values of all observations, including removed ones.
     feasible : ndarray of shape (m, n_times), or None
-        Probability that all ``outcome_constraints`` hold, where ``mean`` is; None without any.
+        Probability that all ``outcome_constraints`` hold, at the points of ``mean``; None without
+        any.
     """
 
     axis: Axis
@@ -355,7 +358,7 @@ class TrackDisplay(PanelDisplay):
         Times are dates, in this unit since 1970.
     value_label : str, default="posterior mean"
     safety : float, default=0.5
-        Probability below which it is hatched.
+        Probability of the limits below which a panel is hatched.
 
     Attributes
     ----------
@@ -473,9 +476,9 @@ class TrackDisplay(PanelDisplay):
         """Draw a panel per parameter: the mean in colours, recommended values and observations.
 
         The curve is the recommended value, and a vertical line is the present. Red dots are
-        observations in the data set, and crosses are removed ones. It is hatched where all limits
-        hold with a lower probability than ``safety``, as is known now: earlier queries may lie
-        there.
+        observations in the data set, and crosses are removed ones. Panels are hatched where all
+        limits hold with a lower probability than ``safety`` by the present models: earlier queries
+        may lie there.
 
         Parameters
         ----------
@@ -560,7 +563,7 @@ class OutcomeTrack:
     mean, std : ndarray of shape (n_times,)
         Prediction at the point recommended at each time.
     scale : {"linear", "log"}
-        That of the axis, and of the band.
+        Scale of the axis, and of the band.
     """
 
     name: str
@@ -699,10 +702,10 @@ class OutcomeDisplay(PanelDisplay):
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
         """Draw a panel per outcome: observations, limits, and the prediction where recommended.
 
-        The prediction is the median without noise, which the limits concern; with
-        ``outcome_scales`` "log" the mean of `predict` is above it.
-        The band is two standard deviations wide on both sides, without noise. Red dots are
-        observations in the data set, and crosses are removed ones.
+        The prediction is the median without noise, to which the limits apply; with
+        ``outcome_scales`` "log" the mean of `predict` is above it. The band is two standard
+        deviations wide on both sides, without noise. Red dots are observations in the data set, and
+        crosses are removed ones.
 
         Parameters
         ----------

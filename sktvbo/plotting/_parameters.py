@@ -86,7 +86,7 @@ def axes_of(domain, n_values, names=None, units=None):
 
 
 def _split(domain):
-    """Return the domain of the choices, and that of the context or None."""
+    """Return the domain of the parameters, and that of the context or None."""
     if isinstance(domain, WithContext):
         return domain.chosen, domain.context
     return domain, None

@@ -151,7 +151,7 @@ class PosteriorDisplay(Display):
         view = OptimizerView(optimizer)
         domain, arms = view.domain, isinstance(view.domain, FiniteSet)
         if not _has_one_axis(domain):
-            advice = "Take a SliceDisplay or a TrackDisplay, for any domain."
+            advice = "Use a SliceDisplay or a TrackDisplay, for any domain."
             expected = "of one real dimension, or a FiniteSet"
             raise invalid_domain("The optimizer's domain", expected, domain, advice=advice)
         observations, now = view.told, view.now
@@ -228,14 +228,14 @@ class PosteriorDisplay(Display):
         optimum = []
         if self.optimum is not None:
             label = r"optimum $\mathrm{argmax}_x\, f(x, t)$"
-            times, places = self._optimum_curve()
-            optimum = draw_best_places(ax, self._on_axis(times), places, label, linewidth=2.0)
+            times, inputs = self._optimum_curve()
+            optimum = draw_best_places(ax, self._on_axis(times), inputs, label, linewidth=2.0)
         observations = self._draw_observations(ax, self.kept, self.removed, size=5.5)
         now = self._draw_present(ax)
         low, high = self.places[0], self.places[-1]
         margin = 0.5 if self.arms else 0.02 * (high - low)
         limits = {"xlim": self._on_axis(self.times)[[0, -1]], "ylim": (low - margin, high + margin)}
-        ax.set(ylabel=_place_label(self.space_label, self.arms), **limits)
+        ax.set(ylabel=_input_label(self.space_label, self.arms), **limits)
         self._set_up_time(ax)
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
@@ -245,10 +245,10 @@ class PosteriorDisplay(Display):
         """Draw the present and return its line."""
         late = self.now > 0.5 * (self.times[0] + self.times[-1])
         x, side = (-5, "right") if late else (5, "left")
-        place = {"xycoords": ("data", "axes fraction"), "xytext": (x, -5), "ha": side, "va": "top"}
-        place["textcoords"] = "offset points"
+        at = {"xycoords": ("data", "axes fraction"), "xytext": (x, -5), "ha": side, "va": "top"}
+        at["textcoords"] = "offset points"
         now = self._on_axis(self.now)
-        ax.annotate("$t_0$", (now, 1.0), bbox=TEXT_BOX, **place)
+        ax.annotate("$t_0$", (now, 1.0), bbox=TEXT_BOX, **at)
         return ax.axvline(now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
@@ -402,8 +402,8 @@ class RelevancyDisplay(Display):
         AskTellError
             The optimizer has no surrogate.
         UnsupportedKernelError
-            The kernel of the surrogate has no convolution, for example because it does
-            not depend on time.
+            The kernel of the surrogate has no convolution, for example because it does not depend
+            on time.
         ValueError
             ``now`` is before an observation.
         """
@@ -420,7 +420,7 @@ class RelevancyDisplay(Display):
             places=places,
             removed_times=observations[gone, -1],
             removed_places=removed_places,
-            space_label=_place_label(space_label, isinstance(view.domain, FiniteSet)),
+            space_label=_input_label(space_label, isinstance(view.domain, FiniteSet)),
             **view.labels(labels),
         )
 
@@ -493,6 +493,6 @@ def _along_axis(domain, X):
     return domain.indices(X) if isinstance(domain, FiniteSet) else X[:, 0]
 
 
-def _place_label(label, arms):
+def _input_label(label, arms):
     """Return the user's label of the axis of inputs, or the default one for None."""
     return ("index of the arm" if arms else "x") if label is None else label

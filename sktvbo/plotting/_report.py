@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._typing import PathLike, PointLike
     from ..optimizers import BayesianOptimizer
 
-# Events, pending queries and warnings that are listed, the latest.
+# Numbers of events, pending queries and warnings that are listed, the latest.
 _N_EVENTS, _N_PENDING, _N_WARNINGS = 20, 5, 20
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
@@ -39,22 +39,22 @@ def report(
     units: Mapping[str, str] | None = None,
     reload: float | None = None,
 ) -> None:
-    """Write a page that shows a run: its state, what it asks and recommends, pictures and events.
+    """Write a page that shows a run: state, queries, recommendation, pictures and events.
 
-    The page is one HTML file, without scripts and references to others. It replaces an earlier one
-    in one step. The command ``sktvbo journal report`` makes the same page of a journal, again and
-    again with ``--watch``.
+    The page is one HTML file, without scripts or references to other files. It replaces an earlier
+    one in one step. The command ``sktvbo journal report`` makes the same page from a journal,
+    repeatedly with ``--watch``.
 
     Parameters
     ----------
     optimizer : optimizer, or path-like
         A run that has begun, or the path of a journal, which another process may be writing. It is
-        not changed, and nothing of the file is executed.
+        not changed, and nothing in the file is executed.
     path : path-like
-        Of the page.
+        Path of the page.
     baseline : array-like of shape (d,), or a dict for named parameters, default=None
         A fixed setting, for instance the one before the run: the page has the gain over it. None:
-        the first of the ``start_points``, if there are any.
+        the first of the ``start_points``, if any.
     units : dict of str to str, default=None
         Units of parameters, context, outcomes and "objective" by name.
     reload : float, default=None
@@ -63,8 +63,7 @@ def report(
     Raises
     ------
     JournalError
-        The journal does not exist. One that is damaged, or of another format, has a page that says
-        so.
+        The journal does not exist. The page of one that is damaged, or of another format, says so.
     AskTellError
         The run has not begun.
     ValueError
@@ -74,10 +73,10 @@ def report(
 
     Notes
     -----
-    The latest 10,000 observations and 50,000 events are read. Times of ask and tell, and warnings,
-    are those in the journal: they are not known of a run without one. Without the model, because
-    the journal cannot hold a function among the parameters, there are no pictures of it: give the
-    optimizer.
+    The latest 10,000 observations and 50,000 events are read. Durations of ask and tell, and
+    warnings, come from the journal: they are unknown for a run without one. A journal cannot hold
+    functions among the parameters. With these its page has no pictures of the model: give the
+    optimizer instead.
 
     Examples
     --------
@@ -112,11 +111,11 @@ class Page:
         self._template = _template()
         self._source, self._path, self._reload = source, Path(path), reload
         self._baseline, self._units = baseline, _checked_units(units)
-        # End of the journal, and what was computed then.
+        # End of the journal at the latest page, and the result of `_computed` for it.
         self._position = self._computed = None
 
     def write(self):
-        """Write the page, and return what is wrong with the journal, or ""."""
+        """Write the page, and return the damage of the journal, in words, or ""."""
         found, now = watched(self._source), time.time()
         if not found.has_journal or found.problem or found.position != self._position:
             self._computed = _computed(found, self._baseline, self._units)
@@ -129,7 +128,7 @@ class Page:
 
 
 def _template():
-    """Return the template of the page; names that users give are escaped in it."""
+    """Return the template of the page, which escapes the names of users."""
     try:
         import jinja2
     except ImportError as exc:
@@ -141,7 +140,7 @@ def _template():
 
 
 def _replace(path, text):
-    """Write a file in one step: a reader has the earlier one, or all of this one."""
+    """Write a file in one step: a reader gets the earlier one, or all of this one."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_text(text, encoding="utf-8")
@@ -152,23 +151,20 @@ def _replace(path, text):
         raise JournalError(f"{path} could not be written ({exc.strerror}). {advice}") from exc
 
 
-# --- what the page has ----------------------------------------------------------------------------
+# --- contents of the page -------------------------------------------------------------------------
 
 
 def _computed(found, baseline, units):
-    """Return what takes long: pictures, notes, the gain, and the recommendation."""
-    run = found.run
+    """Return the slow parts: pictures, notes, the gain, and the recommendation."""
+    run, shown = found.run, None
     if run is not None:
         _check_units(run, units)
         start = run.config.start_points
         if baseline is None and len(start):
             baseline = run.domain.decode(start[0])
-        elif baseline is not None:
-            run.domain.place(baseline)  # an error if it is outside
+        if baseline is not None:  # an error if it is outside
+            shown = _setting(run, run.domain.place(baseline), units)[0]
     made, notes, beside = pictures(found, baseline, units)
-    shown = None
-    if baseline is not None and run is not None:
-        shown = _setting(run, run.domain.place(baseline), units)[0]
     return {
         "pictures": made,
         "notes": notes,
@@ -180,12 +176,11 @@ def _computed(found, baseline, units):
 
 def _checked_units(units):
     """Return units as a dict of texts by name."""
-    expected = "None or a dict of texts by name"
-    if not isinstance(units, Mapping | None):
-        raise invalid("units", expected, units)
-    if any(not isinstance(text, str) for pair in (units or {}).items() for text in pair):
-        raise invalid("units", expected, units)
-    return dict(units or {})
+    units = {} if units is None else units
+    is_dict = isinstance(units, Mapping)
+    if not (is_dict and all(isinstance(text, str) for pair in units.items() for text in pair)):
+        raise invalid("units", "None or a dict of texts by name", units)
+    return dict(units)
 
 
 def _check_units(run, units):
@@ -201,6 +196,8 @@ def _content(found, now, units, computed):
     run, (word, said, since) = found.run, found.state(now)
     label = found.optimizer and (found.optimizer.label or type(found.optimizer).__name__)
     name = label or _name_of(found.events) or "a run"
+    changes = [event.number for event in found.events if event.kind == "with_parameters"]
+    events = found.events[-_N_EVENTS:][::-1]
     content = {
         "title": name,
         "journal": os.path.basename(found.name),
@@ -213,17 +210,16 @@ def _content(found, now, units, computed):
         "unknown": found.unknown,
         "pictures": computed["pictures"],
         "notes": computed["notes"],
-        "facts": [],
+        "facts": _facts(found, units, computed),
         "asked": [],
         "recommended": None,
         "parameters": "" if found.optimizer is None else repr(found.optimizer),
         "model": "" if run is None else _hyperparameters(run.surrogate),
-        "warnings": [(_date(at), *said) for at, *said in found.warnings[-_N_WARNINGS:][::-1]],
+        "warnings": [(_date(at), *rest) for at, *rest in found.warnings[-_N_WARNINGS:][::-1]],
         "n_warnings": len(found.warnings),
         "has_journal": found.has_journal,
-        "events": [_event(found, event, units) for event in found.events[-_N_EVENTS:][::-1]],
+        "events": [_event(run, event, units, max(changes, default=0)) for event in events],
     }
-    content["facts"] = _facts(found, units, computed)
     if run is not None:
         content["asked"] = _asked(found, now, units)
         content["n_asked"] = len(run.pending_now)
@@ -248,7 +244,7 @@ def _facts(found, units, computed):
 
 
 def _facts_of_run(found, units, computed):
-    """Yield the notes on the state of a run."""
+    """Yield the facts of a run."""
     run, n_told = found.run, found.run.history.n_told
     latest = f"latest at {_time(run, run.time.passed)}" if n_told else ""
     yield "observations", f"{n_told}", latest
@@ -256,7 +252,7 @@ def _facts_of_run(found, units, computed):
     beside = computed["beside"]
     if beside is not None:
         each, error = beside.gain / len(beside.y), 2.0 * beside.gain_std / len(beside.y)
-        unit = f" {units[OBJECTIVE]}" if OBJECTIVE in units else ""
+        unit = _unit(OBJECTIVE, units)
         remark = f"{_number(beside.gain)}{unit} in all; the baseline is {computed['baseline']}"
         yield "gain over the baseline", f"{_with_error(each, error)}{unit}", remark
     elif computed["baseline"] is None:
@@ -274,7 +270,7 @@ def _facts_of_run(found, units, computed):
 
 
 def _facts_of_events(found):
-    """Yield the notes on the journal; none without one."""
+    """Yield the facts of a journal; none without one."""
     if not found.has_journal:
         return
     yield "searches", f"{found.counts.get('search', 0)}", "of the hyperparameters"
@@ -292,7 +288,7 @@ def _quantiles(seconds):
 
 
 def _asked(found, now, units):
-    """Return the latest pending queries as (id, setting, context, time, how long ago)."""
+    """Return the latest pending queries as (id, setting, context, time, age)."""
     run, at = found.run, {}
     for event in found.events:
         if event.kind == "ask":
@@ -309,40 +305,38 @@ def _asked(found, now, units):
 
 
 def _recommendation(run, units, known):
-    """Return setting, prediction and probability of the limits as texts; None before all."""
+    """Return setting, prediction and probability of the limits as texts; None if unknown."""
     row, mean, std, chance = known
     if row is None:
         return None
-    unit = f" {units['objective']}" if "objective" in units else ""
+    predicted = "" if mean is None else _with_error(mean, 2.0 * std) + _unit(OBJECTIVE, units)
     setting, context = _setting(run, row, units)
     return {
         "setting": setting,
         "context": context,
         "time": _time(run, run.time.now),
-        "predicted": "" if mean is None else f"{_with_error(mean, 2.0 * std)}{unit}",
+        "predicted": predicted,
         "chance": "" if chance is None else f"{chance:.0%}",
     }
 
 
-def _event(found, event, units):
-    """Return number, date, kind and text of an event."""
-    body, run = event.body, found.run
-    changed = [e.number for e in found.events if e.kind == "with_parameters"]
-    text = ""
+def _event(run, event, units, latest_change):
+    """Return number, date, kind and text of an event.
+
+    ``latest_change`` is the number of the latest change of parameters.
+    """
+    body, text = event.body, ""
     if event.kind == "with_parameters":
         text = "changed: " + ", ".join(body["changed"])
     elif event.kind == "search":
         text = f"hyperparameters, from {body['n']} observations"
     elif event.kind != "begin":
-        # An earlier domain had other positions of categories.
-        known = None if changed and event.number < changed[-1] else run
+        # An earlier domain may have had other positions of categories.
+        is_known = run is not None and event.number >= latest_change
         several = body["x"] if event.kind in ("ask", "ask_expert", "tell_expert") else [body["x"]]
-        parts = [
-            ", ".join(filter(None, _setting(known, x, units))) if known else _numbers(x)
-            for x in several
-        ]
+        parts = [_setting(run, x, units) if is_known else map(_number, x) for x in several]
         times = body["t"] if isinstance(body["t"], list) else [body["t"]]
-        text = "; ".join(parts)
+        text = "; ".join(", ".join(filter(None, part)) for part in parts)
         if times:
             shown = f"{times[0]:.6g}" if run is None else _time(run, times[0])
             text = f"t = {shown}: {text}"
@@ -361,7 +355,7 @@ def _number(value):
 
 
 def _with_error(value, error):
-    """Return a value with as many digits as its error has with two."""
+    """Return a value and its error, both up to the second digit of the error."""
     if not 0.0 < error < np.inf:
         return f"{_number(value)} ± {_number(error)}"
     digits = 1 - int(np.floor(np.log10(error)))
@@ -370,12 +364,8 @@ def _with_error(value, error):
     return f"{round(value, digits):.{max(digits, 0)}f} ± {error:.{max(digits, 0)}f}"
 
 
-def _numbers(x):
-    return ", ".join(_number(value) for value in x)
-
-
 def _setting(run, row, units):
-    """Return what is chosen, and the context, of a row (d,) as two texts, by name."""
+    """Return the parameters and the context of a row (d,) as two texts, by name."""
     columns = run.domain.described(np.asarray(row, dtype=np.float64)[np.newaxis])
     shown = [_with_unit(name, values[0], units) for name, values in columns.items()]
     k = run.domain.n_chosen
@@ -384,7 +374,12 @@ def _setting(run, row, units):
 
 def _with_unit(name, value, units):
     shown = _number(value) if isinstance(value, float | np.floating) else str(value)
-    return f"{name} = {shown}{' ' + units[name] if name in units else ''}"
+    return f"{name} = {shown}{_unit(name, units)}"
+
+
+def _unit(name, units):
+    """Return the unit of a name after a space, or ""."""
+    return f" {units[name]}" if name in units else ""
 
 
 def _time(run, t):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-# Decoding finds classes of modules that were imported: those that a run may have.
+# Decoding finds only classes of imported modules: these have the classes of a run.
 from .. import optimizers, papers  # noqa: F401
 from .._warnings import without_warnings
 from ..exceptions import AskTellError, JournalError, LimitWarning
@@ -28,7 +28,7 @@ _PATIENCE, _LEAST, _MIN_PAUSES, _MAX_PAUSES = 10.0, 10.0, 20, 500
 
 @dataclass(eq=False)
 class Watched:
-    """A run as it is at one moment.
+    """State of a run and of its journal at one moment.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Watched:
 
     @property
     def n_lost(self):
-        """Number of queries, of the latest, that have expired without an answer."""
+        """Number of the latest queries that have expired without an answer."""
         pending = self.run.pending
         expired = pending.expired_at(self.run.time.now)
         return sum(query.id not in pending.untold for query in expired)
@@ -212,8 +212,7 @@ def recommended(found):
     optimizer = taking_numbers(found.optimizer)
     context = run.domain.decode_context(run.data.rows[-1, :-1])
     try:
-        ask = optimizer.recommend, run.time.now
-        x = without_warnings(LimitWarning, *ask, context=context)
+        x = without_warnings(LimitWarning, optimizer.recommend, run.time.now, context=context)
     except AskTellError:  # no observation satisfies the constraints
         return None, None, None, None
     row = run.domain.place(x, context)

@@ -149,6 +149,6 @@ def test_frames_have_columns_of_contexts():
 )
 def test_a_constraint_of_x_alone_sees_no_context(domain, rule, got):
     opt = made(domain=domain, constraints=rule, n_initial_points=2)
-    message = f"functions of the chosen parameters, {got}.* has it as second argument"
+    message = f"functions of the chosen parameters, {got}.* takes it as second argument"
     with pytest.raises(DomainError, match=message):
         drive(opt, 20, domain)

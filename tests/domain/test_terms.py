@@ -20,7 +20,7 @@ from sktvbo.exceptions import DomainError
         ({"a": ("real", 0)}, r"must be \('real', low, high\). Got 1 bound"),
         ({"a": ("real", 1, 1)}, r"low < high. Got \(1.0, 1.0\)"),
         ({"a": ("real", 0, np.inf)}, r"parameters\['a'\] must be finite.*\(0.0, inf\)"),
-        ({"a": ("real", -1.7e308, 1.7e308)}, "finite, and so their difference"),
+        ({"a": ("real", -1.7e308, 1.7e308)}, "finite, with a finite difference"),
         ({"a": ("real", "0", 1)}, r"parameters\['a'\] must be real numbers. Got '0'"),
         ({"a": ("real", [0, 1], 1)}, r"one number. Got \[0, 1\]"),
         ({"a": ("log-real", 0.0, 1)}, r"must be positive. Got \(0.0, 1.0\)"),

@@ -61,7 +61,7 @@ def test_y_far_from_zero(kind):
     ((category, message),) = warned(held(kind=kind), X, Y + 20.0)
     assert category is ModelWarning
     expected = "y is far from 0, on average 19.88 with a standard deviation of 0.6785"
-    assert message.startswith(f"{expected}, and {kind.__name__} expects 0")
+    assert message.startswith(f"{expected}, and {kind.__name__} predicts 0")
     assert "normalize_y=True, or mean_prior_std=np.inf" in message
 
 

@@ -328,5 +328,5 @@ def test_dates_that_floats_cannot_tell_apart_are_refused(dtype):
 
     assert len(np.unique(fitted(1000 * np.arange(8)).X_train_[:, 1])) == 8
     assert len(np.unique(fitted(np.zeros(8)).X_train_[:, 1])) == 1
-    with pytest.raises(ValueError, match=r"Column 't' must be of dates .* 0.5 micro"):
+    with pytest.raises(ValueError, match=r"Column 't' must be dates .* 0.5 micro"):
         fitted([0, 100])

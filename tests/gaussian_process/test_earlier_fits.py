@@ -197,7 +197,9 @@ def test_another_structure_is_named(name):
     first = TimeVaryingGPRegressor(SPACE, TIME).fit(*data(0))
     other = TimeVaryingGPRegressor(SPACE, TIME).set_params(**OTHERS[name]).fit(*data(1))
     for pair in ([first, other], [first, first, other], [other, first]):
-        with pytest.raises(ValueError, match=rf"fitted\[{len(pair) - 1}\] must be as fitted\[0\]"):
+        with pytest.raises(
+            ValueError, match=rf"fitted\[{len(pair) - 1}\] must be like fitted\[0\]"
+        ):
             hyperpriors_from(pair)
     with pytest.raises(ValueError, match=f"whose ({name})"):
         hyperpriors_from([first, other])

@@ -112,7 +112,7 @@ def test_places_of_a_posterior_are_found_by_name(table):
     for names in (("north", "east"), ("east", "north")):
         assert_array_equal(posterior(table(part(data, names))), expected)
         assert_array_equal(posterior.mean(table(part(data, names))), expected[0])
-    with pytest.raises(ValueError, match=r"places must be a table with the columns \['north', 'e"):
+    with pytest.raises(ValueError, match=r"inputs must be a table with the columns \['north', 'e"):
         posterior(table(part(data, COLUMNS)))
 
 

@@ -551,7 +551,7 @@ def test_data_with_which_a_caller_begins():
         warnings.simplefilter("error")
         generator.add_data(frame)
         generator.add_data(frame[:2])
-    with pytest.warns(UserWarning, match="7 results, are left out: the run that goes on has 6"):
+    with pytest.warns(UserWarning, match="7 results, are left out: the resumed run has 6"):
         generator.add_data(pd.concat([frame, frame[:1]]))
     assert snapshot(generator) == before
 

@@ -125,7 +125,9 @@ def test_a_display_does_not_change_the_optimizer(name, tracked):
 
 @pytest.mark.parametrize("name", OF_OPTIMIZERS)
 def test_a_display_of_an_optimizer_needs_its_surrogate_or_history(name):
-    message = "told at least twice" if name == "sizes" else "without one after 1 observations"
+    message = (
+        "with two observations or more" if name == "sizes" else "without one after 1 observations"
+    )
     for optimizer in (WDBO([(0, 1)]), RandomSearch([(0, 1)])):
         optimizer.tell([0.5], 1.0, 0.0)
         with pytest.raises(AskTellError, match=message):

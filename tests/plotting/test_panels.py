@@ -269,7 +269,7 @@ def test_slices_and_tracks_in_a_context(name, plt):
     assert len(tracks.plot().axes_) == len(names)
     assert RelevancyDisplay.from_optimizer(opt).plot().figure_.axes
     assert DatasetSizeDisplay.from_optimizer(opt).plot().figure_.axes
-    with pytest.raises(DomainError, match=r"or a FiniteSet.*Take a SliceDisplay or a TrackDisplay"):
+    with pytest.raises(DomainError, match=r"or a FiniteSet.*Use a SliceDisplay or a TrackDisplay"):
         PosteriorDisplay.from_run(opt)
     assert fingerprint(opt) == before
 

@@ -255,7 +255,7 @@ def test_observations_of_one_time_and_none_that_are_shown(tmp_path):
     opt = WDBO([(0.0, 1.0)], n_initial_points=4, random_state=0)
     opt.tell_many([[0.1], [0.4], [0.7], [0.9]], [0.0, 1.0, 2.0, 1.0], 3.0)
     plotting.report(opt, path)
-    assert "All observations are of one time" in Parsed(path).text
+    assert "All observations have the same time" in Parsed(path).text
     assert "x0, now" in Parsed(path).pictures
     opt = opt.with_parameters(history=0)
     plotting.report(opt, path)

@@ -266,5 +266,5 @@ def test_draws_have_the_covariance_though_it_is_singular(name, scale):
         assert_allclose((found**2).sum(axis=0), K.diagonal(), rtol=1e-3)
     for wrong in (-1.0, -1e-3, np.nan, np.inf):
         K[2, 2] = wrong
-        with pytest.raises(NotPositiveDefiniteError, match="covariance of 30 places is not"):
+        with pytest.raises(NotPositiveDefiniteError, match="covariance of 30 points is not"):
             draws(K, 1.0, np.ones((1, 30)))
