@@ -88,9 +88,9 @@ class Theirs:
         return self._optimizer._gpr.get_kernel_log_hyperparameters()
 
 
-def step_of(optimizer, x, y, t):
+def step_of(optimizer, x, y, t, next_t):
     optimizer.tell(x, y, t)
-    return optimizer.ask(t)
+    return optimizer.ask(next_t)
 
 
 def wdbo(sizes, n_steps):
@@ -102,13 +102,14 @@ def wdbo(sizes, n_steps):
             y = objective(x, rng, t)
             for side in sides:
                 side.tell(x, y, t)
-        x, _ = (side.ask(t) for side in sides)
+        gap = 0.5 / n
+        x, _ = (side.ask(t + gap) for side in sides)
         likelihoods = []
         for _ in range(n_steps):
-            t += 0.5 / n
+            t += gap
             y, queries = objective(x, rng, t), []
             for side, found in zip(sides, times):
-                elapsed, query = seconds(lambda: step_of(side, x, y, t))  # noqa: B023
+                elapsed, query = seconds(lambda: step_of(side, x, y, t, t + gap))  # noqa: B023
                 found.append(elapsed)
                 queries.append(query)
             x = queries[0]
@@ -151,11 +152,12 @@ def repetition(make, n, n_steps, seed):
     for t in np.linspace(0.0, 0.5, n):
         x = rng.uniform(size=D)
         optimizer.tell(x, objective(x, rng, t), t)
-    x = optimizer.ask(t)
+    gap = 0.5 / n
+    x = optimizer.ask(t + gap)
     for _ in range(n_steps):
-        t += 0.5 / n
+        t += gap
         y = objective(x, rng, t)
-        elapsed, x = seconds(lambda: step_of(optimizer, x, y, t))  # noqa: B023
+        elapsed, x = seconds(lambda: step_of(optimizer, x, y, t, t + gap))  # noqa: B023
         times.append(elapsed)
     return np.median(times), len(optimizer.data[1])
 

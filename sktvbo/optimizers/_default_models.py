@@ -32,10 +32,14 @@ _MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
 # Other parameters of the surrogates, for standardized y.
 SCALES = {
     "signal_variance_bounds": (0.05, 20.0),
-    "noise_variance_bounds": (1e-4, 1.0),
+    "noise_variance_bounds": (1e-5, 1.0),
     "normalize_y": True,
     "mean_prior_std": 1.0,
 }
+
+# Lower bound of the noise without reals. Equal observations of few members, such as failures of 0/1
+# rewards, are likelier the smaller the noise is, and others would hardly be asked any more.
+_LEAST_NOISE_OF_MEMBERS = 1e-4
 
 # Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
 _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
@@ -108,11 +112,12 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
     """
     median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
     prior = {"spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE)}
+    noise = {} if 0.0 in times.steps else {"noise_variance_bounds": (_LEAST_NOISE_OF_MEMBERS, 1.0)}
     return kind(
         spatial_kernel(times, _LONGEST),
         temporal_kernel,
         hyperpriors=prior | options.pop("hyperpriors", {}),
-        **SCALES | options,
+        **SCALES | noise | options,
     )
 
 
@@ -194,9 +199,12 @@ def drifting_kernel(times):
     the next, while the best input moves smoothly. The rough part has a variance relative to the
     smooth one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer
     one would grow to the span of the data, as a part that never changes, and all observations would
-    stay relevant.
+    stay relevant. In a box of reals the prior mean has such a part. With other parameters, to which
+    it does not apply, the lengthscale may be ten times the span of the data.
     """
     shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
+    if np.any(times.steps):
+        longest = max(longest, 10.0 * np.ptp(times.data))
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
         start, (shortest, longest), nu=0.5
     )

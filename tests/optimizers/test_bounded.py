@@ -53,6 +53,28 @@ def test_the_rough_part_is_at_most_some_tens_of_intervals_long(interval):
     assert 10.0 * interval <= high <= 100.0 * interval
 
 
+REAL, INTEGER, KIND = ("real", 0.0, 1.0), ("integer", 1, 4), ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("domain", "has_static_part", "least_noise"),
+    [
+        ({"x": REAL, "y": REAL}, True, 1e-5),
+        ({"x": REAL, "n": INTEGER}, False, 1e-5),
+        ({"x": REAL, "kind": KIND}, False, 1e-5),
+        ({"n": INTEGER}, False, 1e-4),
+        ({"kind": KIND}, False, 1e-4),
+    ],
+)
+def test_the_rough_part_may_be_static_where_the_mean_is_not(domain, has_static_part, least_noise):
+    opt = WDBO(domain, n_initial_points=5, random_state=0)
+    for t in range(60):
+        opt.tell(opt.ask(t), float(t % 7))
+    high = opt.surrogate_.temporal_kernel_.k2.k2.length_scale_bounds[1]
+    assert high == pytest.approx(30.0 if has_static_part else 590.0, rel=0.7)
+    assert opt.surrogate_.noise_variance_bounds == (least_noise, 1.0)
+
+
 KEPT = [GPUCB, IGPUCB, TVGPUCB, UITVBO, WGPUCB, ABO, BayesianOptimizer]
 
 
