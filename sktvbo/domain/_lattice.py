@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-# Number of steps that are stored, the shortest; largest denominator of a coefficient.
+# Number of steps that are stored, the shortest; largest denominator of a relative coefficient.
 _MAX_STEPS, _LARGEST_DENOMINATOR = 128, 10**6
 
 # Seconds after which an integer program is given up, and the status of one without a solution.
@@ -249,10 +249,7 @@ def _without_reals(of_reals, of_steps):
     of_reals, of_steps : list of list of float
         Coefficients of the reals, and of the positions.
     """
-    rows = [
-        [Fraction(c).limit_denominator(_LARGEST_DENOMINATOR) for c in (*a, *b)]
-        for a, b in zip(of_reals, of_steps)
-    ]
+    rows = [_fractions([*a, *b]) for a, b in zip(of_reals, of_steps)]
     n = len(of_reals[0]) if rows else 0
     for i in range(n):
         pivot = next((row for row in rows if row[i]), None)
@@ -266,6 +263,12 @@ def _without_reals(of_reals, of_steps):
     left = [row[n:] for row in rows if any(row[n:])]
     scales = [math.lcm(*(c.denominator for c in row)) for row in left]
     return [[int(c * scale) for c in row] for row, scale in zip(left, scales)]
+
+
+def _fractions(row):
+    """Return coefficients (list of float) as fractions, up to a factor if not all are integers."""
+    unit = 1.0 if all(c.is_integer() for c in row) else max(map(abs, row))
+    return [Fraction(c / unit).limit_denominator(_LARGEST_DENOMINATOR) for c in row]
 
 
 def _kernel(matrix, n):

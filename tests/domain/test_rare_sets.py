@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 from sktvbo import ABO, WDBO, RandomSearch
 from sktvbo.domain import Constrained, Context, Vectorized, _rules
-from sktvbo.domain._lattice import _kernel, _reduced
+from sktvbo.domain._lattice import _kernel, _reduced, _without_reals
 from sktvbo.domain._one_query import of_one_query
 from sktvbo.exceptions import DomainError
 
@@ -268,6 +268,32 @@ def test_a_function_of_many_points_that_is_not_declared_names_the_remedy():
 
 
 # --- the lattice ----------------------------------------------------------------------------------
+
+
+COEFFICIENTS = np.array([3, 5, -7, 2])
+SCALES = [1e-9, 1e-7, 1.0, 1e7, 1e9, 1e9 / 3.0]
+
+
+def scaled(scale, **other):
+    """Return a domain with an equation between numbers, times a scale."""
+    equation = LinearConstraint(scale * COEFFICIENTS, scale * 50, scale * 50)
+    return Constrained(integers("abcd") | other, equation)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_steps_are_the_same_at_any_scale_of_an_equation(scale):
+    spaces = [scaled(each).search_space() for each in (1.0, scale)]
+    expected, found = (space.feasible._lattice.steps for space in spaces)
+    assert len(found)
+    assert not (found @ COEFFICIENTS).any()
+    np.testing.assert_array_equal(found, expected)
+    u = spaces[0].candidates(1, 0)[0]
+    np.testing.assert_array_equal(*(space.neighbours(u) for space in spaces))
+
+
+def test_integers_of_any_size_are_exact_coefficients():
+    matrix = [[10.0**9 + 7, 10.0**9 + 9, -1.0]]
+    assert _without_reals([[]], matrix) == matrix
 
 
 @pytest.mark.parametrize("seed", range(8))
