@@ -392,8 +392,12 @@ class LinearProgram:
             v[own], c[own] = part.weights, 1.0
         C, A = C[[part.positions is not None for part in self._parts]], A[:, self._used]
         shift, ones = A @ self._origins, np.ones(len(C))
-        self._V, self._rows = V, np.vstack([A @ V, C])
-        self._low, self._high = np.append(low - shift, ones), np.append(high - shift, ones)
+        rows, low, high = np.vstack([A @ V, C]), *(np.append(b - shift, ones) for b in (low, high))
+        # The tolerances of the solver are absolute.
+        sizes = np.abs(rows).max(axis=1, initial=0.0)
+        sizes[sizes == 0.0] = 1.0
+        self._V, self._rows = V, rows / sizes[:, np.newaxis]
+        self._low, self._high = low / sizes, high / sizes
 
     def near(self, row):
         """Return a row (d,) that satisfies the constraints, to rounding; None if none is found.

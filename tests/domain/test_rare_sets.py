@@ -309,3 +309,20 @@ def test_the_lattice_is_all_of_the_kernel(seed):
     columns = itertools.combinations(range(n), n - rank)
     minors = [round(np.linalg.det(basis[:, list(chosen)])) for chosen in columns]
     assert math.gcd(*minors) == 1
+
+
+# --- integer programs -----------------------------------------------------------------------------
+
+
+IDS = "integers", "a real", "listed"
+
+
+@pytest.mark.parametrize("other", [{}, {"d": ("real", 0, 1)}, {"d": ("discrete", LISTED)}], ids=IDS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_programs_are_solved_at_any_scale_of_an_equation(scale, other, capfd):
+    domain = scaled(scale, **dict.fromkeys("abc", ("integer", 0, 1000)) | other)
+    rows = domain.domain.sample(6, 0)
+    near = np.array([domain.search_space().feasible._program.near(row) for row in rows])
+    gaps = domain.domain.numbers(near) @ COEFFICIENTS - 50
+    np.testing.assert_allclose(gaps, 0.0, atol=1e-5)
+    assert not any(capfd.readouterr())
