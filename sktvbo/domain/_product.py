@@ -130,10 +130,12 @@ class _Product(Domain):
         Parameters
         ----------
         x : array-like of shape (d,)
+            NaN where a context is not given.
 
         Returns
         -------
         ndarray of shape (d,), or a dict of named parameters
+            NaN where the row is NaN.
         """
         return np.array(x)
 
@@ -420,7 +422,7 @@ class ParameterSpace(_Product):
 
     def decode_measured(self, x: ArrayLike) -> dict[str, Any]:
         return {
-            name: term.decode(v) if isinstance(term, Ordinal) else float(v)
+            name: term.decode(v) if isinstance(term, Ordinal) and not np.isnan(v) else float(v)
             for (name, term), v in zip(self._parameters.items(), x)
         }
 

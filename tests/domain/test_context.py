@@ -43,6 +43,14 @@ def test_numbers_outside_of_the_usual_range_are_facts():
         BOX.place([3.0, 0.0], 50.0)
 
 
+def test_a_context_that_is_not_given_is_described_as_nan():
+    columns = NAMED.described([NAMED.place({"rate": 0.1, "depth": 2})])
+    assert columns.pop("rate") == [pytest.approx(0.1)]
+    assert columns.pop("depth") == [2]
+    assert set(columns) == {"load", "flow", "sky"}
+    assert_array_equal([*columns.values()], np.nan)
+
+
 def test_contexts_are_one_for_all_or_one_for_each():
     assert_array_equal(BOX.contexts(3.0, 2), [[3.0], [3.0]])
     assert_array_equal(BOX.contexts([3.0], 1), [[3.0]])

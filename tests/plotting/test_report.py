@@ -220,6 +220,20 @@ def test_a_page_of_an_optimizer_in_memory(tmp_path, rich):
     assert path.read_text(encoding="utf-8").count("<h1>") == 1
 
 
+@pytest.mark.parametrize("given", ["baseline", "start_points"])
+@pytest.mark.usefixtures("undrawn")
+def test_a_baseline_beside_a_context_of_categories(tmp_path, given):
+    path, x = tmp_path / "run.html", {"power": 1.0}
+    start = {"start_points": [x]} if given == "start_points" else {}
+    space = {"power": ("real", 0.0, 5.0), "sky": Context(["sun", "rain"])}
+    opt = WDBO(space, random_state=0, **start)
+    for t in range(8):
+        asked = opt.ask(t, context={"sky": ["sun", "rain"][t % 2]})
+        opt.tell(asked, -asked["power"])
+    plotting.report(opt, path, **({} if start else {"baseline": x}))
+    assert facts_of(path)["gain over the baseline"][1].endswith("the baseline is power = 1")
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 @pytest.mark.usefixtures("undrawn")
 def test_few_observations(tmp_path, n):
