@@ -263,7 +263,7 @@ def test_what_is_not_one_answer_a_point_is_refused(function, message):
 
 
 def test_a_function_of_many_points_that_is_not_declared_names_the_remedy():
-    with pytest.raises(DomainError, match=r"given as Vectorized\(function\)"):
+    with pytest.raises(DomainError, match=r"at once as Vectorized\(function\)"):
         Constrained([(0.0, 1.0)] * 2, lambda X: X[:, 0] <= 0.5)
 
 
