@@ -296,9 +296,9 @@ def time_labels(optimizer, labels):
 
 def regressor_labels(gp, labels):
     """Return the labels of a display, with its options for the times of a fitted regressor."""
-    if gp._fitted_kind in (NUMBERS, DURATIONS):
+    if gp._fitted_kind == NUMBERS:
         return labels
-    return {"time_unit": gp._fitted_unit, "dates": True} | labels
+    return {"time_unit": gp._fitted_unit, "dates": gp._fitted_kind != DURATIONS} | labels
 
 
 def names_of_places(gp):

@@ -176,6 +176,7 @@ class ForecastDisplay(PanelDisplay):
         now, y = float(t.max()), gp.y_train_
         times = np.linspace(*_span(gp, t, now, horizon, since), n_times)
         sites, names = _sites(S, sites), names_of_places(gp)
+        labels = regressor_labels(gp, labels)
         names_of_terms = _names_of_terms(gp, labels.get("time_unit", gp.time_unit or ""))
         if terms is None:
             terms = len(names_of_terms) > 1 and len(sites) <= _MAX_WITH_TERMS
@@ -190,7 +191,7 @@ class ForecastDisplay(PanelDisplay):
             curves = predicting.predict(X), *interval, parts
             found.append(SiteForecast(label, t[here, 0], y[here], *curves))
         options = {"now": now, "level": float(level), "terms": names_of_terms if terms else []}
-        return cls(found, times, **options, **regressor_labels(gp, labels))
+        return cls(found, times, **options, **labels)
 
     def plot(self, axes: Sequence[Axes] | NDArray[Any] | None = None, **line_options: Any) -> Self:
         """Draw a panel per site, and below it one with the terms.

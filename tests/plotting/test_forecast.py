@@ -108,6 +108,23 @@ def test_dates_are_dates_and_columns_have_names(plt, zone):
     assert_allclose(shown.times, when[30].timestamp() / 3600.0 + np.array([0.0, 7.0, 14.0]))
 
 
+@pytest.mark.parametrize("unit", [None, "h"])
+@pytest.mark.parametrize("start", ["2026-03-01", None], ids=["dates", "durations"])
+def test_terms_and_axes_have_the_unit_of_the_fit(plt, start, unit):
+    times = np.arange(40) * np.timedelta64(3600, "s")
+    if start is not None:
+        times = np.datetime64(start) + times
+    season = dt.timedelta(hours=12)
+    kernel = with_seasons(Matern(dt.timedelta(days=2), nu=1.5), season, time_unit=unit or "s")
+    gp = TimeVaryingGPRegressor(None, kernel, optimizer=None, time_unit=unit)
+    gp.fit(times[:, np.newaxis], wave(TIME[:40]))
+    display = ForecastDisplay.from_estimator(gp, dt.timedelta(hours=5), n_times=3)
+    assert (display.time_unit, display.dates) == (unit or "s", start is not None)
+    assert display.terms[1] == f"season of {'12 h' if unit else '4.32e+04 s'}"
+    if start is None:
+        assert display.plot().axes_[-1].get_xlabel() == f"time ({unit or 's'})"
+
+
 def test_the_picture(plt):
     display = ForecastDisplay.from_estimator(in_time(), 6.0, value_label="load", time_unit="h")
     display.plot(c="red")
