@@ -50,7 +50,7 @@ _N_EVALUATIONS = 15
 # "auto" does not use it for larger states: two covariances of the state would fill the memory.
 _MAX_STATE = 6000
 
-# "auto" does not use it with a smaller ``max_size``: relevancies need the dense matrices.
+# With a smaller ``max_size`` "auto" only learns with it: relevancies need the dense matrices.
 _MIN_SIZE = 1000
 
 
@@ -271,8 +271,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     With ``max_size`` memory is bounded. `fit` learns the hyperparameters from all its rows.
     `partial_fit` drops a twentieth of the rows once they exceed ``max_size``: those least relevant
     to the future, or the oldest with the Kalman solver or without relevancies. With a
-    ``prior_mean`` that has a ``spread``, their information about the static part of f stays. "auto"
-    is dense up to 1000 rows then. `condition_on` and `refit` keep all rows.
+    ``prior_mean`` that has a ``spread``, their information about the static part of f stays. With a
+    ``max_size`` below 1000, "auto" may use the filter in `fit`, which then keeps the latest rows.
+    It is dense once rows are appended or dropped. `condition_on` and `refit` keep all rows.
 
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50

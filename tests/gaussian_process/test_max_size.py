@@ -11,9 +11,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor
+from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.relevancy import wasserstein_relevancy
 
 STATIC, WEIGHTED = ConstantKernel(1.0, "fixed"), WeightedTimeVaryingGPRegressor
+SOLVERS = "auto", "dense"
 KERNELS = {"spatial_kernel": RBF(0.4), "temporal_kernel": Matern(3.0, nu=1.5)}
 
 
@@ -130,6 +132,24 @@ def test_a_filter_that_learns_from_a_long_series():
     assert_array_equal(gp.X_train_, t[-50:])
     gp.partial_fit([[2000.0]], [0.0])
     assert len(gp.X_train_) == 48
+
+
+@pytest.mark.parametrize("max_size", [300, 999, 1000])
+def test_auto_learns_with_a_filter_and_is_dense_in_streams_of_fewer_than_1000_rows(max_size):
+    t = np.arange(402.0)[:, np.newaxis]
+    y = np.sin(t[:, 0] / 20.0)
+    auto, dense = (make(max_size=max_size, spatial_kernel=None, solver=s) for s in SOLVERS)
+    for gp in (auto, dense):
+        gp.fit(t[:400], y[:400])
+    assert isinstance(auto._gp, Filter) == (max_size > 400)
+    assert_array_equal(auto.X_train_, t[:400][-max_size:])
+    for i in (400, 401):
+        for gp in (auto, dense):
+            gp.partial_fit(t[[i]], y[[i]])
+        assert isinstance(auto._gp, Filter) == (max_size >= 1000)
+    assert len(auto.X_train_) == len(dense.X_train_)
+    new = [[403.0]]
+    assert_allclose(everything(auto, new), everything(dense, new), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("max_size", [1, 2, 19, 20])
