@@ -123,10 +123,12 @@ def _merged(before, after, name):
 
 
 def _refused(expected, before, got):
-    """Return the error for a domain that does not fit the observations of another one."""
-    return invalid_domain(
-        "The new domain",
-        f"{expected} as before ({before})",
-        got=str(got),
-        advice="Otherwise begin a new optimizer, and tell it the observations that fit.",
-    )
+    """Return the error for a domain that does not fit the observations of another one.
+
+    Its attribute ``reason`` has the expected and the given domain, for another message.
+    """
+    expected = f"{expected} as before ({before})"
+    advice = "Otherwise begin a new optimizer, and tell it the observations that fit."
+    error = invalid_domain("The new domain", expected, got=str(got), advice=advice)
+    error.reason = f"{expected}. Got {got} instead."
+    return error

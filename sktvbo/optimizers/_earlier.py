@@ -524,10 +524,10 @@ class Move:
         try:
             change = Change.between(old, new)
         except DomainError as exc:
-            reason = str(exc).partition(" For another one")[0].removeprefix("The new domain must ")
             raise DomainError(
                 f"{what} of {type(owner).__name__} must be a run over the same parameters, by name "
-                f"and kind; bounds may differ. To use it, the domain of this run must {reason}"
+                "and kind; bounds may differ. To use it, the domain of this run must be "
+                f"{exc.reason}"
             ) from exc
         order = [old.columns.index(name) for name in new.columns]
         scales = change.scales[change.domain.unit_columns][order]
