@@ -898,7 +898,7 @@ class AskTell(Durable):
               weight, 0 is ignored. NaN without ``robust``;
             - ``removed_at``: time of removal from the data set; NaN before;
             - ``failed`` and ``pending``: bool;
-            - ``query``: id of the query, or <NA> if it failed or was not asked for;
+            - ``query``: id of the query, or <NA> if it was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
             A column gets a trailing underscore if a parameter has its name. To tell its

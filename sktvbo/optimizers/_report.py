@@ -45,7 +45,7 @@ def _columns_of_steps(run, rows, pd):
     shown, failed, pending = run.shown, run.failures.rows, run.pending_now
     kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
     unknown = np.full(len(rows) - len(shown), np.nan)
-    queries = [entry.query for entry in shown] + [None] * len(failed)
+    queries = [*(entry.query for entry in shown), *run.failures.queries]
     y, nothing = np.append([entry.y for entry in shown], unknown), (np.nan, np.nan)
     predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
     mean, std = np.array(predicted).reshape(-1, 2).T

@@ -67,7 +67,8 @@ def test_the_frame_has_all_that_was_asked_and_told(domain):
     pytest.importorskip("pandas")
     opt, _ = BY_NAME["SWGPUCB"].after(domain=domain)
     opt.tell(opt.ask(STEPS), 1.0), opt.untell(t=2.0)
-    opt.tell(opt.ask(STEPS + 0.5), failed=True)
+    lost = opt.suggest(STEPS + 0.5)
+    opt.tell(lost, failed=True)
     asked = opt.suggest(STEPS + 1.0)
     frame = opt.to_frame()
     assert len(frame) == STEPS + 2
@@ -80,7 +81,7 @@ def test_the_frame_has_all_that_was_asked_and_told(domain):
     ])  # fmt: skip
     failed, last = frame.iloc[-2], frame.iloc[-1]
     assert frame.failed.tolist() == [False] * STEPS + [True, False]
-    assert failed.time == STEPS + 0.5
+    assert (failed["query"], failed.time) == (lost.id, STEPS + 0.5)
     assert np.isnan(failed.y)
     assert not failed.pending
     assert last.pending
@@ -104,6 +105,8 @@ def test_the_frame_goes_as_far_as_the_history():
     assert list(frame)[:4] == ["y", "time", "time_", "y_"]
     assert frame["y_"].tolist() == [3.0, 9.0]
     assert frame["query"].isna().tolist() == [False, True]
+    opt.tell({"y": 0.5, "time": "b"}, t=6.0, failed=True)
+    assert opt.to_frame()["query"].isna().tolist() == [False, True, True]
 
 
 def test_without_pandas_it_is_said_what_to_do(monkeypatch):
