@@ -23,7 +23,8 @@ class RandomSearch(AskTell):
 
     Notes
     -----
-    The page :doc:`/differences` compares these defaults with the values of the paper.
+    It is a baseline in the experiments of Bogunovic, Scarlett & Cevher (2016), where time is
+    counted in steps. `sktvbo.papers.published` has this ``clock``, see :doc:`/differences`.
 
     It has no model, and therefore no ``predict`` and no ``refit``. `recommend` returns the query of
     the best observation that satisfies the constraints. With a ``history`` the data set is the

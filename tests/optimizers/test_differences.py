@@ -109,7 +109,9 @@ def test_the_page_has_the_differences_from_the_paper(name):
             for texts, value in zip(zip(*map(rows.get, titles)), pair):
                 assert IN_WORDS.search(key) or is_on(texts, value), f"{key} is {value}: {texts}"
     assert described == rows.keys()
-    assert ":doc:`/differences`" in ALGORITHMS[name].__doc__
+    doc = ALGORITHMS[name].__doc__
+    assert ":doc:`/differences`" in doc
+    assert ("the values of the paper" in doc) == ("References\n" in doc)
 
 
 def test_the_page_has_a_section_for_each_algorithm_and_no_other():
