@@ -74,14 +74,17 @@ def test_what_a_class_does_not_say_is_taken_from_the_other():
     """) + "\n"  # fmt: skip
 
 
+def test_prose_that_begins_with_a_name_is_no_entry():
+    prose = "rate, depth and width, see :doc:`/theory`.\nrate, or else\ndepth"
+    doc = inspect.cleandoc(Shared.__doc__).replace("Not of the other.", prose)
+    assert prose.partition("\n")[0] in doc
+    assert entries(doc) == ["rate", "depth", "width", "unused", "n_"]
+
+
 @pytest.mark.parametrize("name", sktvbo.__all__)
 def test_each_class_says_all_its_parameters(name):
     owner = getattr(sktvbo, name)
-    said = [
-        one
-        for line in inspect.cleandoc(owner.__doc__).split("\n")
-        for one in line.partition(" :")[0].split(", ")
-    ]
+    said = entries(owner.__doc__)
     for parameter in inspect.signature(owner).parameters.values():
         if parameter.kind is not parameter.VAR_KEYWORD:
             assert said.count(parameter.name) == 1, parameter
@@ -99,9 +102,10 @@ ROOMS += ["sktvbo.integrations.optuna", "sktvbo.integrations.gest", "sktvbo"]
 
 
 def entries(doc):
-    """Names that begin an entry of any section."""
+    """Names that begin an entry of any section: a line ``name : type``."""
     lines = inspect.cleandoc(doc or "").split("\n")
-    return {name for line in lines for name in line.partition(" :")[0].split(", ")}
+    found = [line.partition(" : ")[0].split(", ") for line in lines if " : " in line]
+    return [name for names in found for name in names]
 
 
 def public_objects():
@@ -144,7 +148,7 @@ def complaints(path, owner, value):
     found = [(code, text) for code, text in validate(path)["errors"] if code not in codes]
     if inspect.isclass(value) and "PR01" in dict(found):
         # Of what one gets, and does not make, the attributes are described; a protocol has neither.
-        said = entries(value.__doc__)
+        said = set(entries(value.__doc__))
         made = (
             set() if getattr(value, "_is_protocol", False) else inspect.signature(value).parameters
         )
