@@ -430,6 +430,9 @@ def search_is_due(target, surrogate, n, required=False):
         is_due = age >= every
     elif not 0.5 * last.size <= n <= 1.1 * last.size or age >= _MAX_AGE * n:
         is_due = True
+    elif _has_too_many_rows(surrogate, n):
+        # The optimum of a part of the rows is not that of all: these always promise a gain.
+        is_due = age >= 0.1 * n
     else:
         gain = getattr(surrogate, "search_gain", None)
         is_due = gain is None or gain() > _MIN_GAIN
@@ -450,10 +453,15 @@ def _search_arguments(target, surrogate, data):
     return surrogate, {"extra_rows": extra, **kernel}
 
 
+def _has_too_many_rows(surrogate, n):
+    """Return True if a search of a surrogate of n rows takes only a part of them."""
+    is_dense = isinstance(surrogate, FittedGP) and isinstance(surrogate.gp, Dense)
+    return n > _MAX_LEARNT and is_dense
+
+
 def _on_relevant_rows(target, surrogate, data):
     """Return a surrogate of a data set on the rows of a search: the most relevant of many."""
-    is_dense = isinstance(surrogate, FittedGP) and isinstance(surrogate.gp, Dense)
-    if len(data) <= _MAX_LEARNT or not is_dense:
+    if not _has_too_many_rows(surrogate, len(data)):
         return surrogate
     times = surrogate.X_train_[:, -1]
     rows = most_relevant(_MAX_LEARNT, surrogate, times.max(), times)

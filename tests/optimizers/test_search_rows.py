@@ -45,6 +45,16 @@ def test_a_search_takes_the_relevant_rows_and_the_model_all(kind, searched):
     assert len(optimizer.surrogate_.X_train_) == len(optimizer.X_) > 40
 
 
+def test_with_more_rows_a_search_follows_when_a_tenth_is_new(searched):
+    """The optimum of a part of the rows is not that of all, at which nothing would be gained."""
+    optimizer = GPUCB([(0.0, 1.0)] * 2, random_state=0)
+    optimizer.tell_many(*rows(60))
+    searched.clear()
+    for i in range(30):
+        optimizer.tell(optimizer.ask(60 + i), 0.01 * i, 60 + i)
+    assert 2 <= len(searched) <= 6
+
+
 def test_the_rows_are_those_most_relevant_to_the_present():
     X, y, t = rows(40)
     temporal = Matern(length_scale=8.0, nu=1.5)
