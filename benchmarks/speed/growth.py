@@ -12,6 +12,7 @@ a factor of √2. ``--draw`` draws a table that is there. A peer that is not ins
 import argparse
 import csv
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def run(make, n_steps, limit):
             optimizer.tell(x, y, t)
             x = rng.uniform(size=len(BOX))
             continue
-        elapsed, x = seconds(lambda: step_of(optimizer, x, y, t, next_t))  # noqa: B023
+        elapsed, x = seconds(partial(step_of, optimizer, x, y, t, next_t))
         times.append(elapsed)
         spent += elapsed
         if i + 1 >= edge or i + 1 == n_steps or spent > limit:

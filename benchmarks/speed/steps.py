@@ -13,6 +13,7 @@ seconds.
 
 import argparse
 import warnings
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -109,7 +110,7 @@ def wdbo(sizes, n_steps):
             t += gap
             y, queries = objective(x, rng, t), []
             for side, found in zip(sides, times):
-                elapsed, query = seconds(lambda: step_of(side, x, y, t, t + gap))  # noqa: B023
+                elapsed, query = seconds(partial(step_of, side, x, y, t, t + gap))
                 found.append(elapsed)
                 queries.append(query)
             x = queries[0]
@@ -157,7 +158,7 @@ def repetition(make, n, n_steps, seed):
     for _ in range(n_steps):
         t += gap
         y = objective(x, rng, t)
-        elapsed, x = seconds(lambda: step_of(optimizer, x, y, t, t + gap))  # noqa: B023
+        elapsed, x = seconds(partial(step_of, optimizer, x, y, t, t + gap))
         times.append(elapsed)
     return np.median(times), len(optimizer.data[1])
 

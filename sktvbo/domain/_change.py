@@ -4,12 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import invalid_domain
+from .._validation import invalid
+from ..exceptions import DomainError
 from ._base import Domain
 from ._constrained import Constrained
 from ._context import WithContext
 from ._product import ParameterSpace
 from ._terms import Categorical, Ordinal
+
+
+class UnfitDomainError(DomainError):
+    """Error for a domain that does not fit the observations of another one.
+
+    Attributes
+    ----------
+    reason : str
+        Expected and given domain, for another message.
+    """
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,7 @@ class Change:
 
     @classmethod
     def between(cls, old, new):
-        """Return the change between two domains, or raise a DomainError if there is none.
+        """Return the change between two domains, or raise an `UnfitDomainError`.
 
         Ranges that are learnt stay those of the old one.
         """
@@ -123,12 +134,10 @@ def _merged(before, after, name):
 
 
 def _refused(expected, before, got):
-    """Return the error for a domain that does not fit the observations of another one.
-
-    Its attribute ``reason`` has the expected and the given domain, for another message.
-    """
+    """Return the error for a domain that does not fit the observations of another one."""
     expected = f"{expected} as before ({before})"
     advice = "Otherwise begin a new optimizer, and tell it the observations that fit."
-    error = invalid_domain("The new domain", expected, got=str(got), advice=advice)
+    options = {"got": str(got), "advice": advice, "error": UnfitDomainError}
+    error = invalid("The new domain", expected, **options)
     error.reason = f"{expected}. Got {got} instead."
     return error

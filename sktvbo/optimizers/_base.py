@@ -137,7 +137,8 @@ class BayesianOptimizer(AskTell):
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
     times as many observations as there are in the data set. Otherwise an observation is added in
-    O(n²) with the same hyperparameters.
+    O(n²) with the same hyperparameters. A search takes at most the 1,000 most relevant rows; with
+    more rows, the next one follows when a tenth of them is new.
 
     At least the latest 256 observations are stored, whatever ``history`` is: policies and searches
     may use them. `SparQGPUCB` draws the expert's inputs from the stored ones.

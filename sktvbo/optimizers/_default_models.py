@@ -37,9 +37,9 @@ SCALES = {
     "mean_prior_std": 1.0,
 }
 
-# Lower bound of the noise without reals. Equal observations of few members, such as failures of 0/1
-# rewards, are likelier the smaller the noise is, and others would hardly be asked any more.
-_LEAST_NOISE_OF_MEMBERS = 1e-4
+# Bounds of the noise without reals. Equal observations of a few members, such as 0/1 rewards that
+# are all 0, make the smallest noise the likeliest. Queries would then settle at these members.
+_NOISE_OF_MEMBERS = 1e-4, 1.0
 
 # Start, bounds and prior of the variance of the rough part, relative to that of the smooth one.
 _ROUGH_VARIANCE, _ROUGH_PRIOR = (0.4, (1e-3, 10.0)), LogNormal(0.3, 1.5)
@@ -112,13 +112,18 @@ def default_surrogate(times, temporal_kernel, kind=TimeVaryingGPRegressor, **opt
     """
     median = _MEDIAN_SCALE * float(np.sqrt(max(times.n_unit, 2) / 2.0))
     prior = {"spatial_kernel__length_scale": LogNormal(median, _SPREAD_OF_SCALE)}
-    noise = {} if 0.0 in times.steps else {"noise_variance_bounds": (_LEAST_NOISE_OF_MEMBERS, 1.0)}
     return kind(
         spatial_kernel(times, _LONGEST),
         temporal_kernel,
         hyperpriors=prior | options.pop("hyperpriors", {}),
-        **SCALES | noise | options,
+        **_scales(times) | options,
     )
+
+
+def _scales(times):
+    """Return the other parameters of a surrogate of y, or of an outcome."""
+    has_reals = 0.0 in times.steps
+    return SCALES if has_reals else SCALES | {"noise_variance_bounds": _NOISE_OF_MEMBERS}
 
 
 def spatial_kernel(times, longest):
@@ -189,7 +194,7 @@ def outcome_surrogate(times):
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
     space = Matern(length_scale=0.5, length_scale_bounds=(shortest, longest), nu=2.5)
-    return TimeVaryingGPRegressor(space, smooth_kernel(times), **SCALES)
+    return TimeVaryingGPRegressor(space, smooth_kernel(times), **_scales(times))
 
 
 def drifting_kernel(times):
@@ -199,11 +204,11 @@ def drifting_kernel(times):
     the next, while the best input moves smoothly. The rough part has a variance relative to the
     smooth one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer
     one would grow to the span of the data, as a part that never changes, and all observations would
-    stay relevant. In a box of reals the prior mean has such a part. With other parameters, to which
-    it does not apply, the lengthscale may be ten times the span of the data.
+    stay relevant. In a box of reals the prior mean has such a part. It does not depend on integers,
+    ordinals and categories: with these the lengthscale may be ten times the span of the data.
     """
     shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
-    if np.any(times.steps):
+    if any(step != 0.0 for step in times.steps):
         longest = max(longest, 10.0 * np.ptp(times.data))
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
         start, (shortest, longest), nu=0.5

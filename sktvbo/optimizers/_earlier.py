@@ -26,7 +26,7 @@ from .._validation import invalid
 from .._values import replaced
 from .._warnings import warn_caller
 from ..domain import as_domain
-from ..domain._change import Change
+from ..domain._change import Change, UnfitDomainError
 from ..domain._constrained import Constrained
 from ..exceptions import DomainError, ModelWarning
 from ..gaussian_process._data import Moments
@@ -523,7 +523,7 @@ class Move:
         """Return the move between two domains; an error if names or kinds differ."""
         try:
             change = Change.between(old, new)
-        except DomainError as exc:
+        except UnfitDomainError as exc:
             raise DomainError(
                 f"{what} of {type(owner).__name__} must be a run over the same parameters, by name "
                 "and kind; bounds may differ. To use it, the domain of this run must be "

@@ -431,7 +431,7 @@ def search_is_due(target, surrogate, n, required=False):
     elif not 0.5 * last.size <= n <= 1.1 * last.size or age >= _MAX_AGE * n:
         is_due = True
     elif _has_too_many_rows(surrogate, n):
-        # The optimum of a part of the rows is not that of all: these always promise a gain.
+        # The search ended at the optimum of a part of the rows: all rows always promise a gain.
         is_due = age >= 0.1 * n
     else:
         gain = getattr(surrogate, "search_gain", None)

@@ -67,12 +67,14 @@ REAL, INTEGER, KIND = ("real", 0.0, 1.0), ("integer", 1, 4), ["a", "b"]
     ],
 )
 def test_the_rough_part_may_be_static_where_the_mean_is_not(domain, has_static_part, least_noise):
-    opt = WDBO(domain, n_initial_points=5, random_state=0)
+    opt = WDBO(domain, outcome_constraints={"load": (None, 9.0)}, random_state=0)
     for t in range(60):
-        opt.tell(opt.ask(t), float(t % 7))
+        opt.tell(opt.ask(t), float(t % 7), outcomes={"load": float(t % 5)})
     high = opt.surrogate_.temporal_kernel_.k2.k2.length_scale_bounds[1]
     assert high == pytest.approx(30.0 if has_static_part else 590.0, rel=0.7)
-    assert opt.surrogate_.noise_variance_bounds == (least_noise, 1.0)
+    (outcome,) = opt._run.part("limits").models
+    for model in (opt.surrogate_, outcome.surrogate.model):
+        assert model.noise_variance_bounds == (least_noise, 1.0)
 
 
 KEPT = [GPUCB, IGPUCB, TVGPUCB, UITVBO, WGPUCB, ABO, BayesianOptimizer]

@@ -274,7 +274,9 @@ def test_other_names_and_kinds():
         ({"a": ("real", 0.0, 1.0), "c": ("real", 0.1, 1.0)}, "same parameters"),
         ({"a": ("real", 0.0, 1.0), "b": ("log-real", 0.1, 1.0)}, "kind of 'b'"),
     ):
-        message = rf"the domain of this run must be one with .*{what}.* as before .* instead\.$"
+        message = (
+            rf"the domain of this run must be one with .*{what}.* as before .*\. Got .* instead\.$"
+        )
         with pytest.raises(DomainError, match=message):
             WDBO(space, earlier=[opt]).ask(0.0)
 

@@ -45,9 +45,10 @@ def test_a_search_takes_the_relevant_rows_and_the_model_all(kind, searched):
     assert len(optimizer.surrogate_.X_train_) == len(optimizer.X_) > 40
 
 
-def test_with_more_rows_a_search_follows_when_a_tenth_is_new(searched):
+@pytest.mark.parametrize("max_size", [None, 60])
+def test_with_more_rows_a_search_follows_when_a_tenth_is_new(searched, max_size):
     """The optimum of a part of the rows is not that of all, at which nothing would be gained."""
-    optimizer = GPUCB([(0.0, 1.0)] * 2, random_state=0)
+    optimizer = GPUCB([(0.0, 1.0)] * 2, max_size=max_size, random_state=0)
     optimizer.tell_many(*rows(60))
     searched.clear()
     for i in range(30):
