@@ -30,6 +30,9 @@ season        the same, told
 arms          one of 12 arms, whose values go up and down in 200 to 800 steps
 mixed         walks; two reals, an integer and a category
 late          goes round in 251 steps; each answer is told five steps later
+constraint    goes round in 90 steps; inputs with a sum above 1.2 are excluded by a constraint
+limit         the same with a limit of a measured outcome, the sum with noise of 0.02
+angle         goes round in 251 steps, an angle and a real
 ============  ======================================================================================
 """
 
@@ -43,16 +46,17 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import LinearConstraint
 
 from sktvbo import BOLT, TVGPUCB, WDBO, RandomSearch
 from sktvbo import journal as journals
 from sktvbo.domain import Arms
 from sktvbo.exceptions import ModelWarning
 
-NOISE, WIDTH, DAY, DELAY, N_ARMS = 0.05, 0.35, 144.0, 5, 12
+NOISE, WIDTH, DAY, DELAY, N_ARMS, LARGEST_SUM = 0.05, 0.35, 144.0, 5, 12, 1.2
 SYSTEMS = ("circle-63", "circle-90", "circle-251", "circle-330", "circle-942")
 SYSTEMS += ("one-251", "six-251", "walk", "jumps", "level", "still", "regimes", "daily", "season")
-SYSTEMS += ("arms", "mixed", "late")
+SYSTEMS += ("arms", "mixed", "late", "constraint", "limit", "angle")
 VARIANTS = {
     "default": (WDBO, {}),
     "max_size=150": (WDBO, {"max_size": 150}),
@@ -75,7 +79,8 @@ class System:
         phases, self.depth, t = rng.uniform(0.0, 2.0 * np.pi, 2), None, np.arange(n_steps)
         if self.kind in ("one", "six"):
             self.d = {"one": 1, "six": 6}[self.kind]
-        period = float(period or {"late": 251.0, "daily": DAY, "season": DAY}.get(kind, 90.0))
+        known = {"late": 251.0, "angle": 251.0, "daily": DAY, "season": DAY}
+        period = float(period or known.get(kind, 90.0))
         circle = 0.3 * np.sin(2.0 * np.pi * t[:, np.newaxis] / period + phases + [0.0, 1.0])
         walk = 0.004 if kind == "level" else 0.02
         if self.kind in ("walk", "level", "mixed"):
@@ -99,6 +104,10 @@ class System:
             self.options = {"seasonal_periods": DAY}
         elif kind == "mixed":
             self.depth = np.round(4.0 + 3.0 * np.sin(2.0 * np.pi * t / 700.0))
+        elif kind == "constraint":
+            self.options = {"constraints": LinearConstraint(np.ones((1, 2)), ub=LARGEST_SUM)}
+        elif kind == "limit":
+            self.options = {"outcome_constraints": {"sum": (None, LARGEST_SUM)}}
         periods = rng.uniform(200.0, 800.0, N_ARMS)
         self.of_arms = np.sin(2.0 * np.pi * t[:, np.newaxis] / periods + rng.uniform(0, 6, N_ARMS))
 
@@ -113,6 +122,8 @@ class System:
                 "depth": ("integer", 1, 8),
                 "way": ("categorical", ["short", "long"]),
             }
+        if self.kind == "angle":
+            return {"angle": ("cyclic", 0.0, 1.0), "b": ("real", 0.0, 1.0)}
         return [(0.0, 1.0)] * self.d
 
     def value(self, x, t):
@@ -121,13 +132,27 @@ class System:
         if self.kind == "mixed":
             place, penalty = np.array([x["a"], x["b"]]), 0.05 * (x["depth"] - self.depth[t]) ** 2
             penalty += 0.5 * (x["way"] == "short")
+        elif self.kind == "angle":
+            turn = (x["angle"] - self.centre[t, 0] + 0.5) % 1.0 - 0.5
+            place, penalty = np.array([self.centre[t, 0] + turn, x["b"]]), 0.0
         else:
             place, penalty = x, 0.0
         square = (((place - self.centre[t]) / self.width) ** 2).sum()
         return 1.0 - square - penalty + self.level[t]
 
     def best(self, t):
-        return self.of_arms[t].max() if self.kind == "arms" else 1.0 + self.level[t]
+        if self.kind == "arms":
+            return self.of_arms[t].max()
+        beyond = 0.0
+        if self.kind in ("constraint", "limit"):
+            beyond = max(self.centre[t].sum() - LARGEST_SUM, 0.0) / self.width
+        return 1.0 - 0.5 * beyond**2 + self.level[t]
+
+    def outcomes(self, x):
+        """Return the measured outcomes, as an argument of ``tell``."""
+        if self.kind != "limit":
+            return {}
+        return {"outcomes": {"sum": x.sum() + 0.02 * self.noise.normal()}}
 
 
 def megabytes():
@@ -147,12 +172,12 @@ def run(system, variant, n_steps, seed, part, journal):
         query = optimizer.suggest(float(t))
         times.append(time.process_time() - start)
         value = problem.value(query.x, t)
-        regrets.append(problem.best(t) - value)
+        regrets.append(max(problem.best(t) - value, 0.0))
         answers.append((query, value + NOISE * problem.noise.normal()))
         if t >= delay:
             start = time.process_time()
             query, y = answers.pop(0)
-            optimizer.tell(query, y, t=query.t)
+            optimizer.tell(query, y, t=query.t, **problem.outcomes(query.x))
             times[-1] += time.process_time() - start
         if (t + 1) % part == 0:
             median, worst = 1e3 * np.quantile(times[-part:], [0.5, 0.99])

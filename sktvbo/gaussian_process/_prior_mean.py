@@ -258,10 +258,6 @@ class QuadraticMean(BaseEstimator):
     # Logarithm of the prior odds of the mean to none, with ``only_if_likelier``.
     log_odds: ClassVar[float] = 0.0
 
-    # With ``only_if_likelier``, fewer rows have no such mean: its coefficients explain any few
-    # rows, and the rest is noise.
-    min_rows: ClassVar[int] = 10
-
     def __init__(
         self,
         depth: float = 0.5,
@@ -273,6 +269,14 @@ class QuadraticMean(BaseEstimator):
         self.columns = columns
         self.only_if_likelier = only_if_likelier
         self.spread = spread
+
+    @property
+    def min_rows(self) -> float:
+        """With ``only_if_likelier``, fewer rows without a static part have no such mean.
+
+        The coefficients explain any few rows, and the rest is noise. A flat mean is none.
+        """
+        return 10 if self.depth else np.inf
 
     def check(self, n_dims: int | None = None) -> None:
         """Raise a ValueError for an invalid parameter.

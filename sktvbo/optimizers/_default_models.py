@@ -26,8 +26,9 @@ _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 # Its lower bound, and the largest lower bound from the step of an integer.
 _SHORTEST, _LARGEST_STEP = 0.01, 0.25
 
-# Mean in space where nothing is excluded, with a static part.
+# Mean in space with a static part; without a preferred place where inputs are excluded.
 _MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
+_MEAN_OF_CONSTRAINED = QuadraticMean(depth=0.0, only_if_likelier=True, spread=1.0)
 
 # Other parameters of the surrogates, for standardized y.
 SCALES = {
@@ -77,6 +78,8 @@ class Times:
         True if constraints, or limits of outcomes, exclude a part of the box.
     of_outcome : bool
         True for the surrogate of a limited outcome.
+    keeps_all : bool
+        True if no observation is ever removed from the data set.
     """
 
     data: np.ndarray
@@ -88,6 +91,7 @@ class Times:
     has_context: bool = False
     is_constrained: bool = False
     of_outcome: bool = False
+    keeps_all: bool = False
 
     @cached_property
     def interval(self):
@@ -149,14 +153,14 @@ def drifting_surrogate(times):
     """Return the default surrogate of a function that changes with time.
 
     The quadratic prior mean, used where it is likelier than none, expects the best inputs inside of
-    the box. Removed observations leave their information about it. With constraints or limits there
-    is no prior mean: these often exclude better inputs.
+    the box. With constraints or limits it expects them nowhere: these often exclude better inputs.
+    Removed observations leave their information about it.
     """
     return default_surrogate(
         times,
         drifting_kernel(times),
         hyperpriors={"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR},
-        prior_mean=None if times.is_constrained else _MEAN,
+        prior_mean=_MEAN_OF_CONSTRAINED if times.is_constrained else _MEAN,
     )
 
 
@@ -204,11 +208,12 @@ def drifting_kernel(times):
     the next, while the best input moves smoothly. The rough part has a variance relative to the
     smooth one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer
     one would grow to the span of the data, as a part that never changes, and all observations would
-    stay relevant. In a box of reals the prior mean has such a part. It does not depend on integers,
-    ordinals and categories: with these the lengthscale may be ten times the span of the data.
+    stay relevant. Instead the prior mean has such a part. It does not depend on integers, ordinals
+    and categories, and learns from removed observations alone. So with these, and where none is
+    removed, the lengthscale may be ten times the span of the data.
     """
     shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
-    if any(step != 0.0 for step in times.steps):
+    if times.keeps_all or any(step != 0.0 for step in times.steps):
         longest = max(longest, 10.0 * np.ptp(times.data))
     return smooth_kernel(times) + ConstantKernel(*_ROUGH_VARIANCE) * Matern(
         start, (shortest, longest), nu=0.5

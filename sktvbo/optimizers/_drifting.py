@@ -13,7 +13,7 @@ from ..gaussian_process import GeometricInjection, WeightedTimeVaryingGPRegresso
 from ..gaussian_process._kernel_families import forgetting_rate
 from ..gaussian_process._regressor import length_scale_in_time
 from ..kernels import Forgetting, Wiener
-from ..staleness import StaleDataPolicy
+from ..staleness import KeepAll
 from ._ask_tell import absent, algorithm
 from ._base import BayesianOptimizer
 from ._default_models import default_surrogate, smooth_kernel, static_surrogate
@@ -322,7 +322,7 @@ class ABO(BayesianOptimizer):
         return t + self.lookahead * length_scale_in_time(surrogate)
 
 
-class LengthScaleTrend(StaleDataPolicy):
+class LengthScaleTrend(KeepAll):
     """Policy that drops nothing, and tracks the temporal lengthscale.
 
     Attributes

@@ -244,6 +244,7 @@ def times_of(run, times, of_outcome=False):
         domain.n_chosen < domain.n_dims,
         run.excludes_places,
         of_outcome,
+        run.keeps_all,
     )
 
 

@@ -887,10 +887,15 @@ class RunState:
         return 1.0 if self.algorithm.maximize else -1.0
 
     @property
-    def never_drops(self):
+    def keeps_all(self):
         """True if no observation is ever removed from the data set."""
         unlimited = self.config.size_limit is None and self.timer is None
-        return unlimited and type(self.policy) is KeepAll
+        return unlimited and isinstance(self.policy, KeepAll)
+
+    @property
+    def never_drops(self):
+        """True if no observation is ever removed, and the policy need not be called."""
+        return self.keeps_all and type(self.policy) is KeepAll
 
     # --- observations in the surrogate's form -----------------------------------------------------
 

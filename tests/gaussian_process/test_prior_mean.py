@@ -204,10 +204,13 @@ def test_few_rows_have_no_mean_unless_others_have_left():
         gp = choose().fit(X[:n], y[:n])
         assert (gp.fitted_.record.other is not None) is (n == 10)
         assert n == 10 or gp.prior_mean_ is None
-    known = choose(prior_mean=QuadraticMean(1.0, only_if_likelier=True, spread=1.0)).fit(X, y)
-    some = np.arange(54)
-    assert known.fitted_.without(some).refit().record.other is None
-    assert known.fitted_.summarized(some).refit().record.other is not None
+    for depth in (1.0, 0.0):
+        mean = QuadraticMean(depth, only_if_likelier=True, spread=1.0)
+        known = choose(prior_mean=mean).fit(X, y)
+        assert (known.fitted_.record.other is None) is (depth == 0.0)  # a flat mean is none
+        some = np.arange(54)
+        assert known.fitted_.without(some).refit().record.other is None
+        assert known.fitted_.summarized(some).refit().record.other is not None
 
 
 def test_later_searches_change_the_choice():

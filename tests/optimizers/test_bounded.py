@@ -54,24 +54,56 @@ def test_the_rough_part_is_at_most_some_tens_of_intervals_long(interval):
 
 
 REAL, INTEGER, KIND = ("real", 0.0, 1.0), ("integer", 1, 4), ["a", "b"]
+REALS = {"x": REAL, "y": REAL}
 
 
 @pytest.mark.parametrize(
-    ("domain", "has_static_part", "least_noise"),
+    ("kind", "domain", "options", "has_static_part"),
     [
-        ({"x": REAL, "y": REAL}, True, 1e-5),
-        ({"x": REAL, "n": INTEGER}, False, 1e-5),
-        ({"x": REAL, "kind": KIND}, False, 1e-5),
-        ({"n": INTEGER}, False, 1e-4),
-        ({"kind": KIND}, False, 1e-4),
+        (WDBO, REALS, {"max_size": 50}, True),
+        (WDBO, {"x": REAL, "n": INTEGER}, {}, False),
+        (WDBO, {"x": REAL, "kind": KIND}, {}, False),
+        (WDBO, REALS, {"max_size": 50, "constraints": lambda x: x["x"] < 0.9}, True),
+        (WDBO, REALS, {"max_size": 50, "outcome_constraints": {"load": (None, 9.0)}}, True),
+        (BOLT, REALS, {"max_size": 50}, True),
+        (ABO, REALS, {}, False),
+        (ABO, REALS, {"max_size": 50}, True),
+        (BayesianOptimizer, REALS, {}, False),
+        (BayesianOptimizer, REALS, {"max_size": 50}, True),
     ],
 )
-def test_the_rough_part_may_be_static_where_the_mean_is_not(domain, has_static_part, least_noise):
-    opt = WDBO(domain, outcome_constraints={"load": (None, 9.0)}, random_state=0)
+def test_what_never_changes_is_in_the_mean_or_in_the_rough_part(
+    kind, domain, options, has_static_part
+):
+    """In the mean where observations are removed, and leave information about all coordinates."""
+    opt = kind(domain, random_state=0, **options)
     for t in range(60):
-        opt.tell(opt.ask(t), float(t % 7), outcomes={"load": float(t % 5)})
-    high = opt.surrogate_.temporal_kernel_.k2.k2.length_scale_bounds[1]
+        told = {"outcomes": {"load": float(t % 5)}} if "outcome_constraints" in options else {}
+        opt.tell(opt.ask(t), float(t % 7), **told)
+    surrogate = opt.surrogate_
+    high = surrogate.temporal_kernel_.k2.k2.length_scale_bounds[1]
     assert high == pytest.approx(30.0 if has_static_part else 590.0, rel=0.7)
+    assert (opt.n_removed_ > 0) or not has_static_part
+    if has_static_part:
+        assert opt._run.surrogate.gp.rows.static.columns.tolist() == [0, 1]
+    is_limited = options.keys() & {"constraints", "outcome_constraints"}
+    assert surrogate.prior_mean.depth == (0.0 if is_limited else 0.5)
+
+
+@pytest.mark.parametrize(
+    ("domain", "least_noise"),
+    [
+        (REALS, 1e-5),
+        ({"x": REAL, "n": INTEGER}, 1e-5),
+        ({"x": REAL, "kind": KIND}, 1e-5),
+        ({"n": INTEGER}, 1e-4),
+        ({"kind": KIND}, 1e-4),
+    ],
+)
+def test_the_noise_is_larger_without_reals(domain, least_noise):
+    opt = WDBO(domain, outcome_constraints={"load": (None, 9.0)}, random_state=0)
+    for t in range(12):
+        opt.tell(opt.ask(t), float(t % 7), outcomes={"load": float(t % 5)})
     (outcome,) = opt._run.part("limits").models
     for model in (opt.surrogate_, outcome.surrogate.model):
         assert model.noise_variance_bounds == (least_noise, 1.0)

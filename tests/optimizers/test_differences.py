@@ -50,6 +50,7 @@ def values(optimizer):
     """Return the parameters of an optimizer and of its parts, by name."""
     found = {"policy": optimizer._make_policy()}
     if not isinstance(optimizer, optimizers.RandomSearch):
+        TIMES.keeps_all = optimizer._run_or_new().keeps_all
         found["surrogate"] = optimizer.surrogate or optimizer._make_surrogate(TIMES)
         found["acquisition"] = optimizer.acquisition or optimizer._make_acquisition()
     given = optimizer.get_params(deep=False)
