@@ -33,6 +33,10 @@ _N_ANCHORS = 12
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
 
+# A start is at its end when a step to a neighbour gains no more than this part of the unit of
+# scores. Angles would otherwise be halved further without an effect on the score.
+_LEAST_GAIN = 1e-6
+
 # A joint draw includes this many inputs around each anchor, at distances within this range.
 _N_AROUND = 32
 _NEAREST, _FARTHEST = 1e-3, 0.1
@@ -148,7 +152,7 @@ def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
             places[going[better]], values[going[better]] = moved[better], reached[better]
         if space.continuous.all() or time.process_time() >= until:
             break
-        going = going[_step_aside(objective, space, places, values, going)]
+        going = going[_step_aside(objective, space, places, values, going, _LEAST_GAIN * unit)]
         if not len(going):
             break
     if len(taken):  # all climbs may end at such an input
@@ -171,8 +175,8 @@ def untaken(places, space, taken):
     return places[~is_taken.any(axis=1)]
 
 
-def _step_aside(objective, space, places, values, going):
-    """Move each of the inputs ``going`` to its best neighbour; return which have improved."""
+def _step_aside(objective, space, places, values, going, least):
+    """Move each of the inputs ``going`` to its best neighbour; return which gain over ``least``."""
     around = [space.neighbours(places[i]) for i in going]
     improved = np.zeros(len(going), dtype=bool)
     if any(map(len, around)):
@@ -180,8 +184,8 @@ def _step_aside(objective, space, places, values, going):
         parts = np.split(scores, np.cumsum([len(near) for near in around])[:-1])
         for j, (i, near, value) in enumerate(zip(going, around, parts)):
             if len(near) and value.max() > values[i]:
+                improved[j] = value.max() > values[i] + least
                 places[i], values[i] = near[np.argmax(value)], value.max()
-                improved[j] = True
     return improved
 
 

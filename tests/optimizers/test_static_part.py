@@ -105,11 +105,10 @@ def test_a_refit_and_a_budget_go_on_with_it(text):
     "options",
     [
         {"policy": SlidingWindow(10)},
-        {"constraints": lambda x: True, "max_size": 10},
         {"surrogate": TimeVaryingGPRegressor(normalize_y=True), "max_size": 10},
     ],
 )
-def test_windows_constraints_and_other_surrogates_leave_nothing(options):
+def test_windows_and_other_surrogates_leave_nothing(options):
     opt = BayesianOptimizer(BOX, n_initial_points=5, random_state=0, **options)
     drive(opt, 0, 20)
     assert len(opt.X_) == 10

@@ -218,8 +218,9 @@ def test_w_gp_ucb_maximizes_its_equations():
         assert_maximizes(x, mean, std, beta)
 
 
-def test_the_discount_follows_the_variation_budget():
-    opt = make("W-GP-UCB", BOX, horizon=60, variation_budget=0.5)
+@pytest.mark.parametrize("horizon", [60, 60.0])
+def test_the_discount_follows_the_variation_budget(horizon):
+    opt = make("W-GP-UCB", BOX, horizon=horizon, variation_budget=0.5)
     expected = 1.0 - greedy_gain(60, 1.0) ** -0.25 * np.sqrt(0.5 / 60)
     assert_allclose(opt.surrogate.noise_model.discount, expected)
 
