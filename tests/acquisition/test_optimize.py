@@ -111,6 +111,18 @@ def test_maximum_over_a_mixed_space_is_that_of_a_dense_search(seed):
     assert_array_equal(MIXED.validate_point(x), x)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_maximum_over_angles_is_that_of_a_dense_search_and_found_in_few_rounds(seed):
+    domain = ParameterSpace({"angle": ("cyclic", 0.0, 1.0), "x": ("real", 0.0, 1.0)})
+    posterior, score = Watched(posterior_over(domain, seed)), upper_bound(0.5)
+    x = maximize(score, posterior, domain, np.random.RandomState(seed))
+    rounds = sum(len(U) >= 48 for U in posterior.seen[1:])  # 48 steps of an angle
+    assert rounds <= 6
+    rows = np.array(list(itertools.product(np.arange(1000) / 1000.0, np.linspace(0.0, 1.0, 401))))
+    best = score(*posterior(domain.to_unit(rows)))[0].max()
+    assert score(*posterior(domain.to_unit(x)[np.newaxis]))[0][0] >= best - 1e-5
+
+
 def test_reals_integers_and_categories_are_improved_by_turns():
     """From one start: the best integer depends on the real, and the other way round."""
     peak = MIXED.to_unit([0.01, 4.0, 2.0])
