@@ -272,14 +272,17 @@ def test_another_surrogate_is_fitted_to_the_observations():
     for t in range(14):
         x = opt.ask(t)
         opt.tell(x, float(np.sin(6.0 * x[0])))
-    for changes in ({"robust": True}, {"seasonal_periods": 4.0}, {"surrogate": matern()}):
+    of_rows = {"max_size": 20}  # where observations may be removed, the rough part is short
+    for changes in ({"robust": True}, {"seasonal_periods": 4.0}, {"surrogate": matern()}, of_rows):
         new = opt.with_parameters(**changes)
         fresh = BayesianOptimizer([(0.0, 1.0)], **options, **changes)
         fresh.tell_many(opt.told_X_[:, :1], opt.told_y_, opt.told_X_[:, 1])
         assert_allclose(new.surrogate_.theta_, fresh.surrogate_.theta_, atol=1e-6)
         assert hasattr(new.surrogate_, "outlier_weights_") == ("robust" in changes)
-    held = opt.with_parameters(acquisition="mean", n_initial_points=8, max_size=12)
+    held = opt.with_parameters(acquisition="mean", n_initial_points=8)
     assert held._run.surrogate is opt._run.surrogate
+    limited, _ = BY_NAME["WDBO"].after()
+    assert limited.with_parameters(max_size=12)._run.surrogate is limited._run.surrogate
     with pytest.raises(ValueError, match=r"periods if times are numbers. Got 'auto'"):
         opt.with_parameters(seasonal_periods="auto")
 
