@@ -33,6 +33,7 @@ late          goes round in 251 steps; each answer is told five steps later
 constraint    goes round in 90 steps; inputs with a sum above 1.2 are excluded by a constraint
 limit         the same with a limit of a measured outcome, the sum with noise of 0.02
 angle         goes round in 251 steps, an angle and a real
+context       goes round in 251 steps, beside a load that raises all values and moves the best place
 ============  ======================================================================================
 """
 
@@ -50,13 +51,14 @@ from scipy.optimize import LinearConstraint
 
 from sktvbo import BOLT, TVGPUCB, WDBO, RandomSearch
 from sktvbo import journal as journals
-from sktvbo.domain import Arms
+from sktvbo.domain import Arms, Context
 from sktvbo.exceptions import ModelWarning
 
 NOISE, WIDTH, DAY, DELAY, N_ARMS, LARGEST_SUM = 0.05, 0.35, 144.0, 5, 12, 1.2
+REAL = ("real", 0.0, 1.0)
 SYSTEMS = ("circle-63", "circle-90", "circle-251", "circle-330", "circle-942")
 SYSTEMS += ("one-251", "six-251", "walk", "jumps", "level", "still", "regimes", "daily", "season")
-SYSTEMS += ("arms", "mixed", "late", "constraint", "limit", "angle")
+SYSTEMS += ("arms", "mixed", "late", "constraint", "limit", "angle", "context")
 VARIANTS = {
     "default": (WDBO, {}),
     "max_size=150": (WDBO, {"max_size": 150}),
@@ -79,7 +81,7 @@ class System:
         phases, self.depth, t = rng.uniform(0.0, 2.0 * np.pi, 2), None, np.arange(n_steps)
         if self.kind in ("one", "six"):
             self.d = {"one": 1, "six": 6}[self.kind]
-        known = {"late": 251.0, "angle": 251.0, "daily": DAY, "season": DAY}
+        known = {"daily": DAY, "season": DAY} | dict.fromkeys(("late", "angle", "context"), 251.0)
         period = float(period or known.get(kind, 90.0))
         circle = 0.3 * np.sin(2.0 * np.pi * t[:, np.newaxis] / period + phases + [0.0, 1.0])
         walk = 0.004 if kind == "level" else 0.02
@@ -98,6 +100,11 @@ class System:
         self.width = WIDTH * max(np.sqrt(self.d / 2.0), 1.0)
         if kind == "level":
             self.level = np.cumsum(0.1 * rng.normal(size=n_steps))
+        elif kind == "context":
+            load = 0.5 + 0.3 * np.sin(2.0 * np.pi * t / 37.0) + 0.1 * rng.normal(size=n_steps)
+            self.load = np.clip(load, 0.0, 1.0)
+            self.centre[:, 0] += 0.3 * (self.load - 0.5)
+            self.level = 2.0 * self.load
         elif kind in ("daily", "season"):
             self.level = np.sin(2.0 * np.pi * t / DAY + phases[0])
         if kind == "season":
@@ -116,14 +123,12 @@ class System:
         if self.kind == "arms":
             return Arms(N_ARMS)
         if self.kind == "mixed":
-            return {
-                "a": ("real", 0.0, 1.0),
-                "b": ("real", 0.0, 1.0),
-                "depth": ("integer", 1, 8),
-                "way": ("categorical", ["short", "long"]),
-            }
+            ways = ("categorical", ["short", "long"])
+            return {"a": REAL, "b": REAL, "depth": ("integer", 1, 8), "way": ways}
+        if self.kind == "context":
+            return {"a": REAL, "b": REAL, "load": Context(0.0, 1.0)}
         if self.kind == "angle":
-            return {"angle": ("cyclic", 0.0, 1.0), "b": ("real", 0.0, 1.0)}
+            return {"angle": ("cyclic", 0.0, 1.0), "b": REAL}
         return [(0.0, 1.0)] * self.d
 
     def value(self, x, t):
@@ -136,7 +141,7 @@ class System:
             turn = (x["angle"] - self.centre[t, 0] + 0.5) % 1.0 - 0.5
             place, penalty = np.array([self.centre[t, 0] + turn, x["b"]]), 0.0
         else:
-            place, penalty = x, 0.0
+            place, penalty = np.array([x["a"], x["b"]]) if self.kind == "context" else x, 0.0
         square = (((place - self.centre[t]) / self.width) ** 2).sum()
         return 1.0 - square - penalty + self.level[t]
 
@@ -147,6 +152,10 @@ class System:
         if self.kind in ("constraint", "limit"):
             beyond = max(self.centre[t].sum() - LARGEST_SUM, 0.0) / self.width
         return 1.0 - 0.5 * beyond**2 + self.level[t]
+
+    def context(self, t):
+        """Return the context of a step, as an argument of ``suggest`` and ``tell``."""
+        return {"context": {"load": self.load[t]}} if self.kind == "context" else {}
 
     def outcomes(self, x):
         """Return the measured outcomes, as an argument of ``tell``."""
@@ -169,7 +178,7 @@ def run(system, variant, n_steps, seed, part, journal):
     delay, answers, times, regrets = DELAY if system == "late" else 0, [], [], []
     for t in range(n_steps):
         start = time.process_time()
-        query = optimizer.suggest(float(t))
+        query = optimizer.suggest(float(t), **problem.context(t))
         times.append(time.process_time() - start)
         value = problem.value(query.x, t)
         regrets.append(max(problem.best(t) - value, 0.0))

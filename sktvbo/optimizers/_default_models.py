@@ -150,18 +150,20 @@ def static_surrogate(times, **options):
 
 
 def drifting_surrogate(times):
-    """Return the default surrogate of a function that changes with time.
+    """Return the default surrogate of a function that changes with time."""
+    priors = {"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR}
+    return _surrogate_with_mean(times, drifting_kernel(times), priors)
+
+
+def _surrogate_with_mean(times, temporal_kernel, priors):
+    """Return a default surrogate with a prior mean.
 
     The quadratic prior mean, used where it is likelier than none, expects the best inputs inside of
     the box. With constraints or limits it expects them nowhere: these often exclude better inputs.
     Removed observations leave their information about it.
     """
-    return default_surrogate(
-        times,
-        drifting_kernel(times),
-        hyperpriors={"temporal_kernel__k2__k1__constant_value": _ROUGH_PRIOR},
-        prior_mean=_MEAN_OF_CONSTRAINED if times.is_constrained else _MEAN,
-    )
+    mean = _MEAN_OF_CONSTRAINED if times.is_constrained else _MEAN
+    return default_surrogate(times, temporal_kernel, hyperpriors=priors, prior_mean=mean)
 
 
 def smooth_surrogate(times):
@@ -178,7 +180,7 @@ def smooth_surrogate(times):
     priors = {}
     if times.has_context:
         priors[f"{_OF_TIME}length_scale"] = LogNormal(_SLOW * times.interval, _SPREAD_OF_SLOW)
-    return default_surrogate(times, smooth_kernel(times), hyperpriors=priors)
+    return _surrogate_with_mean(times, smooth_kernel(times), priors)
 
 
 def outcome_surrogate(times):
