@@ -581,16 +581,19 @@ def held(_cautious):
 
 
 def test_queries_are_certified_and_reach_the_optimum():
-    opt, level = cautious(), 0.95
+    """Or are the start point: in one of twenty runs nothing is certified at one step."""
+    opt, level, uncertified = cautious(), 0.95, 0
     for t in range(55):
         x = opt.ask(float(t))
         if opt.surrogate_ is None:
             assert np.abs((x - [0.2, 0.5]) / [1.0, 2.0]).max() <= 0.1 + 1e-9
-        elif t > 30:
-            assert opt.probability_feasible(x, float(t)) >= level - 1e-3
+        elif t > 30 and opt.probability_feasible(x, float(t)) < level - 1e-3:
+            assert_array_equal(x, [0.2, 0.5])
+            uncertified += 1
         assert load(x, t) < 0.8
         assert heat(x, t) < 1.0
         opt.tell(x, objective(x, t), outcomes=outcomes(x, t))
+    assert uncertified <= 1
     assert load(x, 54.0) > 0.7
     assert opt.probability_feasible(opt.recommend(55.0), 55.0) >= level
 
