@@ -9,8 +9,9 @@
 A run has one query a step, at equal intervals, with noise of 0.05. For each part of the run
 (``--part`` steps) it prints the rows of the data set at its end, the median and the 99th percentile
 of the processor time of a step in milliseconds (``ask`` and ``tell``), the memory of the process at
-its end, and the mean regret. With ``--journal`` the run has one, and its size follows, with the
-seconds of what reads the whole history. Each run has a process of its own.
+its end, and the mean regret; a better value beyond a limit has none. With ``--journal`` the run has
+one, and its size follows, with the seconds of what reads the whole history. Each run has a process
+of its own.
 
 The value is 1 less the squared distance from a best place, in units of 0.35 (in more than two
 parameters of 0.35 √(d/2)).
@@ -134,14 +135,14 @@ class System:
     def value(self, x, t):
         if self.kind == "arms":
             return self.of_arms[t, int(x[0])]
-        if self.kind == "mixed":
-            place, penalty = np.array([x["a"], x["b"]]), 0.05 * (x["depth"] - self.depth[t]) ** 2
-            penalty += 0.5 * (x["way"] == "short")
+        place, penalty = x, 0.0
+        if self.kind in ("mixed", "context"):
+            place = np.array([x["a"], x["b"]])
         elif self.kind == "angle":
             turn = (x["angle"] - self.centre[t, 0] + 0.5) % 1.0 - 0.5
-            place, penalty = np.array([self.centre[t, 0] + turn, x["b"]]), 0.0
-        else:
-            place, penalty = np.array([x["a"], x["b"]]) if self.kind == "context" else x, 0.0
+            place = np.array([self.centre[t, 0] + turn, x["b"]])
+        if self.kind == "mixed":
+            penalty = 0.05 * (x["depth"] - self.depth[t]) ** 2 + 0.5 * (x["way"] == "short")
         square = (((place - self.centre[t]) / self.width) ** 2).sum()
         return 1.0 - square - penalty + self.level[t]
 

@@ -317,7 +317,7 @@ class Composite:
 
     @cached_property
     def families(self):
-        """Families (R,) of `factors`; None if a term has leaves besides factor and amplitudes."""
+        """Families (R,) of `factors`; None if a term has further kernels."""
         if any(others for *_, others in self.roles):
             return None
         return np.array([factor.family for factor in self.factors], dtype=np.intc)

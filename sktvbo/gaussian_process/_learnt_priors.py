@@ -128,7 +128,7 @@ class LearntMean(QuadraticMean):
 
     # The same prior odds as for the hyperparameters of earlier fits.
     log_odds = float(np.log(_WEIGHT / (1.0 - _WEIGHT)))
-    min_rows = 0
+    _min_rows = 0
 
     def __init__(self, depth, columns, only_if_likelier, spread, static, scale):
         super().__init__(depth, columns, only_if_likelier, spread)

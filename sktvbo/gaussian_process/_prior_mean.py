@@ -271,10 +271,11 @@ class QuadraticMean(BaseEstimator):
         self.spread = spread
 
     @property
-    def min_rows(self) -> float:
-        """With ``only_if_likelier``, fewer rows without a static part have no such mean.
+    def _min_rows(self) -> float:
+        """Number of rows from which the mean is compared with none, if no row has been removed.
 
-        The coefficients explain any few rows, and the rest is noise. A flat mean is none.
+        A flexible mean explains any few rows, and the rest is noise. A flat one, with a ``depth``
+        of 0, is none.
         """
         return 10 if self.depth else np.inf
 

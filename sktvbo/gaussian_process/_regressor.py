@@ -568,7 +568,7 @@ class TimeVaryingGP(Intervals, Learnt, RegressorMixin, BaseEstimator, metaclass=
         """
         mean = self._quadratic_mean
         optional = mean is not None and mean.only_if_likelier
-        if optional and rows.n < mean.min_rows and rows.static is None:
+        if optional and rows.n < mean._min_rows and rows.static is None:
             rows = rows.with_prior_mean(None)
             return (yield from self._learn_one(rows, start, record, **options))
         gp, latest = held = yield from self._learn_one(rows, start, record, **options)

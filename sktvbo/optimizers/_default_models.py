@@ -26,9 +26,8 @@ _MEDIAN_SCALE, _SPREAD_OF_SCALE, _LONGEST = 0.4, 0.7, 4.0
 # Its lower bound, and the largest lower bound from the step of an integer.
 _SHORTEST, _LARGEST_STEP = 0.01, 0.25
 
-# Mean in space with a static part; without a preferred place where inputs are excluded.
-_MEAN = QuadraticMean(only_if_likelier=True, spread=1.0)
-_MEAN_OF_CONSTRAINED = QuadraticMean(depth=0.0, only_if_likelier=True, spread=1.0)
+# Depth of the quadratic prior mean, and spread of its static part.
+_DEPTH, _SPREAD_OF_STATIC = 0.5, 1.0
 
 # Other parameters of the surrogates, for standardized y.
 SCALES = {
@@ -159,10 +158,11 @@ def _surrogate_with_mean(times, temporal_kernel, priors):
     """Return a default surrogate with a prior mean.
 
     The quadratic prior mean, used where it is likelier than none, expects the best inputs inside of
-    the box. With constraints or limits it expects them nowhere: these often exclude better inputs.
+    the box. With constraints or limits it is flat, because these often exclude better inputs.
     Removed observations leave their information about it.
     """
-    mean = _MEAN_OF_CONSTRAINED if times.is_constrained else _MEAN
+    depth = 0.0 if times.is_constrained else _DEPTH
+    mean = QuadraticMean(depth, only_if_likelier=True, spread=_SPREAD_OF_STATIC)
     return default_surrogate(times, temporal_kernel, hyperpriors=priors, prior_mean=mean)
 
 
@@ -210,9 +210,9 @@ def drifting_kernel(times):
     the next, while the best input moves smoothly. The rough part has a variance relative to the
     smooth one, and a lengthscale of half a sampling interval to 30 of them. In a long run a longer
     one would grow to the span of the data, as a part that never changes, and all observations would
-    stay relevant. Instead the prior mean has such a part. It does not depend on integers, ordinals
-    and categories, and learns from removed observations alone. So with these, and where none is
-    removed, the lengthscale may be ten times the span of the data.
+    stay relevant. The prior mean has such a part instead. It does not depend on integers, ordinals
+    and categories, and it learns only from removed observations. So with these parameters, and
+    where no observation is removed, the lengthscale may be ten times the span of the data.
     """
     shortest, start, longest = (scale * times.interval for scale in _ROUGH_SCALE)
     if times.keeps_all or any(step != 0.0 for step in times.steps):

@@ -6,6 +6,8 @@ authors' code: T = 500, one dimension, a squared exponential kernel with lengths
 noise variance 0.1.
 """
 
+import math
+
 import numpy as np
 
 from ..acquisition import UCB, InformationGainBeta
@@ -42,7 +44,7 @@ def w_gp_ucb(
         n_dims = 1 if domain is None else as_domain(domain).n_unit
         static = known_surrogate(spatial_kernel, regularizer).fit(np.zeros((1, n_dims + 1)), [0.0])
         # 1 − γ = γ_T^{−1/4} √(B_T / T), with γ_T the maximum information gain.
-        gain = maximum_gain(static, int(np.ceil(horizon)))
+        gain = maximum_gain(static, math.ceil(horizon))
         discount = 1.0 - min(gain**-0.25 * np.sqrt(variation_budget / horizon), 0.99)
     # √β = B + R/√λ √(2 (gain + log(1/δ))).
     beta = InformationGainBeta(norm_bound, noise_bound / np.sqrt(regularizer), delta, constant=0.0)

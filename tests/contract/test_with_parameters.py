@@ -272,8 +272,12 @@ def test_another_surrogate_is_fitted_to_the_observations():
     for t in range(14):
         x = opt.ask(t)
         opt.tell(x, float(np.sin(6.0 * x[0])))
-    of_rows = {"max_size": 20}  # where observations may be removed, the rough part is short
-    for changes in ({"robust": True}, {"seasonal_periods": 4.0}, {"surrogate": matern()}, of_rows):
+    for changes in (
+        {"robust": True},
+        {"seasonal_periods": 4.0},
+        {"surrogate": matern()},
+        {"max_size": 20},  # where observations may be removed, the rough part is short
+    ):
         new = opt.with_parameters(**changes)
         fresh = BayesianOptimizer([(0.0, 1.0)], **options, **changes)
         fresh.tell_many(opt.told_X_[:, :1], opt.told_y_, opt.told_X_[:, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sktvbo import ABO, BOLT, GPUCB, IGPUCB, TVGPUCB, UITVBO, WDBO, WGPUCB, BayesianOptimizer
-from sktvbo.domain import FiniteSet
+from sktvbo.domain import Context, FiniteSet
 from sktvbo.exceptions import ModelWarning
 from sktvbo.optimizers import _observe
 from sktvbo.papers import published
@@ -83,11 +83,25 @@ def test_what_never_changes_is_in_the_mean_or_in_the_rough_part(
     surrogate = opt.surrogate_
     high = surrogate.temporal_kernel_.k2.k2.length_scale_bounds[1]
     assert high == pytest.approx(30.0 if has_static_part else 590.0, rel=0.7)
-    assert (opt.n_removed_ > 0) or not has_static_part
     if has_static_part:
+        assert opt.n_removed_ > 0
         assert opt._run.surrogate.gp.rows.static.columns.tolist() == [0, 1]
     is_limited = options.keys() & {"constraints", "outcome_constraints"}
     assert surrogate.prior_mean.depth == (0.0 if is_limited else 0.5)
+
+
+@pytest.mark.parametrize("limits", [None, {"objective": (-9.0, None)}])
+@pytest.mark.parametrize("options", [{"seasonal_periods": 7.0}, {"context": Context(0.0, 1.0)}])
+def test_beside_contexts_and_with_seasons_it_is_in_the_mean_of_what_is_chosen(options, limits):
+    context = options.get("context")
+    domain = REALS if context is None else REALS | {"load": context}
+    known = {"max_size": 20, "outcome_constraints": limits, "random_state": 0}
+    opt = WDBO(domain, **known | {k: v for k, v in options.items() if k != "context"})
+    for t in range(30):
+        given = {} if context is None else {"context": {"load": (t % 5) / 4.0}}
+        opt.tell(opt.suggest(t, **given), float(t % 7))
+    assert opt._run.surrogate.gp.rows.static.columns.tolist() == [0, 1]
+    assert opt.surrogate_.prior_mean.depth == (0.5 if limits is None else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +114,7 @@ def test_what_never_changes_is_in_the_mean_or_in_the_rough_part(
         ({"kind": KIND}, 1e-4),
     ],
 )
-def test_the_noise_is_larger_without_reals(domain, least_noise):
+def test_the_least_noise_is_larger_without_reals(domain, least_noise):
     opt = WDBO(domain, outcome_constraints={"load": (None, 9.0)}, random_state=0)
     for t in range(12):
         opt.tell(opt.ask(t), float(t % 7), outcomes={"load": float(t % 5)})

@@ -581,7 +581,7 @@ def held(_cautious):
 
 
 def test_queries_are_certified_and_reach_the_optimum():
-    """Or are the start point: in one of twenty runs nothing is certified at one step."""
+    """A query that is not certified is the start point: one step in one of twenty runs."""
     opt, level, uncertified = cautious(), 0.95, 0
     for t in range(55):
         x = opt.ask(float(t))
